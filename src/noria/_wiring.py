@@ -28,6 +28,6 @@ def load_bare_model(path: Path, overrides: Overrides) -> ModelConfig:
 
     Imported when it is called: plugins need none of it.
     """
-    from noria.infer.recognition import load_bare_model as load
+    from noria.infer.recognition.recognise import load_bare_model as load
 
     return load(path, overrides)

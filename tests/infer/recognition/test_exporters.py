@@ -12,13 +12,13 @@ import pytest
 from noria.infer.recognition import exporters
 from noria.infer.recognition.evidence import FileEvidence
 from noria.infer.recognition.exporters import Exporter, exporter_of
-from noria.infer.recognition.stem import read_stem
+from noria.infer.recognition.first_layers import weigh
 from tests.infer.recognition.models import rows_of
 
 
 def known(path: Path) -> Exporter | None:
     evidence = FileEvidence.read(path)
-    found = exporter_of(evidence, read_stem(evidence))
+    found = exporter_of(evidence, weigh(evidence.stem))
     assert found is None or found[1]
     return found and found[0]
 

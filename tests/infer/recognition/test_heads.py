@@ -12,8 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from noria.errors import NoriaError
-from noria.infer.recognition import recognise
-from noria.infer.recognition.recognise import recognise_for_init
+from noria.infer.recognition.recognise import recognise, recognise_for_init
 from noria.infer.recognition.writing import files_for
 from tests.infer.recognition.models import pixel_rows, rows_of
 

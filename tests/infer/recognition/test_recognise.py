@@ -12,8 +12,8 @@ from noria.config import ModelConfig
 from noria.config.enums import ClusterMode, ColorFormat, NetworkType
 from noria.config.profile import with_profile
 from noria.errors import ModelError, NoriaError
-from noria.infer.recognition import Recognition, recognise
 from noria.infer.recognition.names import COCO
+from noria.infer.recognition.recognise import Recognition, recognise
 from tests.infer.recognition.models import cells, node, pixel_rows, rows_of, save
 
 DATA = Path(os.environ.get("NORIA_TEST_DATA", "/nowhere")) / "models"

@@ -12,7 +12,7 @@ import pytest
 from noria.config import ModelConfig
 from noria.infer.labels import Labels
 from noria.infer.preprocess import Preprocessor
-from noria.infer.watch.stem import Stem
+from noria.infer.recognition.stem import Stem
 from noria.infer.watch.training import byte_range, metadata_names, training_findings
 
 SIZE = (64, 48)

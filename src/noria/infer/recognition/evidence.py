@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
+from noria.infer.recognition.stem import PASSIVE, Stem, read_stem
 from noria.network import network_from_onnx
 from noria.network.shapes.graph_shapes import ShapeView
 from noria.network.tensor_spec import TensorSpec
@@ -19,9 +18,6 @@ from noria.network.tensor_spec import TensorSpec
 if TYPE_CHECKING:
     from noria.network.network import Network
 
-# They change neither values nor what a tensor means.
-PASSIVE = ("Identity", "Cast", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten")
-_MOST_TEXT = 2**20  # of one metadata value; dictionaries of characters have 30 kB
 _CLASS = re.compile(r"\b((?:torchvision|timm|ultralytics|mmdet|yolox|transformers)\.[\w.]+)")
 
 
@@ -32,7 +28,7 @@ class FileEvidence:
     Attributes:
         path: of the file.
         network: the graph.
-        metadata: texts of the file's `metadata_props`.
+        stem: the beginning of the file.
         producer: name and version of the exporting program.
         input: the first input, as declared.
         more_inputs: the others.
@@ -40,7 +36,7 @@ class FileEvidence:
 
     path: Path
     network: Network
-    metadata: Mapping[str, str]
+    stem: Stem
     producer: str
     input: TensorSpec
     more_inputs: tuple[TensorSpec, ...] = field(default=())
@@ -54,10 +50,15 @@ class FileEvidence:
         """
         network = network_from_onnx(path)
         model = network.model
-        texts = {str(k): str(v)[:_MOST_TEXT] for k, v in model.metadata_props.items()}
+        stem = read_stem(path, sys.maxsize) or Stem()
         producer = f"{model.producer_name or ''} {model.producer_version or ''}".strip()
         first, *more = network.inputs
-        return cls(path, network, texts, producer, first, tuple(more))
+        return cls(path, network, stem, producer, first, tuple(more))
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """Texts of the file's `metadata_props`."""
+        return self.stem.metadata
 
     @property
     def outputs(self) -> tuple[TensorSpec, ...]:
@@ -100,18 +101,6 @@ class FileEvidence:
         """First two parts of the names that PyTorch and Keras give nodes: `model.22/cv3`."""
         names = (str(node.name or "").strip("/") for node in self.nodes)
         return frozenset("/".join(name.split("/")[:2]) for name in names if name)
-
-    def constant(self, value: Any) -> npt.NDArray[Any] | None:
-        """The numbers of a weight or constant; None for anything that is computed."""
-        if value is None:
-            return None
-        tensor = value.const_value
-        if tensor is None and (node := value.producer()) is not None:
-            if node.op_type == "Constant" and "value" in node.attributes:
-                tensor = node.attributes["value"].value
-            elif node.op_type == "Identity":
-                return self.constant(node.inputs[0])
-        return None if tensor is None else np.asarray(tensor.numpy())
 
     def outputs_for(self, dims: tuple[int, ...]) -> tuple[TensorSpec, ...]:
         """The outputs for one item of this input shape (without the batch).

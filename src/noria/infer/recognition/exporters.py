@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from noria.infer.recognition.evidence import FileEvidence
-    from noria.infer.recognition.stem import Stem
+    from noria.infer.recognition.first_layers import FirstLayers
 
 Order = Literal["RGB", "BGR"]
 Fit = Literal["stretch", "centre", "corner"]
@@ -23,6 +23,12 @@ class Scaling:
     offsets: tuple[float, ...] = ()
     words: str = ""
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Lines of a config that ask for it: the factor, and the offsets if there are any."""
+        offsets = (f"offsets={';'.join(f'{n:g}' for n in self.offsets)}",) if self.offsets else ()
+        return (f"net-scale-factor={self.factor:.10g}", *offsets)
+
 
 BYTES = Scaling(1.0, words="0..255")
 UNIT = Scaling(1 / 255, words="/ 255")
@@ -34,6 +40,7 @@ IMAGENET = Scaling(
     (123.675, 116.28, 103.53),
     "ImageNet mean, one deviation 0.226 for 0.229, 0.224, 0.225",
 )
+USUAL = (BYTES, UNIT, HALF, IMAGENET)
 IMAGENET_BGR = Scaling(IMAGENET.factor, IMAGENET.offsets[::-1], IMAGENET.words)
 
 
@@ -83,40 +90,43 @@ Found = tuple[Exporter, str]
 """An exporter, and what tells it."""
 
 
-def exporter_of(evidence: FileEvidence, stem: Stem) -> Found | None:
+def exporter_of(evidence: FileEvidence, layers: FirstLayers) -> Found | None:
     """The exporter that a file names or gives away; None if nothing does."""
     for look in _LOOKS:
-        found = look(evidence, stem)
+        found = look(evidence, layers)
         if found is not None:
             return found
     return None
 
 
-def _ultralytics(evidence: FileEvidence, stem: Stem) -> Found | None:
-    texts = evidence.metadata
+def by_metadata(texts: Mapping[str, str]) -> Found | None:
+    """Find the exporter that wrote the metadata of a file; None if they do not tell."""
     if texts.get("author") == "Ultralytics" or "ultralytics" in texts.get("docs", "").lower():
         return ULTRALYTICS, f"metadata author: Ultralytics {texts.get('version', '')}".strip()
     if "names" in texts and "stride" in texts:
         return YOLOV5, "metadata names and stride, as YOLOv5 writes them"
-    for name in evidence.module_classes:
-        if name.startswith("ultralytics."):
-            return ULTRALYTICS, f"modules are {name}"
     return None
 
 
-def _yolox(evidence: FileEvidence, stem: Stem) -> Found | None:
+def _ultralytics(evidence: FileEvidence, layers: FirstLayers) -> Found | None:
+    names = (name for name in evidence.module_classes if name.startswith("ultralytics."))
+    told = [(ULTRALYTICS, f"modules are {name}") for name in names]
+    return by_metadata(evidence.metadata) or next(iter(told), None)
+
+
+def _yolox(evidence: FileEvidence, layers: FirstLayers) -> Found | None:
     rows = [o for o in evidence.outputs if len(o.shape) == 3]
-    if not stem.focus or len(evidence.outputs) != 1 or not rows:
+    if not evidence.stem.focus or len(evidence.outputs) != 1 or not rows:
         return None
     if not isinstance(rows[0].shape[2], int) or rows[0].shape[2] < 6:
         return None
     why = "sliced first layer and one output of rows, as YOLOX"
-    if stem.level == "small":
+    if layers.level == "small":
         return YOLOX_LEGACY, why
     return YOLOX, why
 
 
-def _named_outputs(evidence: FileEvidence, stem: Stem) -> Found | None:
+def _named_outputs(evidence: FileEvidence, layers: FirstLayers) -> Found | None:
     names = {o.name for o in evidence.outputs}
     if {"dets", "labels"} <= names:
         return MMDET, "outputs dets and labels, as mmdeploy names them"
@@ -132,7 +142,7 @@ def _named_outputs(evidence: FileEvidence, stem: Stem) -> Found | None:
     return None
 
 
-def _paddle(evidence: FileEvidence, stem: Stem) -> Found | None:
+def _paddle(evidence: FileEvidence, layers: FirstLayers) -> Found | None:
     graph = str(evidence.network.model.graph.name or "")
     if "addle" not in f"{evidence.producer} {graph}":
         return None
@@ -145,17 +155,17 @@ def _paddle(evidence: FileEvidence, stem: Stem) -> Found | None:
     return None
 
 
-def _faces(evidence: FileEvidence, stem: Stem) -> Found | None:
+def _faces(evidence: FileEvidence, layers: FirstLayers) -> Found | None:
     shapes = {o.name: o.shape[1:] for o in evidence.outputs}
     if set(shapes) == {"scores", "boxes"} and shapes["scores"] in ((4420, 2), (17640, 2)):
         return ULTRAFACE, f"{shapes['scores'][0]} boxes with 2 scores in outputs scores and boxes"
     axes = [s[0] for s in shapes.values() if len(s) == 3]
-    if axes == [1, 2, 2, 10] and stem.level == "bytes":
+    if axes == [1, 2, 2, 10] and layers.level == "bytes":
         return CENTERFACE, "maps of 1, 2, 2 and 10 channels: heat, size, offset, landmarks"
     return None
 
 
-def _modules(evidence: FileEvidence, stem: Stem) -> Found | None:
+def _modules(evidence: FileEvidence, layers: FirstLayers) -> Found | None:
     for name in evidence.module_classes:
         if name.startswith(_PATCHES):
             return PATCHES, f"modules are {name}"
@@ -180,7 +190,7 @@ _TORCHVISION_PARTS = (
     frozenset({"features", "avgpool", "classifier"}),
     frozenset({"backbone", "classifier"}),
 )
-_LOOKS: tuple[Callable[[FileEvidence, Stem], Found | None], ...] = (
+_LOOKS: tuple[Callable[[FileEvidence, FirstLayers], Found | None], ...] = (
     _ultralytics,
     _faces,
     _paddle,

@@ -15,7 +15,7 @@ from noria.infer.recognition.exporters import BYTES, HALF, IMAGENET, UNIT, Fit, 
 if TYPE_CHECKING:
     from noria.infer.recognition.evidence import FileEvidence
     from noria.infer.recognition.exporters import Exporter
-    from noria.infer.recognition.stem import Stem
+    from noria.infer.recognition.first_layers import FirstLayers
 
 _TINY = 64  # pixels; exporters of free models trace them with such pictures
 _READER, _TURN, _DETECTOR = (48, 320), (48, 192), (736, 1280)
@@ -69,13 +69,16 @@ def undecided(
 
 
 def read_pictures(
-    evidence: FileEvidence, stem: Stem, exporter: Exporter | None, given: Collection[str] = ()
+    evidence: FileEvidence,
+    layers: FirstLayers,
+    exporter: Exporter | None,
+    given: Collection[str] = (),
 ) -> Pictures:
     """Read the input.
 
     Args:
         evidence: of the file.
-        stem: of its first layers.
+        layers: its first ones.
         exporter: if known.
         given: fields of `ModelConfig` that the user sets: they need no decision here.
 
@@ -84,7 +87,7 @@ def read_pictures(
     """
     pictures = _axes(evidence, exporter, given)
     if "net_scale_factor" not in given:
-        _scale(pictures, evidence, stem, exporter)
+        _scale(pictures, evidence, layers, exporter)
     _colour(pictures, evidence, exporter)
     if exporter is not None and exporter.fit is not None:
         pictures.fit, pictures.reasons["fit"] = exporter.fit, f"as {exporter.name} does"
@@ -180,70 +183,69 @@ def _free_size(
 
 
 def _scale(
-    pictures: Pictures, evidence: FileEvidence, stem: Stem, exporter: Exporter | None
+    pictures: Pictures, evidence: FileEvidence, layers: FirstLayers, exporter: Exporter | None
 ) -> None:
     said = _said(evidence)
     trained = exporter.scaling if exporter is not None else None
     if evidence.input.dtype.kind == "u":
         pictures.scaling, why = BYTES, f"the input is {evidence.input.dtype}"
-    elif stem.inside:
-        pictures.scaling, why = (BYTES if stem.level == "bytes" else UNIT), stem.inside
+    elif layers.inside:
+        pictures.scaling, why = (BYTES if layers.level == "bytes" else UNIT), layers.inside
     elif said is not None:
         pictures.scaling, why = said
-    elif trained is not None and _agree(trained, stem):
+    elif trained is not None and _agree(trained, layers):
         assert exporter is not None
         pictures.scaling, why = trained, f"as {exporter.name} does"
-        pictures.reasons["layers"] = stem.why
-    elif (measured := _measured(stem)) is not None and trained is None:
-        pictures.scaling, why = measured, stem.why
+        pictures.reasons["layers"] = layers.why
+    elif (measured := _measured(layers)) is not None and trained is None:
+        pictures.scaling, why = measured, layers.why
     else:
-        raise _unscaled(evidence, stem, trained)
+        raise _unscaled(evidence, layers, trained)
     if pictures.channels == 1:
         offsets = pictures.scaling.offsets[:1]
         pictures.scaling = Scaling(pictures.scaling.factor, offsets, pictures.scaling.words)
     pictures.reasons["scaling"] = why
 
 
-def _unscaled(evidence: FileEvidence, stem: Stem, trained: Scaling | None) -> ModelError:
-    usual = [UNIT, IMAGENET, HALF] if stem.level == "small" else [BYTES, UNIT, IMAGENET]
+def _unscaled(evidence: FileEvidence, layers: FirstLayers, trained: Scaling | None) -> ModelError:
+    usual = [UNIT, IMAGENET, HALF] if layers.level == "small" else [BYTES, UNIT, IMAGENET]
     if trained is not None and trained not in usual:
         usual = [trained, *usual[:2]]
-    if stem.level == "bytes" and trained is not None:
+    if layers.level == "bytes" and trained is not None:
         usual = [BYTES, trained]
     candidates = []
     for scaling in usual:
-        text = f"net-scale-factor={scaling.factor:.10g}"
-        if scaling.offsets:
-            text += f" --set 'offsets={';'.join(f'{n:g}' for n in scaling.offsets)}'"
+        factor, *offsets = scaling.keys
+        text = " --set ".join([factor, *(f"'{line}'" for line in offsets)])
         candidates.append((text, scaling.words))
     return undecided(
         evidence,
-        "how values are scaled is undecided" + (f": {stem.why}" if stem.why else ""),
+        "how values are scaled is undecided" + (f": {layers.why}" if layers.why else ""),
         candidates,
     )
 
 
-def _agree(trained: Scaling, stem: Stem) -> bool:
+def _agree(trained: Scaling, layers: FirstLayers) -> bool:
     """Whether the first layers do not speak against a scaling."""
-    if stem.scale is not None:
-        return trained.factor / 2.5 < stem.scale < trained.factor * 2.5
-    if stem.level is None:
+    if layers.scale is not None:
+        return trained.factor / 2.5 < layers.scale < trained.factor * 2.5
+    if layers.level is None:
         return True
-    return (trained.factor > 0.5) == (stem.level == "bytes")
+    return (trained.factor > 0.5) == (layers.level == "bytes")
 
 
-def _measured(stem: Stem) -> Scaling | None:
+def _measured(layers: FirstLayers) -> Scaling | None:
     """The usual scaling that the first layers alone tell; None if several are as likely."""
-    if stem.scale is None:
-        return BYTES if stem.level == "bytes" else None
-    if stem.level == "bytes":
+    if layers.scale is None:
+        return BYTES if layers.level == "bytes" else None
+    if layers.level == "bytes":
         return BYTES
     for scaling, (low, high), centred in (
         (UNIT, _UNIT_RANGE, False),
         (HALF, _HALF_RANGE, True),
         (IMAGENET, _IMAGENET_RANGE, True),
     ):
-        if low <= stem.scale < high and stem.centred == centred:
+        if low <= layers.scale < high and layers.centred == centred:
             return scaling
     return None
 

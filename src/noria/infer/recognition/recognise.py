@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from noria._core.errors import ModelError
+from noria._core.errors import ModelError, NoriaError
 from noria._core.notices import Notice
 from noria._core.text import quoted
 from noria.config import ModelConfig
@@ -31,10 +31,10 @@ from noria.infer.parsers.text import CTC
 from noria.infer.recognition import exporters
 from noria.infer.recognition.evidence import FileEvidence
 from noria.infer.recognition.exporters import Exporter, exporter_of
+from noria.infer.recognition.first_layers import weigh
 from noria.infer.recognition.heads import HeadReading, Probe, View, readings
 from noria.infer.recognition.names import COCO, characters_in, names_in
 from noria.infer.recognition.pictures import Pictures, read_pictures, undecided
-from noria.infer.recognition.stem import read_stem
 from noria.meta.layers import NetworkInfo
 from noria.model import load_or_build
 from noria.model.picture_input import picture_range
@@ -136,14 +136,15 @@ def _recognise(path: Path, given: dict[str, Any], *, required: bool) -> Recognit
             fix="write a config with custom-lib-path: its NvDsInferInitializeInputLayers fills "
             "them, or make them constants of the model",
         )
-    stem = read_stem(evidence)
-    exporter, told = exporter_of(evidence, stem) or (None, "")
-    pictures = read_pictures(evidence, stem, exporter, given)
+    layers = weigh(evidence.stem)
+    exporter, told = exporter_of(evidence, layers) or (None, "")
+    pictures = read_pictures(evidence, layers, exporter, given)
     base = _base(evidence, pictures, given)
 
     @cache
     def probe() -> Mapping[str, Any]:
-        return _run_once(ModelConfig(**{**base, **_engine_fields(given)}))
+        cfg = ModelConfig(**{**base, **_engine_fields(given)})
+        return _run_once(cfg.of_model(path, ()))
 
     reading, names, source = _reading(evidence, exporter, pictures, probe, given, required=required)
     own, reasons = _values(exporter, pictures, reading)
@@ -244,9 +245,13 @@ def _engine_fields(given: Mapping[str, Any]) -> dict[str, Any]:
 def _run_once(cfg: ModelConfig) -> dict[str, Any]:
     """The outputs of one picture of noise, without the batch axis."""
     low, high = picture_range(cfg)
-    with load_or_build(cfg, threads=1).open_session() as session:
-        feeds = sample_inputs(session.inputs, 1, low=low, high=high)
-        return {name: np.asarray(a)[0] for name, a in session.run(feeds).items()}
+    try:
+        with load_or_build(cfg, threads=1).open_session() as session:
+            feeds = sample_inputs(session.inputs, 1, low=low, high=high)
+            return {name: np.asarray(a)[0] for name, a in session.run(feeds).items()}
+    except NoriaError as error:  # what this config leaves out is not the user's to hear of
+        error.notices = [n for n in error.notices if n not in cfg.notices]
+        raise
 
 
 def _unread(evidence: FileEvidence, outputs: tuple[Any, ...]) -> ModelError:

@@ -1,4 +1,4 @@
-"""Plausibility watch: looks at samples of what a model gets and gives, and says what is off.
+"""Plausibility watch: rules on samples of a model's inputs, outputs and boxes.
 
 `Watch` belongs to one model. Each rule has a name, evidence it needs, and a sentence: the cause,
 the figures, the key to change. A finding is a `Notice` of level `warning` with that `rule`.

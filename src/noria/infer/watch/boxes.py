@@ -1,4 +1,4 @@
-"""Rules on boxes and their scores: what no right set-up gives."""
+"""Rules on boxes and scores that no right set-up gives."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class BoxWatch:
         return mode is ClusterMode.NONE or (mode is ClusterMode.NMS and loose)
 
     def findings(self, *, final: bool) -> Iterator[Finding]:
-        """What the looks so far say."""
+        """Yield the findings of the looks so far."""
         if not self.found:
             return
         yield from self._of_places(final)

@@ -95,7 +95,7 @@ class OutputWatch:
                 self._values[layer, best] = self._values.get((layer, best), 0) + 1
 
     def findings(self, *, final: bool) -> Iterator[Finding]:
-        """What the looks so far say."""
+        """Yield the findings of the looks so far."""
         for name, looks in self._broken.items():
             if enough(looks, self.looks, final=final):
                 text = f"output {name} has NaN or infinite values in {looks} of "

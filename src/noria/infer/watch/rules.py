@@ -1,4 +1,4 @@
-"""What a rule finds, and how much evidence counts as enough."""
+"""Findings of the rules, and the evidence that is enough for one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules that try something else with what the network got and gave: other parsers, other pictures.
+"""Rules that try other parsers on kept outputs, and the network on changed pictures.
 
 They run once, when a run has ended (or is long): on up to four kept samples, of a built-in parser.
 """
@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from noria._core.errors import NoriaError
 from noria.infer.parsers import WELL_KNOWN, BuiltinParser
+from noria.infer.recognition.exporters import USUAL
 from noria.infer.watch.rules import Finding, count
 from noria.infer.watch.training import byte_range
 from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
@@ -49,8 +50,8 @@ class Sample:
         return {name: Layer(name, data) for name, data in self.outputs.items()}
 
 
-class Reading(NamedTuple):
-    """What a parser finds in one sample, after thresholds and clustering.
+class SampleReading(NamedTuple):
+    """Boxes of a parser in one sample, after thresholds and clustering.
 
     Attributes:
         boxes: how many.
@@ -75,20 +76,20 @@ class Reader:
     params: DetectionParams
     clusterer: Clusterer
 
-    def __call__(self, parser: Any, layers: Mapping[str, Layer]) -> Reading:
+    def __call__(self, parser: Any, layers: Mapping[str, Layer]) -> SampleReading:
         """What `parser` finds; nothing where it refuses the outputs."""
         try:
             kept = self.clusterer(parser(layers, self.network, self.params)).detections
         except NoriaError:
-            return Reading()
+            return SampleReading()
         return self.measure(kept)
 
-    def measure(self, kept: Detections) -> Reading:
+    def measure(self, kept: Detections) -> SampleReading:
         """The same for boxes that are left already."""
         if hidden := self.cfg.filter_out_class_ids:
             kept = kept.select(~np.isin(kept.class_ids, hidden))
         if not len(kept):
-            return Reading()
+            return SampleReading()
         left, top, w, h = kept.boxes.T
         wide, high = float(self.network.width), float(self.network.height)
         edges = (left <= 0.5) | (top <= 0.5) | (left + w >= wide - 0.5) | (top + h >= high - 0.5)
@@ -97,10 +98,10 @@ class Reader:
         sound = len(kept) <= _MANY and float(odd.mean()) < 0.2 and best <= 1.001
         sound &= bool((kept.scores != 1).any())  # all 1: class numbers that are read as scores
         total = float(np.sort(kept.scores)[-_MANY:].sum())
-        return Reading(len(kept), total, best, float(edges.mean()), sound)
+        return SampleReading(len(kept), total, best, float(edges.mean()), sound)
 
 
-def _convincing(readings: Sequence[Reading]) -> bool:
+def _convincing(readings: Sequence[SampleReading]) -> bool:
     """Whether two samples, or the only one, have sound boxes, some of them certain."""
     good = [r for r in readings if r.boxes and r.sound and r.best >= _CERTAIN]
     return len(good) >= min(2, len(readings))
@@ -122,7 +123,7 @@ def other_heads(
     own = parser.head.name if isinstance(parser, BuiltinParser) else None
     mine = [reader(parser, s.layers) for s in samples] if own and not silent else []
     total = sum(r.total for r in mine)
-    others: dict[str, list[Reading]] = {}
+    others: dict[str, list[SampleReading]] = {}
     layers, classes = list(samples[0].layers.values()), reader.params.num_classes
     for name, other in WELL_KNOWN.items():
         head = other.head if isinstance(other, BuiltinParser) else None
@@ -227,21 +228,13 @@ def _strong(sample: Sample, classes: int, threshold: float) -> Array:
     return rows[(scores >= threshold) & np.isfinite(rows).all(axis=1), :4]
 
 
-_IMAGENET = ((0.0173, (123.675, 116.28, 103.53)), "net-scale-factor=0.0173 with "
-             "offsets=123.675;116.28;103.53")  # fmt: skip
-_RANGES: tuple[tuple[tuple[float, tuple[float, ...]], str], ...] = (
-    ((1.0, ()), "net-scale-factor=1 (0 to 255)"),
-    ((1 / 255, ()), "net-scale-factor=0.0039215697906911373 (0 to 1)"),
-    ((1 / 127.5, (127.5,) * 3), "net-scale-factor=0.0078431 with offsets=127.5;127.5;127.5"),
-    _IMAGENET,
-)
 _BLIND = 0.5  # of the outputs' own spread: what a picture changes, if its range is too small
 
 
 def other_ranges(
     reader: Reader, parser: Any, samples: Sequence[Sample], pre: Preprocessor, run: Run
 ) -> Iterator[Finding]:
-    """With pictures in another usual range a silent network finds what the samples show.
+    """Yield a finding if a silent network finds boxes in pictures of another usual range.
 
     A network that gets too much finds things in anything, so that the same range must find nothing
     in pictures without content.
@@ -257,8 +250,10 @@ def other_ranges(
     if not samples:
         return
     blind = _blind(samples, pre, run)
-    for (scale, means), words in _RANGES:
+    for usual in USUAL:
+        scale, means = usual.factor, usual.offsets
         span = 255 * scale
+        words = " with ".join(usual.keys) + ("" if means else f" (0 to {span:g})")
         if 0.4 < span / (high - low) < 2.5 and abs(low + max(means, default=0) * scale) < span / 4:
             continue  # it is the model's own
         changed = _rescaled(pre, scale, means)
@@ -286,7 +281,7 @@ def other_ranges(
 def swapped_colors(
     reader: Reader, parser: Any, samples: Sequence[Sample], pre: Preprocessor, run: Run
 ) -> Iterator[Finding]:
-    """With red and blue exchanged the network is surer of what it sees, in each of the samples.
+    """Yield a finding if scores are higher in each sample with red and blue exchanged.
 
     Scores of one picture say nothing: of two orders one is always a little better.
     """

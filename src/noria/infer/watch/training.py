@@ -1,8 +1,7 @@
-"""Rules on the pictures a network gets, against those that its file says it was trained on."""
+"""Rules on a network's input, against the pictures of its training."""
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,19 +9,30 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.config.enums import ColorFormat, ProcessMode
+from noria.infer.recognition.exporters import (
+    HALF,
+    IMAGENET,
+    ULTRALYTICS,
+    UNIT,
+    USUAL,
+    YOLOX,
+    Exporter,
+    by_metadata,
+)
+from noria.infer.recognition.first_layers import FOLDED, learnt_mean, middle, spread_ratio
+from noria.infer.recognition.names import names_in
 from noria.infer.watch.rules import Finding
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
     from noria.infer.labels import Labels
     from noria.infer.preprocess import Preprocessor
-    from noria.infer.watch.stem import Stem
+    from noria.infer.recognition.stem import Stem
 
-_UNIT_TEXT = "net-scale-factor=0.0039215697906911373"
 # A picture's contrast and a network's taste vary by a few times; the ranges in use differ by 57 to
 # 255 times. In between nothing is said.
 _FAR = 20.0
-_HUNDREDS, _HUNDREDTHS = 30.0, 0.01  # spreads of a first layer's answers
+_HUNDREDTHS = 0.01  # spread of a first layer's answers
 _PATCHES = 1500
 _CONTRAST = 12.0  # standard deviation of bytes: below it the pictures say nothing
 
@@ -62,15 +72,9 @@ def training_findings(
             yield from _of_stem(pre, stem)
         elif stem.statistics is not None:
             yield from _of_statistics(pre, stem, tensors)
-        elif stem.conv is not None:
+        else:
             yield from _of_weights(pre, stem, tensors)
     yield from _of_names(stem, labels)
-
-
-def is_ultralytics(stem: Stem) -> bool:
-    """Whether the file was exported by Ultralytics: RGB in 0..1, letterboxed."""
-    data = stem.metadata
-    return "Ultralytics" in data.get("author", "") + data.get("description", "") and "task" in data
 
 
 def _given(pre: Preprocessor) -> str:
@@ -81,16 +85,17 @@ def _given(pre: Preprocessor) -> str:
 def _of_exporter(
     cfg: ModelConfig, pre: Preprocessor, stem: Stem, frame: tuple[int, int]
 ) -> Iterator[Finding]:
-    if not is_ultralytics(stem) or stem.metadata.get("task") == "classify":
+    known = by_metadata(stem.metadata)
+    if not known or known[0] is not ULTRALYTICS:
+        return
+    if stem.metadata.get("task", "classify") == "classify":
         return
     said = "the model's metadata (Ultralytics) says"
     low, high = byte_range(pre)
     if high > 2 or high < 0.5 or low < -0.1:
-        text = f"pictures have the wrong range: {_given(pre)}; {said} 0 to 1: set {_UNIT_TEXT}"
+        text = f"pictures have the wrong range: {_given(pre)}; {said} 0 to 1: set {UNIT.keys[0]}"
         yield Finding("input-range", f"{text}, without offsets", "net-scale-factor")
-    if cfg.model_color_format is ColorFormat.BGR:
-        text = f"red and blue are swapped: model-color-format=1 (BGR), but {said} RGB: set "
-        yield Finding("input-colors", f"{text}model-color-format=0", "model-color-format")
+    yield from _swapped(cfg, ULTRALYTICS, "", said)
     yield from _squeezed(cfg, pre, frame, f"{said} letterboxed", " and symmetric-padding=1")
 
 
@@ -99,11 +104,17 @@ def _of_yolox(cfg: ModelConfig, pre: Preprocessor, frame: tuple[int, int]) -> It
     if cfg.parse_bbox_func_name != "NoriaParseYoloX" or cfg.custom_lib_path:
         return
     said = "YOLOX is trained on"
-    if pre.scale == 1 and not pre.offsets and cfg.model_color_format is ColorFormat.RGB:
-        text = "red and blue are probably swapped: model-color-format=0 (RGB), but "
-        yield Finding("input-colors", f"{text}{said} BGR: set model-color-format=1",
-                      "model-color-format")  # fmt: skip
+    if pre.scale == 1 and not pre.offsets:
+        yield from _swapped(cfg, YOLOX, "probably ", said)
     yield from _squeezed(cfg, pre, frame, f"{said} letterboxed pictures")
+
+
+def _swapped(cfg: ModelConfig, exporter: Exporter, how: str, said: str) -> Iterator[Finding]:
+    wrong = {"RGB": ColorFormat.BGR, "BGR": ColorFormat.RGB}[exporter.order or "RGB"]
+    if cfg.model_color_format is wrong:
+        text = f"red and blue are {how}swapped: model-color-format={wrong.value} ({wrong.name}), "
+        text += f"but {said} {exporter.order}: set model-color-format={1 - wrong.value}"
+        yield Finding("input-colors", text, "model-color-format")
 
 
 def _squeezed(
@@ -127,7 +138,7 @@ def _of_stem(pre: Preprocessor, stem: Stem) -> Iterator[Finding]:
         yield Finding("input-range", text, "net-scale-factor")
     elif 1 < factor <= 10 and shift and high - low >= 50:
         text = f"pictures have the wrong range: {_given(pre)}, and the model itself multiplies by "
-        text += f"{factor:.4g} and adds {-shift:.4g}: it expects 0 to 1: set {_UNIT_TEXT}"
+        text += f"{factor:.4g} and adds {-shift:.4g}: it expects 0 to 1: set {UNIT.keys[0]}"
         yield Finding("input-range", text, "net-scale-factor")
     elif shift and max(pre.offsets, default=0.0) * pre.scale > 0.3 * (high - low):
         text = f"means are subtracted twice: offsets={';'.join(f'{v:g}' for v in pre.offsets)}, and"
@@ -137,7 +148,7 @@ def _of_stem(pre: Preprocessor, stem: Stem) -> Iterator[Finding]:
 
 def _of_statistics(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> Iterator[Finding]:
     """The first batch normalisation remembers what came out of the first convolution."""
-    ratio = spread_ratio(pre, stem, tensors)
+    ratio = trained_ratio(pre, stem, tensors)
     if ratio is None:
         return
     if 1 / _FAR <= ratio <= _FAR:
@@ -146,29 +157,25 @@ def _of_statistics(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> I
     much = f"{ratio:.3g} times" if ratio > 1 else f"1/{1 / ratio:.3g} of"
     text = f"pictures have the wrong range: {_given(pre)}; the first layer's values spread {much} "
     text += "what its batch normalisation learnt: "
-    text += f"about {pre.scale / ratio:.1g} would fit; usual are 1, {_UNIT_TEXT[17:]}, 0.0078431 "
-    text += "with offsets=127.5;127.5;127.5, 0.0173 with offsets=123.675;116.28;103.53"
+    usual = ", ".join(" with ".join(scaling.keys) for scaling in USUAL)
+    text += f"about {pre.scale / ratio:.1g} would fit; usual are {usual}"
     yield Finding("input-range", text, "net-scale-factor")
 
 
 def _of_mean(pre: Preprocessor, stem: Stem) -> Iterator[Finding]:
     """The mean that it learnt is that of a picture which the config can make: no black or white."""
-    weights, statistics = stem.conv, stem.statistics
-    assert weights is not None
-    assert statistics is not None
-    gain = weights.sum(axis=(1, 2, 3))
-    moved = statistics[0] - (0 if stem.bias is None else stem.bias)
-    if float(np.abs(gain).max()) < 0.1 * float(np.abs(weights).sum(axis=(1, 2, 3)).max()):
+    assert stem.conv is not None
+    size = np.abs(stem.conv).sum(axis=(1, 2, 3)).max()
+    if np.abs(stem.conv.sum(axis=(1, 2, 3))).max() < 0.1 * size:
         return  # filters of edges alone do not see the mean
-    level = float((moved * gain).sum() / (gain * gain).sum())
     means = pre.offsets or (0.0,)
-    byte = level / pre.scale + sum(means) / len(means)
+    byte = learnt_mean(stem) / pre.scale + sum(means) / len(means)
     if -300 < byte < 15 or 240 < byte < 555:
         given = f"offsets={';'.join(f'{m:g}' for m in means)}" if pre.offsets else "no offsets"
         text = f"offsets are missing or wrong: with {given} and net-scale-factor={pre.scale:.6g} "
         text += f"the mean that the first layers learnt is that of bytes of {byte:.0f}, where "
-        text += "pictures have about 100 to 140; usual are offsets=127.5;127.5;127.5 or "
-        yield Finding("input-range", f"{text}123.675;116.28;103.53", "offsets")
+        text += "pictures have about 100 to 140; usual are "
+        yield Finding("input-range", f"{text}{HALF.keys[1]} or {IMAGENET.keys[1]}", "offsets")
 
 
 def _of_weights(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> Iterator[Finding]:
@@ -180,47 +187,32 @@ def _of_weights(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> Iter
     spread = answers(stem, tensors, pre.scale)
     if spread is None:
         return
-    middle = _middle(spread)
-    if middle <= _HUNDREDTHS and pre.scale < 0.1:
+    size = middle(spread)
+    small = size <= _HUNDREDTHS and pre.scale < 0.1
+    if small or (size >= FOLDED and pre.scale >= 0.5 and not pre.offsets):
+        fix = "0 to 255: set net-scale-factor=1" if small else f"0 to 1: set {UNIT.keys[0]}"
         text = f"pictures have the wrong range: {_given(pre)}; the first layer answers with values "
-        text += f"that spread by {middle:.2g}, where trained ones do by about 1: it probably "
-        text += "expects 0 to 255: set net-scale-factor=1"
-        yield Finding("input-range", text, "net-scale-factor")
-    if middle >= _HUNDREDS and pre.scale >= 0.5 and not pre.offsets:
-        text = f"pictures have the wrong range: {_given(pre)}; the first layer answers with values "
-        text += (
-            f"that spread by {middle:.0f}, where trained ones do by about 1: it probably expects"
-        )
-        text += f" 0 to 1: set {_UNIT_TEXT}"
-        yield Finding("input-range", text, "net-scale-factor")
+        text += f"that spread by {size:.3g}, where trained ones do by about 1: it probably expects "
+        yield Finding("input-range", text + fix, "net-scale-factor")
 
 
-def spread_ratio(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> float | None:
-    """How many times as far as in training the first convolution's results spread.
+def trained_ratio(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> float | None:
+    """Compare the spread of the first convolution's results with that in training.
 
-    The median over its channels; None where weights or pictures say nothing.
+    Returns:
+        How many times as far they spread; None where weights or pictures say nothing.
     """
-    statistics = stem.statistics
-    spread = None if statistics is None else answers(stem, tensors, pre.scale)
-    if statistics is None or spread is None:
-        return None
-    learnt = np.sqrt(np.maximum(statistics[1], 0))
-    alive = learnt > 1e-3 * max(float(learnt.max()), 1e-12)
-    return _middle(spread[alive] / learnt[alive]) if alive.any() else None
-
-
-def _middle(values: Array) -> float:
-    """The upper median; NumPy's own loads its masked arrays."""
-    return float(np.sort(values)[len(values) // 2])
+    spread = None if stem.statistics is None else answers(stem, tensors, pre.scale)
+    return None if spread is None else spread_ratio(stem, spread)
 
 
 def answers(stem: Stem, tensors: Sequence[Array], scale: float) -> Array | None:
-    """Standard deviation of what each filter of the first convolution makes of the pictures.
+    """Measure the standard deviation of each first filter's answers to the pictures.
 
     None where there is no convolution, or the pictures have no contrast.
     """
     weights = stem.conv
-    if weights is None:
+    if weights is None or not stem.direct:
         return None
     _, channels, high, wide = weights.shape
     patches = []
@@ -278,15 +270,9 @@ def _of_names(stem: Stem, labels: Labels) -> Iterator[Finding]:
 
 
 def metadata_names(stem: Stem) -> dict[int, str]:
-    """Names of the classes that the exporter wrote down, by number."""
-    try:
-        found = ast.literal_eval(stem.metadata.get("names", "{}")[: 1 << 20])
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return {}
-    if not isinstance(found, dict | list):
-        return {}
-    pairs = found.items() if isinstance(found, dict) else enumerate(found)
-    return {i: n for i, n in pairs if isinstance(i, int) and isinstance(n, str)}
+    """Names of the classes that the exporter wrote down, by number; plain numbers are none."""
+    names, _ = names_in(stem.metadata) or ((), "")
+    return {i: name for i, name in enumerate(names) if not name.isdecimal()}
 
 
 def _plain(name: str) -> str:

@@ -1,9 +1,10 @@
-"""The watch of one model: chooses what is looked at, keeps samples, asks the rules."""
+"""Watch of one model: the choice of runs, the kept samples, the calls of the rules."""
 
 from __future__ import annotations
 
 import math
 import threading
+import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -15,13 +16,13 @@ from noria._core.errors import NoriaError
 from noria.config.enums import NetworkType
 from noria.infer.parsers import BuiltinParser, parse_coverage_bbox
 from noria.infer.postprocess import DetectorPostprocessor
+from noria.infer.recognition.stem import read_stem
 from noria.infer.watch import second_look as rules
 from noria.infer.watch.boxes import BoxWatch
 from noria.infer.watch.outputs import OutputWatch
 from noria.infer.watch.rules import MIN_FRAMES, Finding
 from noria.infer.watch.second_look import Sample
-from noria.infer.watch.stem import read_stem
-from noria.infer.watch.training import spread_ratio, training_findings
+from noria.infer.watch.training import trained_ratio, training_findings
 
 if TYPE_CHECKING:
     from noria.infer.model import Model
@@ -51,7 +52,8 @@ class Watch:
     """
 
     def __init__(self, model: Model, record: Record) -> None:
-        self._model, self._record = model, record
+        self._model: Model = weakref.proxy(model)  # which holds this watch
+        self._record = record
         choice, cfg = model.parser, model.config
         parser = None if choice is None else choice.parser
         self._parser = parser
@@ -130,7 +132,7 @@ class Watch:
             self.judge(final=True)
 
     def judge(self, *, final: bool = False) -> None:
-        """Ask the rules; what they find joins the record's notices.
+        """Ask the rules; their findings join the record's notices.
 
         Args:
             final: the run has ended, or is long enough for a second look.
@@ -164,7 +166,7 @@ class Watch:
             return
         tensors = [s.tensor for s in self._samples]
         # a file that tells the range of its pictures needs no trial of others
-        self._range_known = stem.normalises or spread_ratio(pre, stem, tensors) is not None
+        self._range_known = stem.normalises or trained_ratio(pre, stem, tensors) is not None
         yield from training_findings(
             cfg, pre, stem, self._model.labels, tensors=tensors, frame=self._size
         )
