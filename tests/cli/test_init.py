@@ -217,3 +217,58 @@ def test_a_bare_classifier_behind_a_config(
         ((_, meta),) = list(pipeline)
     (thing,) = meta.objects
     assert thing.classifiers[0].labels[0].label == "class 0"
+
+
+def test_a_model_that_does_not_run_says_why_and_only_that(tmp_path: Path) -> None:
+    nodes = [node("Conv", ["x", "w"], ["seen"], pads=[1, 1, 1, 1])]
+    save(tmp_path / "m.onnx", nodes, {"x": [1, 3, 64, 64]}, {"nowhere": [1, 5]},
+         constants={"w": filters(3, 0.5)})  # fmt: skip
+    done = noria("init", "m.onnx", cwd=tmp_path)
+    assert done.returncode == 4
+    assert "nowhere" in done.stderr
+    assert "<no file>" not in done.stderr
+    assert "num-detected-classes" not in done.stderr
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_name_too_long_for_an_engine_beside_it_keeps_the_engine_in_memory(
+    tmp_path: Path, picture: Path
+) -> None:
+    name = "m" * 245 + ".onnx"
+    yolov8(tmp_path / name)
+    done = noria("run", name, picture.name, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "File name too long: noria's engine is kept in memory" in done.stderr
+
+
+def test_names_of_a_model_do_not_steer_the_terminal(tmp_path: Path, picture: Path) -> None:
+    rows = np.zeros((1, 6, 84), np.float32)
+    rows[0, :, 0] = [20, 20, 20, 20, 0.9, 0]
+    names = str({0: "a\nerror: \x1b[31m" + "z" * 500, 1: "b"})
+    rows_of(tmp_path / "m.onnx", rows, metadata={"names": names, "task": "detect",
+            "author": "Ultralytics"})  # fmt: skip
+    done = noria("run", "m.onnx", picture.name, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (line,) = [x for x in done.stdout.splitlines() if x.startswith("found ")]
+    assert "1 a\\nerror: \\x1b[31mzz" in line
+    assert len(line) < 120
+
+
+def test_force_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
+    yolov8(tmp_path / "m.onnx")
+    folder = tmp_path / "made"
+    (folder / "config_infer.txt").mkdir(parents=True)
+    done = noria("init", "m.onnx", "-o", "made", "--force", cwd=tmp_path)
+    assert (done.returncode, "config_infer.txt: is a folder" in done.stderr) == (1, True)
+    assert [path.name for path in folder.iterdir()] == ["config_infer.txt"]
+
+
+def test_a_copy_that_was_replaced_comes_back_when_init_fails(tmp_path: Path) -> None:
+    rows_of(tmp_path / "m.onnx", pixel_rows(84, 6), metadata={"author": "Ultralytics"})
+    copy = tmp_path / "m" / "m_32x32.onnx"
+    copy.parent.mkdir()
+    copy.write_text("mine")
+    options = ("--size", "32x32", "--cpp", "--force")
+    done = noria("init", "m.onnx", *options, cwd=tmp_path)
+    assert done.returncode != 0
+    assert copy.read_text() == "mine"

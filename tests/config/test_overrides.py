@@ -295,6 +295,7 @@ def test_keywords_are_the_same_lines(path: Path) -> None:
         ({"batch_size": 1.5}, "batch-size=1.5 is not an integer"),
         ({"batch_size": -1}, "batch-size=-1 is not in range"),
         ({"conf": "half"}, "half is not a number"),
+        ({"conf": 10**400}, "is not a number"),
         ({"class-attrs-9.topk": 1}, "beyond num-detected-classes"),
     ],
 )

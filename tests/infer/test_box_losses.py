@@ -185,6 +185,15 @@ def test_a_class_that_its_own_limit_hides(tmp_path: Path) -> None:
         assert not looked_at(model, 2).reasons  # as it was meant
 
 
+@pytest.mark.parametrize("rows", [ROWS, [(20, 20, 10, 20, 1, 0.09, 0)]], ids=["clear", "faint"])
+def test_a_threshold_above_1_is_the_only_cause(tmp_path: Path, rows: list[Any]) -> None:
+    with detector(tmp_path, "[class-attrs-0]\npre-cluster-threshold=30\n[class-attrs-1]\n"
+                  "pre-cluster-threshold=30", rows) as model:  # fmt: skip
+        (reason,) = looked_at(model).reasons
+    assert reason.startswith("no box can pass pre-cluster-threshold=30: scores end at 1")
+    assert "net-scale-factor" not in reason
+
+
 def test_what_another_mode_sets_is_not_blamed_on_the_user(tmp_path: Path) -> None:
     many = [(3 + 2.5 * (i % 24), 5 + 20 * (i // 24), 2, 8, 1, 0.9, 0) for i in range(72)]
     with detector(tmp_path, rows=many, cluster_mode=0) as model:

@@ -1,5 +1,6 @@
 """Calibration of a config: what is seen, resumed bit for bit, refused with words."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -210,3 +211,26 @@ def test_the_command(tmp_path):
     assert again.exit_code == 4
     assert "--overwrite" in again.output
     assert CliRunner().invoke(main, ["calibrate", config]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("keys", "advice"),
+    [
+        ("", "to use it: network-mode=1 and int8-calib-file=../{table} in "),
+        ("network-mode=1\n", "to use it: int8-calib-file=../{table} in "),
+        ("network-mode=1\nint8-calib-file=../{table}\n", ""),
+    ],
+)
+def test_the_command_names_the_keys_that_a_run_still_lacks(tmp_path, keys, advice):
+    shutil.copy(SCENE / "detector.onnx", tmp_path)
+    shutil.copy(SCENE / "conveyor.mp4", tmp_path)
+    table = "detector.onnx.calib"
+    config = tmp_path / "folder" / "config.txt"
+    config.parent.mkdir()
+    text = "[property]\nonnx-file=../detector.onnx\nnet-scale-factor=0.0039215697\n"
+    config.write_text(text + "network-type=100\n" + keys.format(table=table))
+    words = ["calibrate", str(config), "--video", str(tmp_path / "conveyor.mp4"), "--frames", "2"]
+    result = CliRunner().invoke(main, [*words, "--scales-only"], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    found = re.findall("to use it: .* in ", result.stderr)
+    assert "".join(found) == advice.format(table=table)

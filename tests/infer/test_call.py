@@ -50,6 +50,16 @@ def test_a_video_says_that_one_picture_of_it_is_taken(mean_config: Config, tmp_p
     assert told[0].filename == __file__
 
 
+def test_metadata_of_another_kind_is_refused(mean_config: Config) -> None:
+    with noria.Inferencer.from_config(mean_config()) as model:
+        meta = model(red(51))
+        wrong: list[tuple[object, object]] = [(red(51), 5), (red(51), [meta])]
+        wrong += [([red(51)], meta), ([red(51)], 5), ([red(51)], [5])]
+        for picture, given in wrong:
+            with pytest.raises(EngineError, match="expected the FrameMeta of the picture"):
+                model(picture, given)  # type: ignore[call-overload]
+
+
 def test_keys_of_streams_skip_no_picture(mean_config: Config) -> None:
     config = mean_config(interval=3, stabilize_buffer_count=2)
     with noria.Inferencer.from_config(config) as model:

@@ -224,6 +224,18 @@ def test_it_runs_once() -> None:
     run(main())
 
 
+def test_a_second_loop_does_not_leave_the_first_one_open() -> None:
+    async def main() -> None:
+        async with Pipeline(FakeSource(10_000), FakeModel()) as p:
+            first = aiter(p)
+            await anext(first)
+            with pytest.raises(NoriaError, match="run already"):
+                await anext(aiter(p))
+        assert p.state == "done"
+
+    run(main())
+
+
 def test_close_from_another_task_ends_the_loop() -> None:
     p = Pipeline(FakeSource(10_000), FakeModel())
     seen = 0

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import warnings
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,23 @@ def test_it_closes_the_engines_it_opened_and_no_others(mean_config: Config, phot
     with noria.Inferencer.from_config(config) as model:
         noria.open_pipeline(model, sources=photos).run()
         assert len(model(photos / "p0.png").objects) == 1
+
+
+def test_nothing_of_a_run_waits_for_the_garbage_collector(
+    mean_config: Config, photos: Path
+) -> None:
+    """The command line freezes it at its end: native objects would be reported as leaks."""
+    pipeline = noria.open_pipeline(mean_config(), sources=photos)
+    pipeline.run()
+    (model,) = [stage for stage in pipeline.stages if isinstance(stage, noria.Inferencer)]
+    alive = [weakref.ref(pipeline), weakref.ref(model), weakref.ref(model._model)]
+    gc.collect()
+    gc.disable()
+    try:
+        del pipeline, model
+        assert [ref() for ref in alive] == [None] * 3
+    finally:
+        gc.enable()
 
 
 def test_a_pipeline_that_never_runs_is_closed_by_with(mean_config: Config, photos: Path) -> None:
@@ -324,6 +343,22 @@ def test_async_for_is_the_same_loop(mean_config: Config, photos: Path, tmp_path:
 
     assert asyncio.run(main()) == [(i, "thing") for i in range(3)]
     assert len((tmp_path / "o.jsonl").read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize("wrong", ["limit", "probe"])
+def test_what_is_refused_leaves_files_that_are_there_alone(
+    mean_config: Config, photos: Path, tmp_path: Path, wrong: str
+) -> None:
+    async def probe(_batch: Any) -> None: ...
+
+    out = tmp_path / "o.jsonl"
+    out.write_text("mine")
+    stages = [mean_config(), probe] if wrong == "probe" else [mean_config()]
+    with pytest.raises(NoriaError):
+        noria.open_pipeline(
+            *stages, sources=photos, outputs=out, limit=0 if wrong == "limit" else 3
+        )
+    assert out.read_text() == "mine"
 
 
 @pytest.mark.parametrize("name", ["video.mp4", "a/picture.JPG", "rtsp://host/live"])

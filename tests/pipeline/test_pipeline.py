@@ -213,6 +213,32 @@ def test_a_probe_that_leaves_frames_without_metadata_is_told() -> None:
         run(FakeSource(5), lambda batch: batch.metas.clear())
 
 
+async def later(_batch: Batch) -> None:
+    pass
+
+
+def bit_by_bit(_batch: Batch) -> Any:
+    yield
+
+
+class Later:
+    async def __call__(self, _batch: Batch) -> None:
+        pass
+
+
+@pytest.mark.parametrize("probe", [later, bit_by_bit, Later()])
+def test_a_probe_whose_body_would_never_run_is_refused(probe: Any) -> None:
+    with pytest.raises(NoriaError, match="function: calling it does nothing") as caught:
+        Pipeline(FakeSource(1), [probe])  # type: ignore[arg-type]
+    assert str(caught.value).startswith(f"{__file__}:")
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1.5, float("nan"), "5"])
+def test_a_limit_that_is_no_number_of_frames_is_refused(limit: Any) -> None:
+    with pytest.raises(NoriaError, match="is no number of frames"):
+        Pipeline(FakeSource(1), [], limit=limit)  # type: ignore[arg-type]
+
+
 def test_what_is_no_stage_is_refused() -> None:
     with pytest.raises(NoriaError, match=r"'model\.txt' cannot stand between sources and sinks"):
         Pipeline(FakeSource(1), ["model.txt"])  # type: ignore[arg-type]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,7 @@ from noria.cli.overriding import load_config, overridable
 
 if TYPE_CHECKING:
     from noria._core.notices import Notice
+    from noria.config import ModelConfig
     from noria.config.overrides import GivenKey
     from noria.diagnose.int8_choice import ChosenInt8
     from noria.diagnose.sensitivity import SensitivityReport
@@ -219,9 +222,8 @@ def calibrate(
         print_json(_as_json(table, path, report, chosen, found, notices))
         return
     if not quiet:
-        named = cfg.int8_calib_file
-        if named is None or named.resolve() != path.resolve():
-            click.echo(f"to use it: int8-calib-file={path.name} in {cfg.path}", err=True)
+        if advice := _advice(cfg, path):
+            click.echo(printable(f"to use it: {advice}"), err=True)
         seen = f" from {report.frames} frames" if report else ", as they were"
         click.echo(f"{len(table.scales)} tensors{seen}", err=True)
         if chosen is not None and chosen.choice.keep:
@@ -248,6 +250,22 @@ def _print_sensitivity(found: SensitivityReport) -> None:
     elif found.kept:
         click.echo("keep the worst layers in FP32 with this line of the config:", err=True)
         click.echo(printable(found.line))
+
+
+def _advice(cfg: ModelConfig, table: Path) -> str:
+    """The keys that a run with `table` still lacks, as the config or command line takes them."""
+    from noria.config.enums import NetworkMode
+    from noria.config.overrides import BARE_MODEL
+
+    bare = cfg.path.suffix.lower() == BARE_MODEL
+    folder = Path() if bare else cfg.path.parent
+    keys = [] if cfg.network_mode in (NetworkMode.INT8, NetworkMode.BEST) else ["network-mode=1"]
+    named = cfg.int8_calib_file
+    if named is None or named.resolve() != table.resolve():
+        keys.append(f"int8-calib-file={os.path.relpath(table, folder)}")
+    if bare and keys:
+        return f"noria run {cfg.path} " + " ".join(f"--set {shlex.quote(key)}" for key in keys)
+    return f"{' and '.join(keys)} in {cfg.path}" if keys else ""
 
 
 def _as_json(

@@ -84,8 +84,9 @@ def _model(
 
     (overrides,) = distributed(keys, [model.name])
     path, copied, given = model, None, dict[str, Any]()
+    replaced = None
     if size is not None:
-        path, copied, given = _sized(model, size, folder, force)
+        path, copied, given, replaced = _sized(model, size, folder, force)
     try:
         found = recognise_for_init(path, given, overrides)
         files = files_for(found, folder, cpp=cpp)
@@ -94,6 +95,8 @@ def _model(
         if copied is not None:
             for made in copied.parent.glob(f"{glob.escape(copied.name)}*"):  # its engine, too
                 made.unlink()
+            if replaced is not None:
+                copied.write_bytes(replaced)
         raise
     print_notices(n for n in found.config.notices if n.message in found.lines)
     if copied is not None:
@@ -114,8 +117,8 @@ def _model(
 
 def _sized(
     model: Path, size: str, folder: Path, force: bool
-) -> tuple[Path, Path | None, dict[str, Any]]:
-    """The model to write about, the copy made for it, and what is given of the config."""
+) -> tuple[Path, Path | None, dict[str, Any], bytes | None]:
+    """The model to write about, its copy, what is given of the config, what the copy replaced."""
     from noria.infer.recognition.resizing import resized
     from noria.network import network_from_onnx
 
@@ -127,12 +130,13 @@ def _sized(
     planes = axes[2:] if len(axes) == 4 and axes[1] in (1, 3) else axes[1:3]
     if not all(isinstance(axis, int) for axis in planes):
         channels = next((a for a in axes[1:] if a in (1, 3)), 3)
-        return model, None, {"infer_dims": (channels, height, width)}
+        return model, None, {"infer_dims": (channels, height, width)}, None
     if tuple(planes) == (height, width):
-        return model, None, {}
+        return model, None, {}, None
     copy = folder / f"{model.stem}_{width}x{height}.onnx"
+    replaced = copy.read_bytes() if force and copy.is_file() else None
     _write({copy: resized(model, width, height)}, force)
-    return copy, copy, {}
+    return copy, copy, {}, replaced
 
 
 def _write(contents: Mapping[Path, str | bytes], force: bool) -> None:
@@ -147,6 +151,9 @@ def _write(contents: Mapping[Path, str | bytes], force: bool) -> None:
             f"{', '.join(there)} is there already",
             fix="--force replaces it, -o chooses another folder",
         )
+    for path in contents:
+        if path.is_dir():
+            raise NoriaError("is a folder", where=str(path), expected="a file, or nothing")
     try:
         for path, content in contents.items():
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noria._core.errors import MediaError, NoriaError
+from noria._core.text import quoted
 from noria.cli.output import print_json, print_notices, printable, stdout_is_for_results
 from noria.cli.overriding import overridable, with_results
 
@@ -308,7 +309,8 @@ def _tell_losses(pipeline: Pipeline) -> Iterator[None]:
 
 def print_report(report: RunReport) -> None:
     """Print the summary of a run."""
-    found = ", ".join(f"{n} {name}" for name, n in report.objects.most_common(8)) or "no objects"
+    kinds = (f"{n} {quoted(name)}" for name, n in report.objects.most_common(8))
+    found = ", ".join(kinds) or "no objects"
     more = len(report.objects) - 8
     if more > 0:
         found += f", and {more} more kinds"

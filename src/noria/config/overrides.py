@@ -290,7 +290,7 @@ def _place(name: str) -> tuple[str, str]:
 def _number(value: Any, where: str) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         shown = quoted(str(value))
         raise ConfigError(f"{shown} is not a number.", where=where, expected="0 to 1") from None
 

@@ -38,10 +38,12 @@ if TYPE_CHECKING:
     from noria.network.network import Network
 
 AIM = 0.97
-"""Share of boxes that is looked for: pictures that were not seen keep fewer. Once an eighth of the
-layers is FP32, `ENOUGH` is enough."""
+"""Share of boxes that is looked for: pictures that were not seen keep fewer."""
 
-_RANKED_ON = 8  # pictures
+_MOST = 0.18
+"""Share of the layers that may be FP32 before the first count that is good enough is taken."""
+
+_RANKED_ON = 20  # pictures
 _RANGES_FROM = 32  # pictures
 _FAINT = 0.4  # of the threshold: boxes that move there count as well
 _STEPS = (0, 4, 8, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128, 192, 256)
@@ -75,7 +77,7 @@ def choose_int8(
     """Choose ranges and the layers to keep in FP32, and measure the agreement of INT8 with FP32.
 
     Layers are ranked by what each alone in INT8 does to the boxes, faint ones included; the worst
-    are kept until the boxes that INT8 and FP32 share are 97 % of either's (see `AIM`).
+    are kept until the boxes that INT8 and FP32 share are 97 % of either's (see `_Search.run`).
 
     Args:
         cfg: the model and its parser.
@@ -170,7 +172,12 @@ class _Search:
         self._say, self._tick = say, tick
 
     def run(self, done: ChosenInt8) -> None:
-        """Complete the choice."""
+        """Complete the choice.
+
+        The first count of layers that reaches `AIM` is taken; else, of the counts up to `_MOST`,
+        the best that is enough, because near the threshold boxes come and go; else the first
+        larger one that is enough.
+        """
         bench = self._bench
         self._say("finding FP32's boxes", None)
         reference = self._found(self._network)
@@ -181,7 +188,10 @@ class _Search:
         self._say("judging INT8", None)
         layers = list(self._variants.layers)
         ranked: list[str] = []
+        best = -1.0
         for kept in (*(n for n in _STEPS if n < len(layers)), len(layers)):
+            if kept > _MOST * len(layers) and best >= ENOUGH:
+                break
             if kept and not ranked:
                 ranked = self._ranked(layers, reference)
             if kept:
@@ -189,8 +199,10 @@ class _Search:
             keep = tuple(ranked[:kept])
             found = self._found(self._variants.network(keep))
             measured = agreement_of(reference, found, bench.runtime)
-            done.choice = msgspec.structs.replace(done.choice, keep=keep, agreement=measured)
-            if measured.share >= (AIM if kept * 8 <= len(layers) else ENOUGH):
+            if measured.share > best:
+                best = measured.share
+                done.choice = msgspec.structs.replace(done.choice, keep=keep, agreement=measured)
+            if best >= AIM:
                 break
         done.notices.append(done.choice.notice(str(bench.cfg.path)))
 
@@ -200,7 +212,10 @@ class _Search:
         return scored(bench.cfg, bench.session(network), frames, threads=bench.threads)
 
     def _ranked(self, layers: list[str], reference: list[Scored]) -> list[str]:
-        """The layers, the one that moves the boxes most first."""
+        """The layers, the one that moves the boxes most first.
+
+        Only the strongest box of an object counts: those beside it would be paired by chance.
+        """
         bench = self._bench
         most = sorted(range(len(reference)), key=lambda i: -len(reference[i].boxes))
         wanted = set(most[:_RANKED_ON])
@@ -217,17 +232,14 @@ class _Search:
 
     def _faint(self, cfg: ModelConfig, network: Network, frames: list[Frame]) -> list[Scored]:
         bench = self._bench
-        return scored(cfg, bench.session(network), frames, threads=bench.threads)
-
-
-def _replaced(choice: Int8Choice, keep: tuple[str, ...], measured: Agreement) -> Int8Choice:
-    return Int8Choice(table=choice.table, keep=keep, tensors=choice.tensors, agreement=measured)
+        found = scored(cfg, bench.session(network), frames, threads=bench.threads)
+        return [strongest(one) for one in found]
 
 
 def _with_faint_boxes(cfg: ModelConfig) -> ModelConfig:
     """The config with lower thresholds and no clustering.
 
-    Each box of the parser then has its partner; clustering would choose now one, now another.
+    Boxes are then those of the parser, whatever the config merges or drops.
     """
 
     def lower(attrs: ClassAttrs) -> ClassAttrs:
@@ -268,6 +280,16 @@ def moved(reference: Sequence[Scored], found: Sequence[Scored]) -> float:
             total += float(a.scores[i] - b.scores[j]) ** 2
             pairs += 1
     return total / pairs * most / (2 * pairs) if pairs else math.inf
+
+
+def strongest(one: Scored) -> Scored:
+    """Keep the boxes that no surer one of their class covers with an IoU of at least 0.5."""
+    covers = (overlaps(one.boxes, one.boxes) >= 0.5) & (one.class_ids[:, None] == one.class_ids)
+    kept: list[int] = []
+    for i in np.argsort(-one.scores, kind="stable"):
+        if not covers[i, kept].any():
+            kept.append(int(i))
+    return Scored(one.boxes[kept], one.class_ids[kept], one.scores[kept])
 
 
 def _pairs(a: Scored, b: Scored) -> list[tuple[int, int]]:

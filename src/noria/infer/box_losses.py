@@ -131,6 +131,10 @@ def _nothing_parsed(cfg: ModelConfig, tally: BoxTally) -> str:
             f"{setting} and may drop boxes itself, which cannot be counted here"
         )
     looked = f"{tally.probed} of {tally.empty} outputs looked at"
+    lowest = float(tally.params.thresholds[:, 0].min(initial=np.inf))
+    if 1 <= lowest < np.inf and (tally.best is None or tally.best[0] < 1):
+        seen = "" if tally.best is None else f"; the best is {tally.best[0]:.3g} ({looked})"
+        return f"no box can pass {setting}: scores end at 1{seen}"
     unseen = "the model sees nothing, or its input is prepared differently (net-scale-factor, "
     unseen += "offsets, model-color-format)"
     if cfg.network_mode in (NetworkMode.INT8, NetworkMode.BEST):

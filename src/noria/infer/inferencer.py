@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from noria._core.errors import EngineError
 from noria._core.notices import Notice
+from noria._core.text import quoted
 from noria.config import ModelConfig
 from noria.config.enums import ProcessMode
 from noria.config.overrides import combined, given_keywords
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from noria.engine.session import Session
     from noria.infer.losses import InferenceLosses
     from noria.infer.update import ModelUpdater
-
 
 _MAX_LABELS = 12  # in a notebook
 _ARGUMENTS = (
@@ -249,10 +249,7 @@ class Inferencer:
 
     @property
     def notices(self) -> list[Notice]:
-        """Everything decided so far, the custom library's and its parser's decisions included.
-
-        What the plausibility watch makes of the pictures so far is among them.
-        """
+        """Decisions so far, those of library, parser and plausibility watch included."""
         if self._model.watch is not None:
             self._model.watch.judge()
         return [*self._model.all_notices(), *self._record.notices]
@@ -315,7 +312,8 @@ class Inferencer:
 
         Raises:
             MediaError: one is no picture; those of earlier batches have run.
-            EngineError: the engine failed; or the model works on objects and there is no `meta`.
+            EngineError: `meta` is no metadata of these pictures; the engine failed; or the model
+                works on objects and there is no `meta`.
         """
         if meta is None and self.secondary and not self.config.input_tensor_from_meta:
             raise EngineError(
@@ -335,7 +333,15 @@ class Inferencer:
     ) -> list[FrameMeta]:
         from noria.media import as_frame
 
-        known = [None] * len(pictures) if given is None else list(given)
+        known = [None] * len(pictures) if given is None else given
+        if not isinstance(known, Sequence) or any(
+            not isinstance(meta, FrameMeta | None) for meta in known
+        ):
+            raise EngineError(
+                f"meta is {quoted(repr(given))}",
+                where=str(self.config.path),
+                expected="the FrameMeta of the picture; of a list of pictures a list of them",
+            )
         if len(known) != len(pictures):
             found = f"{len(pictures)} pictures and {len(known)} metas"
             raise EngineError(found, where=str(self.config.path), expected="as many of each")
@@ -589,10 +595,4 @@ class Inferencer:
         if model.config.output_tensor_meta:
             attach_tensors(outputs, items, model)
         elif model.postprocessor is None and not self._runs.shows_raw:
-            text = (
-                "network-type=100 without output-tensor-meta=1: nobody reads the outputs, nothing"
-            )
-            text += " is found; set output-tensor-meta=1 to attach them, or the network-type"
-            self._record.warn(
-                text + " whose parser reads them", str(model.config.origin("network_type"))
-            )
+            self._record.outputs_unread(model.config)

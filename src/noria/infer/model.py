@@ -75,7 +75,7 @@ class LoadOptions:
     parser: Callable[..., Any] | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class Model:
     """Engine, scaler, parser and labels of one config.
 

@@ -125,6 +125,11 @@ class DetectorPostprocessor(Postprocessor):
         self._classes_fit = True
         self.watch: Watch | None = None
 
+    @property
+    def left(self) -> int:
+        """Boxes that came out of clustering in this run so far."""
+        return self._tally.left
+
     def attach(self, outputs: dict[str, npt.NDArray[Any]], items: Items) -> None:
         """See `Postprocessor.attach`."""
         times, results, tally = self._record.times, self._record.results, self._tally

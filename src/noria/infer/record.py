@@ -5,11 +5,15 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from noria._core.errors import ParserError
 from noria._core.notices import Notice, note_once
 from noria.infer.tally import Tally
 from noria.meta import FrameMeta
+
+if TYPE_CHECKING:
+    from noria.config import ModelConfig
 
 _MAX_PARSE_ERRORS = (
     5  # different ones that become notices; a message may hold a value of each frame
@@ -65,6 +69,12 @@ class Record:
             text += f"\n  first in frame {meta.frame} of {meta.source}"
             text += "; what cannot be parsed has no results"
             self.warn(text)
+
+    def outputs_unread(self, cfg: ModelConfig) -> None:
+        """Warn that a model has no parser, and that its outputs are not attached."""
+        text = "network-type=100 without output-tensor-meta=1: nobody reads the outputs, nothing is"
+        text += " found; set output-tensor-meta=1 to attach them, or the network-type whose parser"
+        self.warn(f"{text} reads them", str(cfg.origin("network_type")))
 
     def find(self, rule: str, text: str, where: str) -> None:
         """Keep the first finding of a rule of the plausibility watch."""

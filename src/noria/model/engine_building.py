@@ -131,7 +131,13 @@ class EngineBuilding:
         """
         usual, beside = self._search.targets(self.requirement.precision)
         for target, instead in ((usual, f"saved as {beside.name}"), (beside, "kept in memory")):
-            if not (target.exists() or target.is_symlink()):
+            try:
+                free = not (target.exists() or target.is_symlink())
+            except OSError as error:  # the name of the engine is too long where the model's is not
+                text = f"{error.strerror}: noria's engine is {instead}"
+                notices.append(Notice("warning", text, str(target)))
+                continue
+            if free:
                 return target
             if is_plan_file(target):
                 found = self._search.try_file(target)

@@ -25,7 +25,8 @@ from noria.media import (
 from noria.media.sinks.naming import has_placeholder
 from noria.media.sources.base import FailedSource, SteppedSource
 from noria.pipeline.outlet import Route
-from noria.pipeline.pipeline import Pipeline
+from noria.pipeline.pipeline import Pipeline, check_limit
+from noria.pipeline.segment import segments_of
 from noria.pipeline.stage import is_stage, is_tracker
 
 if TYPE_CHECKING:
@@ -133,6 +134,8 @@ def assemble(
     untold = [*notices, *(n for cfg in configs for n in cfg.notices)]
     with notices_on_errors(untold), ExitStack() as undo:
         check_sinks([s.text for s in spec.sinks if s.text], inputs)
+        check_limit(options.limit)
+        segments_of([item for item in items if not isinstance(item, ModelConfig)])  # may refuse
         on_stage("opening source")
         sources: list[Source] = []
         several = len(spec.opened_sources) > 1

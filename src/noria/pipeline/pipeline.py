@@ -13,11 +13,13 @@ import threading
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from numbers import Integral
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, Self
 from weakref import ref
 
 from noria._core.errors import NoriaError
+from noria._core.text import quoted
 from noria.infer.batch import Batch
 from noria.pipeline.channel import Channel, ChannelClosedError
 from noria.pipeline.mux import Muxer
@@ -77,7 +79,8 @@ class Pipeline:
     `async with pipeline`, which waits for the end of the run.
 
     Raises:
-        NoriaError: there is no source, or something given cannot stand where it is.
+        NoriaError: there is no source, something given cannot stand where it is, or the limit is
+            no number of frames.
     """
 
     def __init__(
@@ -101,19 +104,13 @@ class Pipeline:
         self.on_result = on_result
         if not self.sources:
             raise NoriaError("there is no source", where="Pipeline.sources")
+        check_limit(limit)
         if len({s.source_id for s in self.sources}) < len(self.sources):
             for number, source in enumerate(self.sources):
                 source.source_id = number
         self._owned = list(owned)
         self._decided = list(notices)
         self._segments = segments_of(self.stages)
-        self._outlet = Outlet(
-            routes_of(sinks),
-            painter,
-            tiler,
-            [s.source_id for s in self.sources],
-            self._fate,
-        )
         model = self._segments[0].stage
         config = getattr(model, "config", None)
         streams = 1 if model is None else model.streams
@@ -126,6 +123,13 @@ class Pipeline:
             room=max(queue_size, 2 * fill * streams),
             timeout_s=batch_timeout_s,
             limit=limit,
+        )
+        self._outlet = Outlet(
+            routes_of(sinks),
+            painter,
+            tiler,
+            [s.source_id for s in self.sources],
+            partial(_fate, self._mux),
         )
         self._queue_size = max(2, -(-queue_size // max(fill, len(self.sources))))
         self._threads: list[threading.Thread] = []
@@ -193,7 +197,9 @@ class Pipeline:
     def __aiter__(self) -> AsyncIterator[tuple[Frame, FrameMeta]]:
         from noria.pipeline.async_loop import AsyncLoop
 
-        loop = self._async_loop = AsyncLoop(self._loop_over(), self.stop)
+        loop = AsyncLoop(self._loop_over(), self.stop)
+        if self._state == "new":  # a second loop is refused, and the first is still to be closed
+            self._async_loop = loop
         return aiter(loop)
 
     def _loop_over(self) -> Generator[tuple[Frame, FrameMeta], None, None]:
@@ -381,12 +387,6 @@ class Pipeline:
                 self.on_result(meta)
         put(batch)
 
-    def _fate(self, source_id: int) -> tuple[str, str]:
-        """Name of a source that gives no more frames, and how it ended."""
-        report = next(r for r in self._mux.reports if r.source_id == source_id)
-        error = (report.error or "").partition("\n")[0].removeprefix(f"{report.name}: ")
-        return report.name, f"{report.state}: {error}" if error else report.state
-
     def _write(self, incoming: Channel[Batch]) -> None:
         try:
             for batch in received(incoming):
@@ -415,6 +415,27 @@ class Pipeline:
         error, self._error = self._error, None
         if error is not None:
             raise error
+
+
+def check_limit(limit: object) -> None:
+    """Refuse a limit that is no positive number of frames.
+
+    Raises:
+        NoriaError: it is neither None nor an integer of 1 or more.
+    """
+    if limit is not None and not (isinstance(limit, Integral) and int(limit) > 0):
+        raise NoriaError(
+            f"limit={quoted(repr(limit))} is no number of frames",
+            where="Pipeline.limit",
+            expected="an integer, 1 or more; None for all frames",
+        )
+
+
+def _fate(mux: Muxer, source_id: int) -> tuple[str, str]:
+    """Name of a source that gives no more frames, and how it ended."""
+    report = next(r for r in mux.reports if r.source_id == source_id)
+    error = (report.error or "").partition("\n")[0].removeprefix(f"{report.name}: ")
+    return report.name, f"{report.state}: {error}" if error else report.state
 
 
 def _name(stage: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import traceback
 from collections.abc import Callable, Sequence
 from time import perf_counter
@@ -107,11 +108,32 @@ def step_of(item: object) -> Step:
     if is_tracker(item):
         return Step("track", _tracked(item), item)
     if callable(item):
+        _check_probe(item)
         return Step("probe", _probed(item))
     raise NoriaError(
         f"{item!r} cannot stand between sources and sinks",
         where="Pipeline.stages",
         expected="an Inferencer, a tracker, or a function that takes a Batch",
+    )
+
+
+def _check_probe(probe: Probe) -> None:
+    """Refuse a function whose body would never run.
+
+    Raises:
+        NoriaError: it is a coroutine or generator function.
+    """
+    calls = probe, type(probe).__call__
+    if any(inspect.iscoroutinefunction(c) or inspect.isasyncgenfunction(c) for c in calls):
+        kind = "coroutine"
+    elif any(map(inspect.isgeneratorfunction, calls)):
+        kind = "generator"
+    else:
+        return
+    raise NoriaError(
+        f"the probe {_name(probe)} is a {kind} function: calling it does nothing",
+        where=_where(probe, None),
+        expected="def probe(batch), without async and yield",
     )
 
 

@@ -102,6 +102,30 @@ def test_a_parser_for_unknown_outputs_runs_and_its_test_passes(tmp_path: Path) -
     assert "takes the recorded outputs" in done.stdout
 
 
+NAMES = [["class", "layers"], ["np", "network"], ["params", "detections"], ["\U0001f600", "x"]]
+
+
+@pytest.mark.parametrize("names", NAMES)
+def test_names_of_outputs_are_never_those_of_the_parser(tmp_path: Path, names: list[str]) -> None:
+    rows = [np.ones((1, 5, 3), np.float32), np.ones((1, 6), np.float32)]
+    path = rows_of(tmp_path / "odd x².onnx", rows, names=names, doc="BGR / 255")
+    config = written(recognise_for_init(path, {}), tmp_path / "made")
+    with Inferencer.from_config(config) as model:
+        assert not [n for n in model.notices if n.level == "warning"]
+        model(np.zeros((64, 64, 3), np.uint8))
+        assert model.failed_items == 0
+
+
+def test_a_name_beyond_ascii_compiles_in_cpp(tmp_path: Path) -> None:
+    rows = [np.ones((1, 5, 3), np.float32), np.ones((1, 6), np.float32)]
+    path = rows_of(tmp_path / "m.onnx", rows, names=["\U0001f600", '?\\"'], doc="BGR / 255")
+    config = written(recognise_for_init(path, {}), tmp_path / "made", cpp=True)
+    compile_library([config.with_name("m_parser.cpp")], config.with_name("libm_parser.so"))
+    with Inferencer.from_config(config, guard="never") as model:
+        model(np.zeros((64, 64, 3), np.uint8))
+        assert model.failed_items == 0
+
+
 def test_a_grid_is_decoded_by_its_values(tmp_path: Path) -> None:
     found = grid(tmp_path / "g.onnx")
     path = written(found, tmp_path / "made")

@@ -111,6 +111,26 @@ def test_boxes_on_one_point(configs: dict[str, ModelConfig]) -> None:
     assert "36 boxes of 6 frames" in looked(configs["nms"], boxes)["boxes-on-one-point"]
 
 
+def test_candidates_of_one_object_are_no_boxes_on_one_point(
+    configs: dict[str, ModelConfig],
+) -> None:
+    one = np.float32([40, 30, 20, 16]) + np.linspace(-0.4, 0.4, 6, dtype=np.float32)[:, None]
+    assert looked(configs["none"], one, frames=1, final=True) == {}
+    assert "boxes-on-one-point" not in looked(configs["none"], one)
+
+
+def test_boxes_on_one_point_in_one_of_many_frames_are_no_evidence(
+    configs: dict[str, ModelConfig],
+) -> None:
+    point = np.tile(np.float32([[0.2, 0.3, 1, 2]]), (24, 1))
+    empty = np.empty((0, 4), np.float32)
+    watch = BoxWatch(configs["nms"], NETWORK)
+    for boxes in (empty, empty, empty, point):
+        found = Detections(boxes, np.linspace(0.3, 0.9, len(boxes)), np.ones(len(boxes)))
+        watch.look(found, found, len(found), META)
+    assert "boxes-on-one-point" not in {f.rule for f in watch.findings(final=True)}
+
+
 def test_scores_beyond_probabilities(configs: dict[str, ModelConfig]) -> None:
     high = looked(configs["nms"], some(4), [0.5, 0.9, 7.25, 0.4])["scores-above-1"]
     assert "6 of 24 boxes have more than 1, up to 7.25" in high

@@ -86,6 +86,21 @@ def test_a_folded_stem_tells_bytes_from_units(tmp_path: Path) -> None:
     assert "it probably expects 0 to 255: set net-scale-factor=1" in text
 
 
+def test_a_picture_cut_into_four_tells_the_range_all_the_same(tmp_path: Path) -> None:
+    weights = np.random.default_rng(1).normal(0, 0.002, (8, 12, 3, 3))
+    stem = Stem(conv=weights, direct=False, focus=True)
+    dark = np.zeros((3, SIZE[1], SIZE[0]))
+    text = judged(tmp_path, stem, SCALES["unit"][0], pictures=dark)["input-range"]
+    assert text.endswith("it probably expects 0 to 255: set net-scale-factor=1")
+    assert judged(tmp_path, stem, "net-scale-factor=1\n") == {}
+    small = Stem(conv=weights * 255, direct=False, focus=True)
+    assert (
+        "set net-scale-factor=0.0039"
+        in judged(tmp_path, small, "net-scale-factor=1\n")["input-range"]
+    )
+    assert judged(tmp_path, small, SCALES["unit"][0]) == {}
+
+
 @pytest.mark.parametrize(
     ("factor", "shift", "keys", "words"),
     [

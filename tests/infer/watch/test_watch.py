@@ -15,6 +15,7 @@ from noria.errors import StrictError
 from noria.infer.inferencer import Inferencer
 from noria.infer.watch import Watch
 from tests.infer.watch.detectors import config_for, frames
+from tests.infer.watch.test_wrong_setups import found
 from tests.warm import noria as command
 
 TWICE = 1 / 255  # bytes of a network that expects them, scaled all the same
@@ -42,6 +43,24 @@ def test_it_looks_at_the_first_runs_and_ever_more_rarely(wrong: Path) -> None:
     assert due[:14] == [0, 1, 2, 3, 4, 5, 6, 7, 16, 24, 40, 72, 136, 264]
     assert max(np.diff(due)) == 512
     assert len(due) < 25
+
+
+def test_a_run_that_starts_empty_is_looked_at_where_boxes_come(tmp_path: Path) -> None:
+    with Inferencer.from_config(config_for(tmp_path)) as model:
+        for scene, count in (("empty", 58), ("objects", 24), ("empty", 80)):
+            for frame in frames(scene, count=count):
+                model.process([frame])
+        watch = model._model.watch
+        assert isinstance(watch, Watch)
+        assert watch._boxes.found >= 4
+        assert watch._boxes.looks < 20
+        assert sum(sample.found for sample in watch._samples) >= 4  # the empty ones went first
+        assert len(watch._samples) <= 6
+
+
+def test_a_parser_of_other_rows_is_named_in_a_run_that_starts_empty(tmp_path: Path) -> None:
+    config = config_for(tmp_path, "rows", parse_bbox_func_name="NvDsInferParseYolo")
+    assert "parser-silent" in found(config, [*frames("empty", count=58), *frames(count=24)])
 
 
 def test_findings_are_notices_of_the_report_and_of_the_model(wrong: Path, folder: Path) -> None:

@@ -59,7 +59,7 @@ def weigh(stem: Stem) -> FirstLayers:
         return FirstLayers(inside, "bytes" if of_bytes else "small", why=inside)
     if stem.conv is None:
         return FirstLayers()
-    spread = _answers(stem.conv)
+    spread = natural_answers(stem.conv)
     if (ratio := spread_ratio(stem, spread)) is not None:
         scale, level = 1 / ratio, learnt_mean(stem)
         # 0..1 has its mean near 0.45: in units of the input's own spread that is 1.7
@@ -105,8 +105,8 @@ def middle(values: Array) -> float:
     return float(np.sort(values)[len(values) // 2])
 
 
-def _answers(filters: Array) -> Array:
-    """Spread (standard deviation) of each filter's answers to natural pictures in 0..255."""
+def natural_answers(filters: Array) -> Array:
+    """Estimate the spread (standard deviation) of each filter's answers to pictures in 0..255."""
     count, channels, height, width = filters.shape
     y, x = np.mgrid[:height, :width]
     place = np.stack([y.ravel(), x.ravel()], axis=1)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 from dataclasses import dataclass
+from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from noria.infer.recognition.recognise import Recognition
 
 RECORDED = "recorded.npz"
+_USED = ("layers", "network", "params", "np", "corners", "scores", "class_ids")
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class ParserFiles:
     def of(cls, found: Recognition, *, cpp: bool) -> ParserFiles:
         """The parser for a model; it is run once on noise."""
         outputs = found.run()
-        stem = re.sub(r"\W+", "_", found.evidence.path.stem).strip("_").lower() or "model"
+        stem = _word(found.evidence.path.stem) or "model"
         stem = f"m_{stem}" if stem[0].isdigit() else stem
         size = (found.pictures.width, found.pictures.height)
         return cls(stem, outputs, size, _grid(outputs), cpp, len(found.names))
@@ -144,7 +145,7 @@ class ParserFiles:
         layers = "\n".join(f"//{line}" for line in self._layers_text("  ").splitlines())
         finds = "\n".join(
             f"    const NvDsInferLayerInfo *layer{i} =\n"
-            f"        find(outputLayersInfo, {json.dumps(name)}, {array.size});"
+            f"        find(outputLayersInfo, {_cpp_text(name)}, {array.size});"
             for i, (name, array) in enumerate(self.outputs.items())
         )
         names = [f"layer{i}" for i in range(len(self.outputs))]
@@ -172,9 +173,23 @@ def _plain(name: str) -> str:
     return quoted(re.sub(r"[\"\\\\]", "'", name))
 
 
+def _word(name: str) -> str:
+    """A name as letters, digits and _ alone."""
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
 def _variable(name: str, number: int) -> str:
-    word = re.sub(r"\W+", "_", name).strip("_").lower()
-    return word if word.isidentifier() and not word[0].isdigit() else f"output{number}"
+    """A variable for an output; none that the template, or the language, uses itself."""
+    word = _word(name)
+    usable = word.isidentifier() and not iskeyword(word) and word not in _USED
+    return word if usable else f"output{number}"
+
+
+def _cpp_text(name: str) -> str:
+    """A string literal; octal, for its bytes stay the same whatever the compiler reads."""
+    return '"' + "".join(
+        chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in name.encode()
+    ) + '"'  # fmt: skip
 
 
 def _shape(array: npt.NDArray[Any]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from noria._core.errors import ModelError
+from noria._core.errors import ModelError, NoriaError
 from noria._core.notices import Notice
 from noria._core.text import quoted
 from noria.config import ModelConfig
@@ -176,7 +176,8 @@ def _recognise(
 
     @cache
     def probe() -> Mapping[str, Any]:
-        return _run_once(ModelConfig(**{**base, **_engine_fields(given)}), built)
+        cfg = ModelConfig(**{**base, **_engine_fields(given)})
+        return _run_once(cfg.of_model(path, ()), built)
 
     if any(q.key == "infer-dims" for q in pictures.questions):
         raise UndecidedError(path, pictures.questions)  # the outputs have no shapes yet
@@ -289,11 +290,15 @@ def _engine_fields(given: Mapping[str, Any]) -> dict[str, Any]:
 def _run_once(cfg: ModelConfig, built: list[Notice]) -> dict[str, Any]:
     """The outputs of one picture of noise, without the batch axis; `built` gets a new engine's."""
     low, high = picture_range(cfg)
-    plan = load_or_build(cfg, threads=1)
-    built += [n for n in plan.decisions if n.level == "info" and n.message.startswith("built")]
-    with plan.open_session() as session:
-        feeds = sample_inputs(session.inputs, 1, low=low, high=high)
-        return {name: np.asarray(a)[0] for name, a in session.run(feeds).items()}
+    try:
+        plan = load_or_build(cfg, threads=1)
+        built += [n for n in plan.decisions if n.level == "info" and n.message.startswith("built")]
+        with plan.open_session() as session:
+            feeds = sample_inputs(session.inputs, 1, low=low, high=high)
+            return {name: np.asarray(a)[0] for name, a in session.run(feeds).items()}
+    except NoriaError as error:  # what this config leaves out is not the user's to hear of
+        error.notices = [n for n in error.notices if n not in cfg.notices]
+        raise
 
 
 def _unread(evidence: FileEvidence, pictures: Pictures, overrides: Overrides) -> ModelError:

@@ -23,6 +23,7 @@ _FULL = 0.01  # of the input's sides: a box that leaves less than that on each s
 _PLACES = 16  # boxes at as many places never have one score, except from a parser that makes it up
 _SPOT = 0.02  # of the input's sides: centres of all boxes of a frame within it
 _LIKE = 0.75  # IoU of boxes of one class that are the same object to any NMS in use
+_DOUBLE = 0.5  # IoU of candidates of one object, before any NMS
 _PAIRS = 128  # boxes of a frame whose overlaps are looked at: 0.1 ms
 
 
@@ -141,7 +142,10 @@ class BoxWatch:
         if len(boxes) >= 5:
             x, y = left + w / 2, top + h / 2
             if np.ptp(x) <= wide * _SPOT and np.ptp(y) <= high * _SPOT:
-                self._mark("spot", len(boxes))
+                # larger than the spot and alike: the candidates of one object, unsuppressed
+                large = bool((np.median(w) > wide * _SPOT) & (np.median(h) > high * _SPOT))
+                doubles = _twins(kept, _DOUBLE) if large else 0
+                self._mark("spot", len(boxes) if 2 * doubles < len(boxes) else 0)
         if any(c.pre_cluster_threshold <= 0 for c in self.cfg.per_class):
             self._weak += int((kept.scores < 0.05).sum())
         if attached > _CROWD:
@@ -208,7 +212,8 @@ class BoxWatch:
             text += "0..1: check parse-bbox-func-name"
             yield Finding("boxes-full", text, "parse-bbox-func-name")
         spot = self._bad.get("spot", [0, 0])
-        if spot[0] >= 0.9 * self.found and enough(spot[0], self.found, boxes=spot[1], final=final):
+        # the boxes of one frame may have one cause: their number is no evidence
+        if spot[0] >= 0.9 * self.found and enough(spot[0], self.looks, final=final):
             text = f"all boxes of a frame stand on one point: {count(spot[1], 'box')} of "
             text += f"{count(spot[0], 'frame')}, within {_SPOT:.0%} of the network input; positions"
             text += " are probably in 0..1 or not decoded: check parse-bbox-func-name"
@@ -278,8 +283,8 @@ class BoxWatch:
         return Finding("overlaps", text, "nms-iou-threshold")
 
 
-def _twins(kept: Detections) -> int:
-    """Boxes that overlap an earlier one of their class as only duplicates do."""
+def _twins(kept: Detections, limit: float = _LIKE) -> int:
+    """Boxes that overlap an earlier one of their class by more than `limit` (IoU)."""
     if len(kept) < 2:
         return 0
     boxes, ids = kept.boxes[:_PAIRS], kept.class_ids[:_PAIRS]
@@ -289,6 +294,6 @@ def _twins(kept: Detections) -> int:
     h = np.minimum(y2[:, None], y2) - np.maximum(y1[:, None], y1)
     shared = np.maximum(w, 0) * np.maximum(h, 0)
     area = boxes[:, 2] * boxes[:, 3]
-    alike = shared > np.float32(_LIKE) * (area[:, None] + area - shared)
+    alike = shared > np.float32(limit) * (area[:, None] + area - shared)
     alike &= ids[:, None] == ids
     return int(np.triu(alike, 1).any(axis=0).sum())

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from noria._core.errors import NoriaError
 from noria.infer.parsers import WELL_KNOWN, BuiltinParser
 from noria.infer.recognition.exporters import USUAL
-from noria.infer.watch.rules import Finding, count
+from noria.infer.watch.rules import MIN_FRAMES, Finding, count
 from noria.infer.watch.training import byte_range
 from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
 
@@ -37,12 +37,18 @@ _PICTURES = 4  # that must all be read better in the other order of colours …
 _SURER = 1.12  # … by as much; YOLOX-nano: 1.10 to 1.39 on four films if wrong, 0.72 to 0.9 if right
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Sample:
-    """One item as it went through the network: its input (C, H, W), and outputs without batch."""
+    """One item as it went through the network.
+
+    Attributes:
+        tensor: its input (C, H, W); `outputs` without the batch axis.
+        found: the model's parser found something in it.
+    """
 
     tensor: Array
     outputs: Mapping[str, Array]
+    found: bool = False
 
     @property
     def layers(self) -> dict[str, Layer]:
@@ -141,11 +147,12 @@ def other_heads(
     change = f"set parse-bbox-func-name={name}"
     cut = sum(r.edges * r.boxes for r in mine) / max(1, sum(r.boxes for r in mine))
     whole = sum(r.edges * r.boxes for r in readings) / found
+    enough_boxes = found >= 6 or sum(r.boxes > 0 for r in readings) >= MIN_FRAMES
     if sum(r.total for r in readings) >= _MORE * total:
         few = "nothing" if silent else f"{sum(r.boxes for r in mine)} in these pictures"
         text = f"{source} finds {few}, though the outputs have strong responses: read as {name} "
         yield Finding("parser-silent", f"{text}they hold {what}: {change}", "parse-bbox-func-name")
-    elif found >= 6 and not any(r.sound for r in mine):
+    elif enough_boxes and not any(r.sound for r in mine):
         text = f"the boxes are no objects: {source} reads tiny or huge ones; as {name} the outputs "
         yield Finding("boxes-odd", f"{text}hold {what}: {change}", "parse-bbox-func-name")
     elif found >= 8 and whole <= 0.25 * cut:

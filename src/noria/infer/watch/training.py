@@ -19,7 +19,13 @@ from noria.infer.recognition.exporters import (
     Exporter,
     by_metadata,
 )
-from noria.infer.recognition.first_layers import FOLDED, learnt_mean, middle, spread_ratio
+from noria.infer.recognition.first_layers import (
+    FOLDED,
+    learnt_mean,
+    middle,
+    natural_answers,
+    spread_ratio,
+)
 from noria.infer.recognition.names import names_in
 from noria.infer.watch.rules import Finding
 
@@ -209,9 +215,12 @@ def trained_ratio(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> fl
 def answers(stem: Stem, tensors: Sequence[Array], scale: float) -> Array | None:
     """Measure the standard deviation of each first filter's answers to the pictures.
 
-    None where there is no convolution, or the pictures have no contrast.
+    Where the graph cuts the picture first, to natural ones. None where there is no convolution, or
+    the pictures have no contrast.
     """
     weights = stem.conv
+    if weights is not None and stem.focus and not stem.direct:
+        return natural_answers(weights) * abs(scale)
     if weights is None or not stem.direct:
         return None
     _, channels, high, wide = weights.shape

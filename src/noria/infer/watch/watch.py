@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections import deque
+import weakref
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,8 @@ Array = npt.NDArray[Any]
 _FIRST = 8  # runs looked at one after the other; then the distance doubles
 _FARTHEST = 512  # runs between two looks: a camera's night must not pass unseen
 _LATE = 1024  # runs after which a second look costs less than a hundredth of what they took
+_SOON = 4  # runs between two looks while boxes were seen in fewer than MIN_FRAMES of them …
+_MORE = 2 * _FIRST  # … and how often it is not waited any longer than that
 _SAMPLES = 6
 _MAX_SAMPLE = 1 << 25  # bytes of one kept sample
 _SHARE = 0.01  # of the engine's time that other pictures may take at the end of a run
@@ -51,7 +53,8 @@ class Watch:
     """
 
     def __init__(self, model: Model, record: Record) -> None:
-        self._model, self._record = model, record
+        self._model: Model = weakref.proxy(model)  # which holds this watch
+        self._record = record
         choice, cfg = model.parser, model.config
         parser = None if choice is None else choice.parser
         self._parser = parser
@@ -64,7 +67,9 @@ class Watch:
         self._runs = self._next = 0
         self._distance = 1
         self._looks = 0
-        self._samples: deque[Sample] = deque(maxlen=_SAMPLES)
+        self._samples: list[Sample] = []
+        self._current: Sample | None = None
+        self._more, self._last, self._left = _MORE, 0, 0
         self._size = (0, 0)
         self._run_s = math.inf
         self._looked_twice = False
@@ -74,13 +79,24 @@ class Watch:
         """Count a run; True if it is one to look at."""
         run, self._runs = self._runs, self._runs + 1
         if run < self._next:
-            return False
+            return self._due_for_boxes(run)
+        self._last = run
         if run >= _FIRST:
             self._distance = min(2 * self._distance, _FARTHEST)
         self._next = run + self._distance
         if run + 1 == _FIRST:
             self._distance = _FIRST // 2
             self._next = 2 * _FIRST
+        return True
+
+    def _due_for_boxes(self, run: int) -> bool:
+        """Whether boxes have come since the last look, of which too few were seen so far."""
+        post = self._model.postprocessor
+        if not self._more or self._boxes.found >= MIN_FRAMES or run - self._last < _SOON:
+            return False
+        if not isinstance(post, DetectorPostprocessor) or post.left == self._left:
+            return False
+        self._more, self._last, self._left = self._more - 1, run, post.left
         return True
 
     def look(
@@ -97,6 +113,7 @@ class Watch:
         row = {name: data[0] for name, data in outputs.items()}
         with self._lock, np.errstate(all="ignore"):
             self._looks += 1
+            self._current = None
             self._run_s = min(self._run_s, seconds)  # the first ones warm up
             self._outputs.look(tensor, row)
             if self._looks <= _SAMPLES // 2 or self._looks >= _FIRST:
@@ -114,12 +131,18 @@ class Watch:
             tensor = tensor.copy()
         if not (alone and self._builtin):
             row = {name: data.copy() for name, data in row.items()}
-        self._samples.append(Sample(tensor, row))
+        self._current = Sample(tensor, row)
+        self._samples.append(self._current)
+        while len(self._samples) > _SAMPLES:  # pictures in which nothing was found go first
+            empty = (i for i, sample in enumerate(self._samples[:-1]) if not sample.found)
+            del self._samples[next(empty, 0)]
 
     def boxes(self, parsed: Detections, kept: Detections, attached: int, meta: FrameMeta) -> None:
         """Look at the boxes of the same item, see `BoxWatch.look`."""
         with self._lock, np.errstate(all="ignore"):
             self._size = meta.width, meta.height
+            if self._current is not None:
+                self._current.found = bool(len(kept))
             self._boxes.look(parsed, kept, attached, meta)
 
     def after_run(self) -> None:
