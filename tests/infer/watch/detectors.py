@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ HEADS = {
     "objectness": "NoriaParseYoloV5",
     "corners": "NvDsInferParseYolo",
     "ssd": "NoriaParseSSDCorners",
+    "centres": "NoriaParseSSDCenters",
     "grid": None,
 }
 
@@ -150,9 +151,9 @@ def _corner_rows(c: int) -> Any:
     return nodes, {"output": [1, N, 6]}, more
 
 
-def _ssd(c: int) -> Any:
+def _ssd(c: int, places: Callable[[], np.ndarray] = _corners) -> Any:
     """Corners in 0..1, and scores with a background class in front."""
-    boxes = (_corners() / SIZE).T[None].astype(np.float32)
+    boxes = (places() / SIZE).T[None].astype(np.float32)
     return (
         [
             _node("Reshape", ["cov", "flat"], ["found"]),
@@ -190,6 +191,7 @@ _HEADS = {
     "objectness": _objectness,
     "corners": _corner_rows,
     "ssd": _ssd,
+    "centres": lambda c: _ssd(c, _cells),
     "grid": _grid,
 }
 
@@ -206,7 +208,7 @@ def config_for(
 ) -> Path:
     """Model, labels and the right config; `keys` change it, None leaves one out."""
     write_detector(folder / "detector.onnx", head, pixels, colors, **(model or {}))
-    names = ["background", *colors] if head == "ssd" else list(colors)
+    names = ["background", *colors] if head in ("ssd", "centres") else list(colors)
     (folder / "labels.txt").write_text("\n".join(names) + "\n")
     scale, means, bgr = RANGES[pixels]
     values = {
@@ -221,7 +223,7 @@ def config_for(
         "offsets": ";".join(map(str, means)) or None,
         "model_color_format": int(bgr),
         "parse_bbox_func_name": HEADS[head],
-        "filter_out_class_ids": 0 if head == "ssd" else None,
+        "filter_out_class_ids": 0 if head in ("ssd", "centres") else None,
     } | keys
     lines = [f"{k.replace('_', '-')}={v}" for k, v in values.items() if v is not None]
     path = folder / "config.txt"

@@ -50,9 +50,10 @@ def looked(
     *,
     frames: int = 6,
     final: bool = False,
+    labels: tuple[str, ...] = (),
 ) -> dict[str, str]:
     """Findings after as many frames with these boxes, which clustering leaves as they are."""
-    watch = BoxWatch(cfg, NETWORK)
+    watch = BoxWatch(cfg, NETWORK, labels=labels)
     for _ in range(frames):
         values = np.linspace(0.3, 0.9, len(boxes)) if scores is None else scores
         found = Detections(
@@ -153,6 +154,18 @@ def test_a_crowd_of_one_class_is_the_background(configs: dict[str, ModelConfig])
     assert looked(configs["hidden"], some(400), classes=0) == {}
     mixed = looked(configs["nms"], some(400), classes=np.arange(400) % 3)["too-many-boxes"]
     assert "about 400 objects a frame" in mixed
+
+
+@pytest.mark.parametrize("name", ["background", "__background__", "Background"])
+def test_a_class_that_is_called_background_needs_no_crowd(
+    name: str, configs: dict[str, ModelConfig]
+) -> None:
+    few = looked(configs["nms"], some(30), classes=0, labels=(name, "face"))["background-class"]
+    assert f"class 0 is {name!r} and no object: 180 of 180 boxes are of it" in few
+    assert few.endswith("filter-out-class-ids=0")
+    assert looked(configs["nms"], some(30), classes=0, labels=("face", name)) == {}
+    assert looked(configs["nms"], some(5), classes=0, labels=(name, "face")) == {}
+    assert looked(configs["hidden"], some(30), classes=0, labels=(name, "face")) == {}
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from noria.infer.inferencer import Inferencer
-from noria.media import Frame
+from noria.media import Frame, PixelFormat
 from tests.infer.watch.detectors import config_for, frames
 from tests.infer.watch.test_correct_setups import CLASSIFY, ULTRALYTICS, head_config
 
@@ -95,6 +96,31 @@ def test_one_mistake(case: str, tmp_path: Path) -> None:
 def test_one_picture_is_enough_for_what_is_certain(tmp_path: Path) -> None:
     config = config_for(tmp_path, "columns", "bytes", net_scale_factor=UNIT)
     assert list(found(config, frames(count=1))) == ["input-range"]
+
+
+def one_patch(places: Sequence[tuple[int, int]]) -> list[Frame]:
+    """A red patch of one cell in each picture, at these cells of the network."""
+    made = []
+    for i, (x, y) in enumerate(places):
+        picture = np.full((128, 128, 3), 110, np.uint8)
+        picture[y * 16 : y * 16 + 16, x * 16 : x * 16 + 16] = (255, 0, 0)
+        made.append(Frame.from_array(picture, PixelFormat.RGB, frame=i, source="patch"))
+    return made
+
+
+def test_one_object_a_picture_shows_that_corners_are_read_as_centres(tmp_path: Path) -> None:
+    inside = one_patch([(2, 4), (4, 2), (3, 5), (5, 3)] * 2)
+    config = config_for(tmp_path, "ssd", parse_bbox_func_name="NoriaParseSSDCenters")
+    said = found(config, inside)["boxes-cut"]
+    assert "100% of the boxes are cut" in said
+    assert said.endswith("set parse-bbox-func-name=NoriaParseSSDCorners")
+    assert found(config_for(tmp_path, "ssd"), inside) == {}
+
+
+def test_objects_at_the_edges_alone_say_nothing(tmp_path: Path) -> None:
+    for places in ([(0, 0)], [(0, 3)], [(7, 7)], [(3, 0), (0, 4), (7, 2), (4, 7)]):
+        for head in ("ssd", "centres"):
+            assert found(config_for(tmp_path, head), one_patch(places * 10)) == {}, places
 
 
 def test_a_background_line_moves_the_labels(tmp_path: Path) -> None:

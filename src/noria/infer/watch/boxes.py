@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _TOO_HIGH = 1.001  # half precision rounds a sigmoid to 1 at most; INT8 scales may pass it a little
 _CROWD = 300  # objects of one frame: crowds and drone pictures stay below, as do NMS layers
 _BACKGROUND = 0.9  # share of one class in such a frame
+_NAMES = ("background", "__background__", "bg")  # of no object; usual in labels of SSD and Caffe
+_NOTHINGS = 10  # objects of such a name in a frame that are no slip of a network
 _FULL = 0.01  # of the input's sides: a box that leaves less than that on each side is the input
 _PLACES = 16  # boxes at as many places never have one score, except from a parser that makes it up
 _SPOT = 0.02  # of the input's sides: centres of all boxes of a frame within it
@@ -33,6 +35,7 @@ class BoxWatch:
 
     Attributes:
         custom: the parser is the user's own.
+        labels: names of the classes.
         looks: frames (or objects) looked at; `found` of them had boxes of the parser.
         kept: boxes left by clustering; `edges` of them touch an edge of the network input, and
             `tiny` are smaller than any object that a network is trained to find.
@@ -41,6 +44,7 @@ class BoxWatch:
     cfg: ModelConfig
     network: NetworkInfo
     custom: bool = False
+    labels: Sequence[str] = ()
     looks: int = 0
     found: int = 0
     parsed: int = 0
@@ -148,6 +152,9 @@ class BoxWatch:
                 self._mark("spot", len(boxes) if 2 * doubles < len(boxes) else 0)
         if any(c.pre_cluster_threshold <= 0 for c in self.cfg.per_class):
             self._weak += int((kept.scores < 0.05).sum())
+        if attached:
+            nothing = int(np.isin(kept.class_ids, self._background()).sum())
+            self._mark("background", nothing if nothing >= max(_NOTHINGS, attached / 2) else 0)
         if attached > _CROWD:
             self._crowds.append(attached)
             ids, numbers = np.unique(kept.class_ids, return_counts=True)
@@ -155,6 +162,10 @@ class BoxWatch:
                 self._crowd_classes[class_id] = self._crowd_classes.get(class_id, 0) + number
         if self._may_overlap() and kept.angles is None:
             self._mark("twins", _twins(kept))
+
+    def _background(self) -> list[int]:
+        """Classes that by their name are no objects."""
+        return [i for i, name in enumerate(self.labels) if name.strip().casefold() in _NAMES]
 
     def _may_overlap(self) -> bool:
         """Whether clustering leaves such pairs at all."""
@@ -243,7 +254,13 @@ class BoxWatch:
 
     def _of_numbers(self, final: bool) -> Iterator[Finding]:
         crowds = len(self._crowds)
-        if crowds >= 0.75 * self.looks and enough(crowds, self.looks, final=final):
+        if n := self._seen("background", 0.5, final, of=self.kept):
+            ids = self._background()
+            text = f"class {ids[0]} is {self.labels[ids[0]]!r} and no object: {n:,} of "
+            text += f"{count(self.kept, 'box')} are of it; hide it with filter-out-class-ids="
+            text += ";".join(map(str, ids))
+            yield Finding("background-class", text, "filter-out-class-ids")
+        elif crowds >= 0.75 * self.looks and enough(crowds, self.looks, final=final):
             yield self._crowd(sum(self._crowds) // crowds)
         elif (
             self._weak >= max(0.6 * self.kept, 10 * self.found)

@@ -64,6 +64,7 @@ class SampleReading(NamedTuple):
         total: sum of their scores; `best` the highest.
         edges: share of boxes that touch an edge of the network input.
         sound: they are neither too many nor huge nor tiny.
+        corner: share of boxes that touch the left and the top edge alone.
     """
 
     boxes: int = 0
@@ -71,6 +72,7 @@ class SampleReading(NamedTuple):
     best: float = 0.0
     edges: float = 0.0
     sound: bool = False
+    corner: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +100,17 @@ class Reader:
             return SampleReading()
         left, top, w, h = kept.boxes.T
         wide, high = float(self.network.width), float(self.network.height)
-        edges = (left <= 0.5) | (top <= 0.5) | (left + w >= wide - 0.5) | (top + h >= high - 0.5)
+        ends = (left + w >= wide - 0.5) | (top + h >= high - 0.5)
+        edges = (left <= 0.5) | (top <= 0.5) | ends
+        corner = (left <= 0.5) & (top <= 0.5) & ~ends
         odd = (w * h > 0.9 * wide * high) | (w < 3) | (h < 3) | (left >= wide) | (top >= high)
         best = float(kept.scores.max())
         sound = len(kept) <= _MANY and float(odd.mean()) < 0.2 and best <= 1.001
         sound &= bool((kept.scores != 1).any())  # all 1: class numbers that are read as scores
         total = float(np.sort(kept.scores)[-_MANY:].sum())
-        return SampleReading(len(kept), total, best, float(edges.mean()), sound)
+        return SampleReading(
+            len(kept), total, best, float(edges.mean()), sound, float(corner.mean())
+        )
 
 
 def _convincing(readings: Sequence[SampleReading]) -> bool:
@@ -147,15 +153,18 @@ def other_heads(
     change = f"set parse-bbox-func-name={name}"
     cut = sum(r.edges * r.boxes for r in mine) / max(1, sum(r.boxes for r in mine))
     whole = sum(r.edges * r.boxes for r in readings) / found
-    enough_boxes = found >= 6 or sum(r.boxes > 0 for r in readings) >= MIN_FRAMES
+    pictures = sum(r.boxes > 0 for r in readings)
+    # Large objects in the first corner are cut in fact, and read as corners they would not be.
+    corner = sum(r.corner * r.boxes for r in mine) / max(1, sum(r.boxes for r in mine))
+    all_cut = pictures >= MIN_FRAMES and cut >= 0.9 and whole == 0 and corner <= 0.5
     if sum(r.total for r in readings) >= _MORE * total:
         few = "nothing" if silent else f"{sum(r.boxes for r in mine)} in these pictures"
         text = f"{source} finds {few}, though the outputs have strong responses: read as {name} "
         yield Finding("parser-silent", f"{text}they hold {what}: {change}", "parse-bbox-func-name")
-    elif enough_boxes and not any(r.sound for r in mine):
+    elif (found >= 6 or pictures >= MIN_FRAMES) and not any(r.sound for r in mine):
         text = f"the boxes are no objects: {source} reads tiny or huge ones; as {name} the outputs "
         yield Finding("boxes-odd", f"{text}hold {what}: {change}", "parse-bbox-func-name")
-    elif found >= 8 and whole <= 0.25 * cut:
+    elif all_cut or (found >= 8 and whole <= 0.25 * cut):
         text = f"{cut:.0%} of the boxes are cut by the picture's edge: {source} probably reads "
         text += f"corners and centres wrongly; as {name} the outputs hold {what}, {whole:.0%} "
         yield Finding("boxes-cut", f"{text}of them cut: {change}", "parse-bbox-func-name")

@@ -60,7 +60,7 @@ class Watch:
         self._parser = parser
         self._builtin = isinstance(parser, BuiltinParser) or parser is parse_coverage_bbox
         own = choice is not None and choice.library is not None
-        self._boxes = BoxWatch(cfg, model.network, own)
+        self._boxes = BoxWatch(cfg, model.network, own, model.labels.detector)
         plain = choice is not None and parser is None
         self._outputs = OutputWatch(cfg, model.labels, plain)
         self._lock = threading.Lock()
