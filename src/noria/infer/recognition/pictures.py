@@ -26,7 +26,7 @@ _HALF_RANGE, _IMAGENET_RANGE, _UNIT_RANGE = (1 / 180, 1 / 85), (1 / 85, 1 / 30),
 
 @dataclass(frozen=True)
 class Question:
-    """What is undecided, and the settings that decide it, each with why one would.
+    """An open decision: the settings that make it, each with the reason for it.
 
     A setting is one or several `key=value`.
     """
