@@ -118,7 +118,12 @@ def _model(
 def _sized(
     model: Path, size: str, folder: Path, force: bool
 ) -> tuple[Path, Path | None, dict[str, Any], bytes | None]:
-    """The model to write about, its copy, what is given of the config, what the copy replaced."""
+    """Copy the model for another size of pictures, if its own is fixed.
+
+    Returns:
+        The model to describe, the copy or None, fields for the config, and the bytes of a file
+        that the copy replaced.
+    """
     from noria.infer.recognition.resizing import resized
     from noria.network import network_from_onnx
 

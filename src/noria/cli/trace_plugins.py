@@ -241,7 +241,7 @@ class Journal:
 
     def __init__(self) -> None:
         self._lines: IO[bytes] = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - until the end
-        self.report: IO[bytes] = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
+        self.report: IO[bytes] = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - until the end
 
     def split(self) -> None:
         """Go on in a copy of this process; this one ends as the copy does.

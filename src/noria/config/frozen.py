@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -22,7 +23,7 @@ REQUIRED = object()
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
-class Frozen:
+class Frozen(ABC):
     """Checked values. Fields are the annotations of the class, defaults its attributes."""
 
     FIELDS: ClassVar[Mapping[str, Any]] = {}
@@ -68,16 +69,16 @@ class Frozen:
         report(Path(kind), problems)
 
     @classmethod
+    @abstractmethod
     def _key(cls, field: str) -> Key | None:
         """Look up the key of a config file that sets a field."""
-        raise NotImplementedError
 
     @classmethod
+    @abstractmethod
     def _check_field(cls, field: str, value: Any) -> Any:
         """Return a value of the right type as it is kept; refuse it by ValueError."""
-        raise NotImplementedError
 
-    def _check_whole(self) -> None:
+    def _check_whole(self) -> None:  # noqa: B027 - most settings stand alone
         """Refuse values that do not go together by ValueError."""
 
     @classmethod
@@ -128,8 +129,6 @@ class Frozen:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, type(self)) and self.values() == other.values()
 
-    __hash__ = None  # type: ignore[assignment]
-
 
 class _UnknownFieldError(ValueError):
     pass
@@ -143,7 +142,7 @@ def _types(cls: type) -> dict[str, Any]:
 def _typed(cls: type[Frozen], field: str, value: Any) -> Any:
     """Return a program's value as the type of a field: a list as tuple, a text as path."""
     try:
-        kind = _types(cls)[field]  # type: ignore[arg-type]
+        kind = _types(cls)[field]
         return msgspec.convert(plain(value), kind, strict=False, dec_hook=_instance)
     except msgspec.ValidationError as error:
         found = str(error)

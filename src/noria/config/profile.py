@@ -59,7 +59,7 @@ def with_profile(cfg: ModelConfig) -> ModelConfig:
 
 
 def _absent(cfg: ModelConfig, attrs: ClassAttrs, class_id: int) -> dict[str, Any]:
-    """The profile's values of those settings of a class that nobody set."""
+    """Collect the profile's values for the settings of a class that the config leaves out."""
     return {
         name: value
         for name, value in _CLASS_DEFAULTS.items()

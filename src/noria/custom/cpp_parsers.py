@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -49,7 +50,7 @@ class ParserReturnedFalseError(ParserError):
     """The parser returned false: there is no result for this item."""
 
 
-class CppParser:
+class CppParser(ABC):
     """Base of the parsers of all kinds.
 
     Attributes:
@@ -124,13 +125,13 @@ class CppParser:
             raise ParserReturnedFalseError(text, where=self.where)
         return self._result(found, tensors, network, params)
 
+    @abstractmethod
     def _call(self, tensors: Tensors, network: NetworkInfo, params: Any) -> Any:
         """Call the native function; None if that returned false."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _result(self, found: Any, tensors: Tensors, network: NetworkInfo, params: Any) -> Any:
         """Make the parser's result of the native one."""
-        raise NotImplementedError
 
 
 class CppBoxParser(CppParser):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, TypeVar
@@ -24,7 +25,7 @@ P = TypeVar("P")  # type of the parser's third argument
 R = TypeVar("R")  # type of its result
 
 
-class Checked(Generic[P, R]):
+class Checked(ABC, Generic[P, R]):
     """A parser of a user's library, its results checked; called like the parser itself.
 
     Every call of a parser goes through here: detector, instance, classifier and segmentation
@@ -72,9 +73,9 @@ class Checked(Generic[P, R]):
             raise failed(error, self.where, self._folder, layers) from error
         return self.check(returned, params)
 
+    @abstractmethod
     def check(self, returned: Any, params: P) -> R:
         """Check and repair a parser's result; raises as a call does."""
-        raise NotImplementedError
 
     def warn_once(self, key: str, message: str) -> None:
         """Add a notice the first time that `key` comes up."""

@@ -53,6 +53,7 @@ _ALGORITHMS = {
 def logger(native: Any) -> Any:
     """Wrap the library's own logger as a `noria.trt.ILogger`."""
 
+    # mypy sees the lazy face `trt` as Any
     class CppLogger(trt.ILogger):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
@@ -68,6 +69,7 @@ def calibrator(native: Any) -> Any:
     """Wrap the library's own calibrator as one of `noria.trt`."""
     base = getattr(trt, _ALGORITHMS.get(native.algorithm, "IInt8EntropyCalibrator2"))
 
+    # the library chooses the base at run time: no class to mypy
     class CppCalibrator(base):  # type: ignore[misc, valid-type]
         def __init__(self) -> None:
             base.__init__(self)

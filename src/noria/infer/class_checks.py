@@ -118,7 +118,7 @@ def _classes(count: int) -> str:
 
 
 def _texts(labels: Labels, held: int, number: int, what: str) -> list[str]:
-    """What is wrong with the labels of a detector whose outputs hold `held` classes."""
+    """Compare a detector's labels with the `held` classes of its outputs; return the faults."""
     count, names = len(labels), labels.detector
     background = names[0].strip().lower() in _BACKGROUND
     if count == held or (count == number and not (background and count == held + 1)):
@@ -149,7 +149,7 @@ def _shift(name: str) -> str:
 
 
 def _classifier_texts(counts: Sequence[int], labels: Labels) -> list[str]:
-    """What is wrong with the labels of a classifier whose outputs hold `counts` classes."""
+    """Compare a classifier's labels with the `counts` of its outputs; return the faults."""
     count = len(labels)
     if count > 1 and all(len(fields) == 1 for fields in labels.records):
         text = f"{count} lines of one label each: a classifier's label file has one line for"

@@ -171,7 +171,8 @@ class ObjectTally:
             left &= passes
             if not out.any():
                 continue
-            ids = zip(objects.component_ids[out].tolist(), objects.class_ids[out].tolist())  # noqa: B905
+            components = objects.component_ids[out].tolist()
+            ids = zip(components, objects.class_ids[out].tolist(), strict=True)
             self.skipped.setdefault(key, Counter()).update(ids)
             if key in self.limits:
                 self._measure(key, objects.rects[out, 2:].tolist())

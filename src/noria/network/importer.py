@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -76,7 +77,7 @@ def plugin_nodes(
 MAX_SIDE = 2**16
 
 
-class Importer:
+class Importer(ABC):
     """One model on its way into a graph.
 
     Attributes:
@@ -96,9 +97,9 @@ class Importer:
         self.blobs: dict[str, Blob] = {}
         self.picture: Blob | None = None
 
+    @abstractmethod
     def model(self) -> None:
         """Make the nodes and outputs of the model in `graph`."""
-        raise NotImplementedError
 
     def network(self, path: Path) -> Network:
         """Make the network; the plugins that it was made with belong to it."""

@@ -470,7 +470,7 @@ def idle_models(stages: Sequence[Any]) -> list[Notice]:
 
 
 def _unknown_classes(cfg: ModelConfig, makers: Mapping[int, int]) -> list[Notice]:
-    """A warning for a secondary model whose classes no model before it has.
+    """Warn of `operate-on-class-ids` that no model before the secondary one has.
 
     Args:
         cfg: of the secondary model.

@@ -302,7 +302,7 @@ def _is_media(name: str) -> bool:
 
 
 def _loaded(items: Sequence[Any], given: Sequence[GivenKey], parser: Any) -> list[Any]:
-    """The stages with configs loaded, and what is given set over the only one."""
+    """Load the configs among the stages, and set the given keys over the one they are for."""
     configs = [item for item in items if isinstance(item, ModelSpec | ModelConfig)]
     names = [c.config.name if isinstance(c, ModelSpec) else c.path.name for c in configs]
     parts = iter(distributed(given, names))

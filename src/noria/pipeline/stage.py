@@ -118,7 +118,7 @@ def step_of(item: object) -> Step:
 
 
 def _check_probe(probe: Probe) -> None:
-    """Refuse a function whose body would never run.
+    """Refuse coroutine and generator functions as probes: a call does not run their body.
 
     Raises:
         NoriaError: it is a coroutine or generator function.

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
@@ -64,11 +64,11 @@ class Log:
         self._say("E", text, sys.stderr)
 
     @staticmethod
-    def _say(letter: str, text: str, stream: object) -> None:
+    def _say(letter: str, text: str, stream: TextIO) -> None:
         stamp = time.strftime("%m/%d/%Y-%H:%M:%S")
         for line in text.splitlines() or [""]:
             safe = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
-            print(f"[{stamp}] [{letter}] {safe}", file=stream, flush=True)  # type: ignore[call-overload]
+            print(f"[{stamp}] [{letter}] {safe}", file=stream, flush=True)
 
 
 def print_blocks(screen: Log, options: Options) -> None:

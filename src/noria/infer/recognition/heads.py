@@ -240,10 +240,11 @@ def _segmentation(view: View) -> list[HeadReading] | None:
     """One map of scores over a good part of the picture."""
     if len(view.items) != 1:
         return None
-    shape = view.items[0].shape
-    if len(shape) != 3 or not all(isinstance(d, int) for d in shape):
-        return None
-    channels, height, width = (int(d) for d in shape)  # type: ignore[arg-type]
+    match view.items[0].shape:
+        case (int() as channels, int() as height, int() as width):
+            pass
+        case _:
+            return None
     if height * 4 < view.network.height or width * 4 < view.network.width:
         return None
     if channels < 2 or view.items[0].dtype.kind != "f":

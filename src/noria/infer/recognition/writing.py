@@ -128,7 +128,7 @@ def _given(cfg: ModelConfig, number: int | None, field: str) -> bool:
 
 
 def _usual(cfg: ModelConfig) -> ClassAttrs:
-    """The settings of all classes where nothing is known, under what is given."""
+    """Fill the settings of all classes with usual values; those that the user set win."""
     usual = ClassAttrs(pre_cluster_threshold=0.3, nms_iou_threshold=0.5, topk=300)
     fields = [key.field for key in CLASS_KEYS.values() if key.field]
     own = {name: getattr(cfg.all_classes, name) for name in fields if _given(cfg, None, name)}

@@ -229,7 +229,7 @@ def odd_tables(reader: Reader, parser: Any, samples: Sequence[Sample]) -> Iterat
 
 
 def _strong(sample: Sample, classes: int, threshold: float) -> Array:
-    """(N, 4) boxes of the rows of a single table whose scores reach the threshold."""
+    """Select rows of a single table whose scores reach the threshold; return (N, 4) boxes."""
     tables = [np.squeeze(x) for x in sample.outputs.values()]
     if len(tables) != 1 or tables[0].ndim != 2 or tables[0].dtype.kind != "f":
         return np.empty((0, 4))

@@ -262,7 +262,7 @@ def _of_shape(
 
 
 def _of_names(stem: Stem, labels: Labels) -> Iterator[Finding]:
-    """Labels that the model knows, too, but for other classes. Translations are nobody's fault."""
+    """Find labels that the metadata gives to other classes; translations match none of them."""
     names, given = metadata_names(stem), [_plain(x) for x in labels.detector]
     known = {_plain(name): i for i, name in names.items()}
     places = [(i, known[name]) for i, name in enumerate(given) if name in known]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
+from abc import abstractmethod
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,8 @@ class _TableSink(Sink):
         self._rows = 0
         self._broken = False
 
-    def _open_writer(self) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def _open_writer(self) -> Any: ...
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         if self._broken:
