@@ -169,6 +169,7 @@ class ModelSpec(_Spec):
                 where=self.origin("config").where,
                 expected=f"a file at {quoted(str(self.config), limit=None)}",
                 fix=[quoted(hint, limit=None) for hint in missing_hints(self.config)],
+                rule="missing-file",
             )
         given = {line.key for line in self._given.lines}
         cfg = ModelConfig.load(self.config, self._given)
@@ -398,6 +399,7 @@ def build_spec(parts: Parts, document: Document) -> PipelineSpec:
                 origin.line or 1,
                 f"camera-id {number} is given twice, first in line {seen[number].line}.",
                 "a number for each source",
+                rule="source-id-twice",
             )
         elif number is not None:
             seen[number] = origin

@@ -115,7 +115,8 @@ class CppLibrary(CustomLibrary):
         where = f"{self.path}: {name}"
         symbol = next((s.kind for s in self._elf.symbols if s.name == name and s.defined), None)
         if symbol == 1:
-            raise CustomLibraryError(f"{name} is a variable, not a function", where=where)
+            found = f"{name} is a variable, not a function"
+            raise CustomLibraryError(found, where=where, rule="function-missing")
         if not self._object.has(name):
             raise no_such_function(self._elf, name, kind.kind, kind.check_macro)
         if _TAKES_DEVICE_POINTERS.search(name):
@@ -130,5 +131,6 @@ class CppLibrary(CustomLibrary):
                     kind="other parsers",
                     standing=partial(standing, wanted=kind.kind),
                 ),
+                rule="function-for-gpu",
             )
         return where

@@ -30,6 +30,7 @@ def library_file(path: str | Path, abi: str) -> Path:
             "the custom library does not exist",
             where=str(path),
             fix="custom-lib-path is relative to the folder of the config file",
+            rule="missing-file",
         )
     if not path.is_file():
         raise CustomLibraryError(

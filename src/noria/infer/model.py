@@ -246,7 +246,8 @@ class Model:
                 self.session.run(self.feeds(np.zeros((size, *item), spec.dtype)))
             except EngineError as error:
                 text = f"warm-up with a batch of {size} failed: {error.found}"
-                self.notices.append(Notice("warning", text, str(self.config.path)))
+                where = str(self.config.path)
+                self.notices.append(Notice("warning", text, where, rule="warm-up-failed"))
                 return
 
 
@@ -296,6 +297,7 @@ def require_runnable(cfg: ModelConfig) -> None:
                 where=where,
                 expected="cluster-mode=4: the parser suppresses boxes itself",
                 fix="set cluster-mode=4",
+                rule="masks-clustered",
             )
         if cfg.output_instance_mask:
             raise ConfigError(
@@ -303,6 +305,7 @@ def require_runnable(cfg: ModelConfig) -> None:
                 where=where,
                 expected="cluster-mode=4: merged boxes have no mask",
                 fix="set cluster-mode=4, or leave output-instance-mask out",
+                rule="masks-clustered",
             )
 
 
@@ -410,6 +413,7 @@ def initialize_extra_inputs(
                 "layers['name'][:] = …; return True",
                 "or make these inputs constants (initialisers) of the model",
             ),
+            rule="inputs-unfilled",
         )
     initialize(arrays, network, session.max_batch)
     return arrays

@@ -74,13 +74,14 @@ class Record:
         """Warn that a model has no parser, and that its outputs are not attached."""
         text = "network-type=100 without output-tensor-meta=1: nobody reads the outputs, nothing is"
         text += " found; set output-tensor-meta=1 to attach them, or the network-type whose parser"
-        self.warn(f"{text} reads them", str(cfg.origin("network_type")))
+        where = str(cfg.origin("network_type"))
+        self.warn(f"{text} reads them", where, rule="outputs-unread")
 
     def find(self, rule: str, text: str, where: str) -> None:
         """Keep the first finding of a rule of the plausibility watch."""
         if all(notice.rule != rule for notice in self.notices):
             self.notices.append(Notice("warning", text, where, rule))
 
-    def warn(self, text: str, where: str | None = None) -> None:
+    def warn(self, text: str, where: str | None = None, *, rule: str | None = None) -> None:
         """Say something once."""
-        note_once(self.notices, "warning", text, where)
+        note_once(self.notices, "warning", text, where, rule)
