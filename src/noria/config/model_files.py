@@ -154,7 +154,8 @@ def _no_model(cfg: ModelConfig) -> ConfigError:
     where = _place(cfg, "model-engine-file") if engine else quoted(str(cfg.path), limit=None)
     expected = "onnx-file=..., or the keys of a Caffe, UFF or Darknet model"
     found = "the config names no model."
-    return ConfigError(found, where=where, expected=expected, fix=fix, rule="no-model")
+    rule = "encoded-model" if cfg.tlt_encoded_model else "no-model"
+    return ConfigError(found, where=where, expected=expected, fix=fix, rule=rule)
 
 
 def _place(cfg: ModelConfig, key: str) -> str:

@@ -177,9 +177,22 @@ def saved_engine(cfg: ModelConfig, source: ModelSource, notices: list[Notice]) -
     Raises:
         ConfigError, EngineError: as `load_or_build` before it looks for one.
     """
-    requirement = PlanRequirement.of(cfg, source, ConfigPrecision(cfg))
-    plan = EngineSearch(cfg, requirement, notices).find()
+    plan = serving_plan(cfg, source, notices)
     return None if plan is None else plan.path
+
+
+def serving_plan(
+    cfg: ModelConfig, source: ModelSource | None, notices: list[Notice]
+) -> Plan | None:
+    """Load the engine that `load_or_build` would load; None if it would build one.
+
+    Notices are appended, as by `saved_engine`.
+
+    Raises:
+        ConfigError, EngineError: as `load_or_build` before it looks for one.
+    """
+    requirement = PlanRequirement.of(cfg, source, ConfigPrecision(cfg))
+    return EngineSearch(cfg, requirement, notices).find()
 
 
 def _not_used(path: Path, reason: Mismatch) -> Notice:

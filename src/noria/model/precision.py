@@ -92,7 +92,8 @@ class ConfigPrecision:
         if notice is not None:
             at = str(cfg.path) if required else cfg.where("network_mode")
             text = f"{_key(cfg, required)}: {notice.message}"
-            notices.insert(0, Notice(notice.level, text, at, rule="precision-not-used"))
+            rule = notice.rule or "precision-not-used"
+            notices.insert(0, Notice(notice.level, text, at, rule))
         if rules.table is None and (rest := [n for n, p in rules.pins.items() if p == "int8"]):
             text = f"layer-device-precision: int8 needs a calibration table: {missing}"
             notices.append(Notice("warning", text, str(cfg.path), rule="layer-precision"))

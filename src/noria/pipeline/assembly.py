@@ -127,7 +127,7 @@ def assemble(
     """
     options, opened = options or AssemblyOptions(), opened or {}
     where = str(spec.path) if spec.path.exists() else None
-    items, notices = _numbered(spec.load_models() if stages is None else stages, where)
+    items, notices = numbered(spec.load_models() if stages is None else stages, where)
     configs = [item for item in items if isinstance(item, ModelConfig)]
     inputs = _inputs(spec, configs)
     notices = [*spec.notices, *notices]
@@ -156,7 +156,7 @@ def assemble(
                 own.append(items[place])
                 untold += items[place].notices
         inferencers = [item for item in items if is_stage(item)]
-        tracker = _tracker(spec)
+        tracker = tracker_of(spec)
         if tracker is not None:
             own.append(tracker)
             items.insert(after_primaries(items), tracker)
@@ -224,8 +224,13 @@ def after_primaries(items: Sequence[Any]) -> int:
     return places[-1] if places else 0
 
 
-def _numbered(stages: Sequence[Any], where: str | None) -> tuple[list[Any], list[Notice]]:
-    """The stages, each config with an id of its own as far as the files leave that open."""
+def numbered(stages: Sequence[Any], where: str | None) -> tuple[list[Any], list[Notice]]:
+    """The stages, each config with an id of its own as far as the files leave that open.
+
+    Args:
+        stages: configs, opened models, trackers and probes, in order.
+        where: the pipeline file, for the notices; None without one.
+    """
     items, notices = _bare_in_order(stages), []
     named: dict[int, list[str]] = {}
     for item in items:
@@ -338,7 +343,12 @@ def _inferencer(cfg: ModelConfig, options: AssemblyOptions, live: bool) -> Infer
     )
 
 
-def _tracker(spec: PipelineSpec) -> Tracker | None:
+def tracker_of(spec: PipelineSpec) -> Tracker | None:
+    """Open the tracker of a pipeline; None if it names none.
+
+    Raises:
+        NoriaError: see `noria.track.open_tracker`.
+    """
     if spec.tracker is None:
         return None
     from noria.track import open_tracker

@@ -1,0 +1,123 @@
+"""`noria lint`: everything that is wrong with a set-up, as far as its files tell."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from noria._core.errors import StrictError
+from noria.cli.output import print_json, printable, stdout_is_for_results
+
+if TYPE_CHECKING:
+    from noria.diagnose.lint.findings import LintFinding
+    from noria.diagnose.lint.linting import LintReport
+
+EPILOG = """\b
+Examples:
+  noria lint config_infer_primary.txt
+  noria lint pipeline.yml configs/
+  noria lint --together pgie.txt sgie.txt
+  noria lint config_infer_primary.txt --fix
+  noria lint config_infer_primary.txt --target deepstream-6.2
+  noria lint --explain class-count
+"""
+
+_COLORS = {"error": "red", "warning": "yellow", "note": "cyan"}
+_TARGETS = ("deepstream-6.2", "deepstream-7", "deepstream-8", "deepstream-9")
+
+
+@click.command(epilog=EPILOG)
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE|DIR]...")
+@click.option("--together", is_flag=True,
+              help="The configs are the models of one pipeline, in this order.")  # fmt: skip
+@click.option("--target", type=click.Choice(_TARGETS),
+              help="Report what this generation of the original does differently.")  # fmt: skip
+@click.option("--select", multiple=True, metavar="RULE", help="Only this rule; repeatable.")
+@click.option("--ignore", multiple=True, metavar="RULE", help="Not this rule; repeatable.")
+@click.option("--notes", is_flag=True, help="Show notes, too.")
+@click.option("--fix", is_flag=True, help="Show the edits that mend findings, ask, and write them.")
+@click.option("--yes", is_flag=True, help="With --fix: do not ask.")
+@click.option("--strict", is_flag=True, help="Fail if there are warnings.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@click.option("--sarif", type=click.Path(path_type=Path), metavar="FILE",
+              help="Write SARIF 2.1.0 for code hosts and editors.")  # fmt: skip
+@click.option("--rules", "listed", is_flag=True, help="List the rules.")
+@click.option("--explain", metavar="RULE", help="Explain a rule.")
+def lint(
+    paths: tuple[Path, ...],
+    together: bool,
+    target: str | None,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    notes: bool,
+    fix: bool,
+    yes: bool,
+    strict: bool,
+    as_json: bool,
+    sarif: Path | None,
+    listed: bool,
+    explain: str | None,
+) -> int:
+    """Check configs, pipeline files and deepstream-app configs with everything that they name.
+
+    Model, weights, labels, custom library, engine and calibration table are read, nothing is built
+    or saved. Of a folder, every config in it is checked.
+    """
+    if listed or explain:
+        _print_rules(explain)
+        return 0
+    if not paths:
+        raise click.UsageError("Missing argument 'FILE|DIR...'.")
+    from noria.diagnose.lint.catalogue import find_rule
+    from noria.diagnose.lint.linting import Linter
+    from noria.diagnose.lint.targets import TARGETS
+
+    for name in (*select, *ignore):
+        find_rule(name)
+    linter = Linter(TARGETS[target] if target else None)
+    with stdout_is_for_results() if as_json else nullcontext():
+        report = linter.lint(paths, together=together).chosen(select, ignore)
+    _print(report, notes=notes or "note" in {*select}, as_json=as_json, sarif=sarif)
+    errors = [finding for finding in report.findings if finding.severity == "error"]
+    if errors:
+        return errors[0].exit_code or 1
+    return StrictError.exit_code if strict and report.count("warning") else 0
+
+
+def _print(report: LintReport, *, notes: bool, as_json: bool, sarif: Path | None) -> None:
+    from noria.diagnose.lint.text import json_data, summary
+
+    if as_json:
+        print_json(json_data(report, frozenset()))
+    else:
+        for finding in report.findings:
+            if notes or finding.severity != "note":
+                _print_finding(finding)
+        click.echo(printable(summary(report, fixable=0, notes_shown=notes)))
+
+
+def _print_finding(finding: LintFinding) -> None:
+    from noria.diagnose.lint.text import finding_lines, head_line
+
+    where, severity, text = head_line(finding)
+    click.echo(printable(f"{where}: "), nl=False)
+    click.secho(f"{severity}: ", fg=_COLORS[severity], bold=severity == "error", nl=False)
+    click.echo(printable(text))
+    for line in finding_lines(finding):
+        click.echo(printable(line))
+
+
+def _print_rules(name: str | None) -> None:
+    from noria.diagnose.lint.catalogue import all_rules, find_rule
+    from noria.diagnose.lint.text import explanation
+
+    if name:
+        click.echo(explanation(find_rule(name)))
+        return
+    width = max(map(len, all_rules()))
+    for rule in all_rules().values():
+        run = " (in a run)" if rule.found == "run" else ""
+        click.echo(f"{rule.id:<{width}}  {rule.severity:<7}  {rule.summary}{run}")

@@ -1,0 +1,149 @@
+"""Findings for people: file:line:column, the line with a caret, hints."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from noria.diagnose.lint.catalogue import LintRule, Severity, all_rules
+from noria.diagnose.lint.findings import LintFinding
+from noria.diagnose.lint.linting import LintReport
+
+_WIDE = 160  # characters of a line that are shown
+
+
+def shown_path(path: Path) -> str:
+    """A path as people type it: relative to the working directory if it is below."""
+    try:
+        return str(Path(os.path.abspath(path)).relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def finding_lines(finding: LintFinding) -> Iterator[str]:
+    """Yield the lines of one finding behind the first: source, caret, hints."""
+    place = finding.place
+    if place.text is not None and place.column is not None and place.end is not None:
+        text = place.text.replace("\t", " ")[:_WIDE]
+        column = min(place.column, len(text) + 1)
+        width = max(1, min(place.end, len(text) + 1) - column)
+        yield f"    {text}"
+        yield f"    {' ' * (column - 1)}{'^' * width}"
+    yield from (f"  {hint}" for hint in finding.hints)
+
+
+def head_line(finding: LintFinding) -> tuple[str, Severity, str]:
+    """Return place, severity, and the rest of the first line of a finding."""
+    place = finding.place
+    path = place.path or finding.config
+    parts = [shown_path(path)] if path is not None else []
+    parts += [str(n) for n in (place.line, place.column) if n is not None]
+    message = finding.message.rstrip(".")
+    return ":".join(parts), finding.severity, f"{finding.rule}: {message}"
+
+
+def summary(report: LintReport, *, fixable: int, notes_shown: bool) -> str:
+    """Return the last line of a report."""
+    counts = [
+        _counted(report.count("error"), "error"),
+        _counted(report.count("warning"), "warning"),
+    ]
+    notes = report.count("note")
+    if notes:
+        counts.append(_counted(notes, "note") + ("" if notes_shown else " (--notes shows them)"))
+    text = f"{_counted(len(report.files), 'file')}: {', '.join(counts)}"
+    return f"{text}; {fixable} can be fixed with --fix" if fixable else text
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def explanation(rule: LintRule) -> str:
+    """Return everything that the catalogue has about a rule."""
+    found = "noria lint and noria run" if rule.found == "files" else "noria run, from what it sees"
+    parts = [f"{rule.id} ({rule.severity}, found by {found})", "", rule.summary, "", rule.why]
+    parts += ["", f"fix: {rule.fix}"]
+    example = rule.example
+    if example is not None:
+        for title, lines in (("wrong", example.wrong), ("right", example.right)):
+            if lines:
+                parts += ["", f"{title}:", *(f"    {line}" for line in lines)]
+    return "\n".join(parts)
+
+
+def json_data(report: LintReport, fixable: frozenset[int]) -> dict[str, Any]:
+    """Return a report as JSON data; `fixable` are the places of findings that `--fix` mends."""
+    return {
+        "files": [str(path) for path in report.files],
+        "findings": [
+            {
+                "rule": finding.rule,
+                "severity": finding.severity,
+                "message": finding.message,
+                "hints": list(finding.hints),
+                "file": None if finding.place.path is None else str(finding.place.path),
+                "line": finding.place.line,
+                "column": finding.place.column,
+                "end_column": finding.place.end,
+                "config": None if finding.config is None else str(finding.config),
+                "fixable": number in fixable,
+            }
+            for number, finding in enumerate(report.findings)
+        ],
+        "summary": {f"{name}s": report.count(name) for name in ("error", "warning", "note")},
+    }
+
+
+def sarif_text(report: LintReport, version: str) -> str:
+    """Return a report as SARIF 2.1.0, which code hosts and editors read.
+
+    Source: OASIS SARIF 2.1.0.
+    """
+    used = sorted({finding.rule for finding in report.findings})
+    rules = [
+        {
+            "id": name,
+            "shortDescription": {"text": rule.summary},
+            "fullDescription": {"text": rule.why},
+            "help": {"text": rule.fix},
+            "defaultConfiguration": {"level": rule.severity},
+        }
+        for name, rule in ((name, all_rules()[name]) for name in used)
+    ]
+    run = {
+        "tool": {"driver": {"name": "noria lint", "version": version, "rules": rules}},
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(finding, used) for finding in report.findings],
+    }
+    data = {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [run],
+    }
+    return json.dumps(data, indent=2, ensure_ascii=True) + "\n"
+
+
+def _result(finding: LintFinding, used: list[str]) -> dict[str, Any]:
+    place = finding.place
+    path = place.path or finding.config
+    made: dict[str, Any] = {
+        "ruleId": finding.rule,
+        "ruleIndex": used.index(finding.rule),
+        "level": finding.severity,
+        "message": {"text": "\n".join([finding.message, *finding.hints])},
+    }
+    if path is not None:
+        relative = shown_path(path)
+        absolute = os.path.isabs(relative)
+        uri = Path(relative).as_uri() if absolute else Path("/", relative).as_uri()[8:]
+        location: dict[str, Any] = {"artifactLocation": {"uri": uri}}
+        if place.line is not None:
+            location["region"] = {"startLine": place.line}
+            if place.column is not None:
+                location["region"] |= {"startColumn": place.column, "endColumn": place.end}
+        made["locations"] = [{"physicalLocation": location}]
+    return made
