@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from noria._core.errors import StrictError
+from noria._core.errors import MediaError, StrictError
 from noria.cli.output import print_json, printable, stdout_is_for_results
+from noria.cli.overriding import overridable, with_results
 
 if TYPE_CHECKING:
+    from noria.config.overrides import GivenKey
     from noria.diagnose.lint.findings import LintFinding
     from noria.diagnose.lint.linting import LintReport
 
@@ -46,6 +49,8 @@ _TARGETS = ("deepstream-6.2", "deepstream-7", "deepstream-8", "deepstream-9")
               help="Write SARIF 2.1.0 for code hosts and editors.")  # fmt: skip
 @click.option("--rules", "listed", is_flag=True, help="List the rules.")
 @click.option("--explain", metavar="RULE", help="Explain a rule.")
+@with_results
+@overridable
 def lint(
     paths: tuple[Path, ...],
     together: bool,
@@ -60,6 +65,7 @@ def lint(
     sarif: Path | None,
     listed: bool,
     explain: str | None,
+    given: list[GivenKey],
 ) -> int:
     """Check configs, pipeline files and deepstream-app configs with everything that they name.
 
@@ -77,7 +83,7 @@ def lint(
 
     for name in (*select, *ignore):
         find_rule(name)
-    linter = Linter(TARGETS[target] if target else None)
+    linter = Linter(TARGETS[target] if target else None, given)
     with stdout_is_for_results() if as_json else nullcontext():
         report = linter.lint(paths, together=together).chosen(select, ignore)
     _print(report, notes=notes or "note" in {*select}, as_json=as_json, sarif=sarif)
@@ -88,8 +94,10 @@ def lint(
 
 
 def _print(report: LintReport, *, notes: bool, as_json: bool, sarif: Path | None) -> None:
-    from noria.diagnose.lint.text import json_data, summary
+    from noria.diagnose.lint.text import json_data, sarif_text, summary
 
+    if sarif is not None:
+        _write(sarif, sarif_text(report, version("noria")))
     if as_json:
         print_json(json_data(report, frozenset()))
     else:
@@ -97,6 +105,13 @@ def _print(report: LintReport, *, notes: bool, as_json: bool, sarif: Path | None
             if notes or finding.severity != "note":
                 _print_finding(finding)
         click.echo(printable(summary(report, fixable=0, notes_shown=notes)))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise MediaError(f"it cannot be written: {error.strerror}", where=str(path)) from error
 
 
 def _print_finding(finding: LintFinding) -> None:

@@ -69,6 +69,13 @@ class DryRun:
     notices: list[Notice] = field(default_factory=list)
     problems: list[NoriaError] = field(default_factory=list)
 
+    def close(self) -> None:
+        """End the worker process of the custom library, if it has one."""
+        library = None if self.choice is None else self.choice.library
+        end = getattr(library, "close", None)
+        if end is not None:
+            end()
+
     @property
     def parser(self) -> str | None:
         """Origin of the parser in words; None if none was found."""
@@ -94,7 +101,7 @@ def dry_run(cfg: ModelConfig) -> DryRun:
         try:
             yield
         except NoriaError as error:
-            done.problems.append(error)
+            done.problems.append(error.with_traceback(None))  # its frames hold native objects
 
     with collected():
         require_runnable(cfg)
@@ -119,7 +126,7 @@ def dry_run(cfg: ModelConfig) -> DryRun:
         try:
             done.network = preview_network(cfg, source.function)
         except NoriaError as error:
-            done.not_made = error
+            done.not_made = error.with_traceback(None)
             with collected():
                 _need(error, cfg, source, done.notices)
     elif source is not None and all(path.is_file() for path in model_paths(cfg).values()):

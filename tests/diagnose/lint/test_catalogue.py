@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import noria
+from docs._ext import lint_rules
 from noria._core import errors
 from noria._core.errors import NoriaError
 from noria.diagnose.lint.catalogue import all_rules, find_rule
@@ -89,3 +90,8 @@ def test_errors_name_the_rule_of_their_class_or_their_own() -> None:
 def test_a_rule_that_is_not_there_is_refused_with_near_ones() -> None:
     with pytest.raises(NoriaError, match="class-count"):
         find_rule("class-counts")
+
+
+def test_the_page_is_up_to_date() -> None:
+    page = SOURCE.parents[1] / "docs" / "lint-rules.md"
+    assert page.read_text("utf-8") == lint_rules.page(), "make schema writes it"

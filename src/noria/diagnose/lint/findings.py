@@ -152,10 +152,7 @@ def forget_lines() -> None:
 
 
 def tidy(findings: Iterable[LintFinding]) -> list[LintFinding]:
-    """Sort by file and line; leave out what another finding of the same rule and line has said.
-
-    A refusal goes before the warning about the same thing.
-    """
+    """Sort by file and line, with one finding for each rule and line: the gravest."""
     kept: dict[object, LintFinding] = {}
     for finding in findings:
         place = finding.place

@@ -9,6 +9,7 @@ from pathlib import Path
 from noria._core.errors import NoriaError
 from noria._core.notices import Notice
 from noria.config import ModelConfig, load_pipeline
+from noria.config.overrides import GivenKey, distributed
 from noria.config.pipeline_files import file_kind
 from noria.diagnose.dry_run import DryRun, dry_run
 from noria.diagnose.lint.catalogue import Severity
@@ -53,10 +54,12 @@ class Linter:
 
     Args:
         target: the generation of the original that configs are checked for, too; None for none.
+        given: keys of the command line, set over the configs as `noria run` does.
     """
 
-    def __init__(self, target: Target | None = None) -> None:
+    def __init__(self, target: Target | None = None, given: Sequence[GivenKey] = ()) -> None:
         self.target = target
+        self.given = given
         self.report = LintReport()
         self._found: list[LintFinding] = []
 
@@ -70,10 +73,10 @@ class Linter:
             together: the configs are the models of one pipeline, in this order.
 
         Raises:
-            ConfigError: a folder has no config.
+            ConfigError: a folder has no config; a key of the command line is refused.
         """
         forget_lines()
-        configs: list[ModelConfig] = []
+        single: list[Path] = []
         for path in files_to_check(paths):
             self.report.files.append(path)
             kind = file_kind(path)
@@ -82,7 +85,8 @@ class Linter:
             elif kind in ("pipeline", "app"):
                 self._pipeline(path)
             else:
-                configs += self._configs([path])
+                single.append(path)
+        configs = list(self._configs(single))
         if together:
             self._add(model_order(configs, None), paths[0])
         self.report.findings = tidy(self._found)
@@ -95,10 +99,11 @@ class Linter:
         self._add(error.notices, config)
         self._found += of_error(error, config)
 
-    def _configs(self, paths: Iterable[Path]) -> Iterator[ModelConfig]:
-        for path in paths:
+    def _configs(self, paths: Sequence[Path]) -> Iterator[ModelConfig]:
+        overrides = distributed(self.given, [path.name for path in paths]) if paths else []
+        for path, lines in zip(paths, overrides, strict=True):
             try:
-                cfg = ModelConfig.load(path)
+                cfg = ModelConfig.load(path, lines)
             except NoriaError as error:
                 self._refused(error, path)
                 continue
@@ -116,11 +121,12 @@ class Linter:
         self._add(notices, cfg.path)
         for error in (*checked.dry.problems, *checked.problems):
             self._refused(error, cfg.path)
+        checked.dry.close()
 
     def _pipeline(self, path: Path) -> None:
         configs, problems = [], list[NoriaError]()
         try:
-            spec = load_pipeline(path)
+            spec = load_pipeline(path).with_models_overridden(self.given)
         except NoriaError as error:
             self._refused(error, path)
             return

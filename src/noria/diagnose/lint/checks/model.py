@@ -27,7 +27,7 @@ _WEIGHED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 
 
 def model_checks(checked: CheckedConfig) -> Iterator[Notice]:
-    """Check what the model's file says against the config; refusals join `checked.problems`."""
+    """Compare the model's file with the config; refusals join `checked.problems`."""
     yield from _input(checked)
     yield from _training(checked)
     yield from _outputs(checked)
