@@ -105,3 +105,26 @@ def test_a_rule_or_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     missing = _lint(str(tmp_path / "missing.txt"))
     assert missing.exit_code == 3
     assert "file-unreadable" in missing.stdout
+
+
+@pytest.mark.parametrize("folder", [["num-detected-classes=2", "batchsize=4"]], indirect=True)
+def test_edits_are_shown_and_written_if_that_is_confirmed(folder: Path) -> None:
+    before = (folder / "config.txt").read_text()
+    refused = CliRunner().invoke(main, ["lint", "config.txt", "--fix"], input="n\n")
+    assert "-num-detected-classes=2" in refused.stderr
+    assert "+num-detected-classes=3" in refused.stderr
+    assert (folder / "config.txt").read_text() == before
+    assert "can be fixed with --fix" in refused.stdout
+    done = _lint("config.txt", "--fix", "--yes")
+    assert done.exit_code == 0
+    assert "class-count" not in done.stdout
+    assert "num-detected-classes=3" in (folder / "config.txt").read_text()
+
+
+@pytest.mark.parametrize("folder", [["profile=modern"]], indirect=True)
+@pytest.mark.usefixtures("folder")
+def test_a_target_adds_its_differences() -> None:
+    assert "target-" not in _lint("config.txt").stdout
+    told = _lint("config.txt", "--target", "deepstream-9").stdout
+    assert "target-noria-only: profile is a key of Noria" in told
+    assert _lint("config.txt", "--target", "deepstream-5").exit_code == 2

@@ -83,10 +83,16 @@ def lint(
 
     for name in (*select, *ignore):
         find_rule(name)
-    linter = Linter(TARGETS[target] if target else None, given)
-    with stdout_is_for_results() if as_json else nullcontext():
-        report = linter.lint(paths, together=together).chosen(select, ignore)
-    _print(report, notes=notes or "note" in {*select}, as_json=as_json, sarif=sarif)
+
+    def checked() -> LintReport:
+        linter = Linter(TARGETS[target] if target else None, given)
+        with stdout_is_for_results() if as_json else nullcontext():
+            return linter.lint(paths, together=together).chosen(select, ignore)
+
+    report = checked()
+    if fix and _mended(report, yes=yes or as_json):
+        report = checked()
+    _print(report, notes=notes, as_json=as_json, sarif=sarif)
     errors = [finding for finding in report.findings if finding.severity == "error"]
     if errors:
         return errors[0].exit_code or 1
@@ -94,17 +100,39 @@ def lint(
 
 
 def _print(report: LintReport, *, notes: bool, as_json: bool, sarif: Path | None) -> None:
+    from noria.diagnose.lint.fixes import fixes_for
     from noria.diagnose.lint.text import json_data, sarif_text, summary
+
+    mended = {finding for fix in fixes_for(report.findings) for finding in fix.mended}
+    fixable = frozenset(i for i, f in enumerate(report.findings) if f in mended)
 
     if sarif is not None:
         _write(sarif, sarif_text(report, version("noria")))
     if as_json:
-        print_json(json_data(report, frozenset()))
+        print_json(json_data(report, fixable))
     else:
         for finding in report.findings:
             if notes or finding.severity != "note":
                 _print_finding(finding)
-        click.echo(printable(summary(report, fixable=0, notes_shown=notes)))
+        click.echo(printable(summary(report, fixable=len(fixable), notes_shown=notes)))
+
+
+def _mended(report: LintReport, *, yes: bool) -> bool:
+    """Show the edits, and write them if that is wanted; True if files were changed."""
+    from noria.diagnose.lint.fixes import fixes_for
+
+    fixes = fixes_for(report.findings)
+    for fix in fixes:
+        click.echo(printable(fix.diff), nl=False, err=True)
+    count = sum(len(fix.mended) for fix in fixes)
+    if not fixes:
+        return False
+    question = f"Write these edits, which mend {count} finding(s)?"
+    if not (yes or click.confirm(question, err=True)):
+        return False
+    for fix in fixes:
+        fix.write()
+    return True
 
 
 def _write(path: Path, text: str) -> None:

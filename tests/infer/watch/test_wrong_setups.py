@@ -22,7 +22,7 @@ def found(config: Path, pictures: Sequence[Frame]) -> dict[str, str]:
         for frame in pictures:
             model.process([frame])
         model.conclude()
-        return {n.rule: str(n) for n in model.notices if n.rule}
+        return {n.rule: str(n) for n in model.notices if n.rule and n.level == "warning"}
 
 
 UNIT = 1 / 255
