@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -156,7 +157,8 @@ def tidy(findings: Iterable[LintFinding]) -> list[LintFinding]:
     kept: dict[object, LintFinding] = {}
     for finding in findings:
         place = finding.place
-        exact = (finding.rule, place.path, place.line)
+        path = None if place.path is None else os.path.realpath(place.path)
+        exact = (finding.rule, path, place.line)
         key = exact if place.line is not None else (*exact, finding.message)
         other = kept.setdefault(key, finding)
         if _rank(finding) < _rank(other):
