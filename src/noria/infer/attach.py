@@ -46,6 +46,10 @@ UINT32 = 1 << 32
 DEGREES_PER_RADIAN = np.float32(57.2957795)
 
 
+EDGE = "edge"
+"""Name of the test that no key asks for: the frame's own edge."""
+
+
 class DropReason(IntEnum):
     """Which test dropped an object; `key` is the config key it belongs to."""
 
@@ -70,6 +74,11 @@ class DropReason(IntEnum):
     def edge(self) -> bool:
         """Whether it is the frame's own edge: no key asks for it."""
         return self.name in _EDGE_KEYS
+
+    @property
+    def test(self) -> str:
+        """Name of the test: the config key, or `edge`."""
+        return EDGE if self.edge else self.key
 
 
 _EDGE_KEYS = {

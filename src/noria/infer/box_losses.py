@@ -11,16 +11,13 @@ import numpy.typing as npt
 
 from noria.config import ClassAttrs
 from noria.config.enums import NetworkMode
-from noria.infer.attach import DropReason
+from noria.infer.attach import EDGE, DropReason
 from noria.infer.cluster import Reason
 from noria.infer.tally import HALVINGS
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
     from noria.infer.tally import BoxTally
-
-EDGE = "edge"
-"""Boxes that the frame's own edge dropped."""
 
 _CLUSTER = {reason.key: reason for reason in Reason if reason > Reason.MERGED}
 CLUSTER_FILTERS = tuple(_CLUSTER)
@@ -45,7 +42,7 @@ def dropped_boxes(tally: BoxTally) -> dict[str, Counter[str]]:
             add(name, class_id, int(tally.clustered[class_id, reason]))
     for drop in DropReason:
         for class_id in np.flatnonzero(tally.attached[:, drop]).tolist() if drop else ():
-            add(EDGE if drop.edge else drop.key, class_id, int(tally.attached[class_id, drop]))
+            add(drop.test, class_id, int(tally.attached[class_id, drop]))
     return found
 
 

@@ -45,7 +45,8 @@ class Fate:
 
     Attributes:
         stage: the step.
-        key: the config key that it belongs to, as `nms-iou-threshold`; None for an object.
+        key: the config key that it belongs to, as `nms-iou-threshold`, or the name of a rule
+            without one: `edge`, `area-to-hit-ratio`, `contained`; None for an object.
         value: the number that was compared: a score, an IoU, a rank from 1, pixels of the frame,
             or the class id; None if none was.
         limit: the number it was compared with.
@@ -164,7 +165,7 @@ class Candidates:
             return Fate(Stage.OBJECT, object=self.first + int(decided.objects[row]))
         if drop := DropReason(int(decided.drops[row])):
             value, limit = self._filtered(row, drop)
-            return Fate(Stage.FILTER, drop.key, value, limit)
+            return Fate(Stage.FILTER, drop.test, value, limit)
         reason, by = Reason(int(decided.reasons[row])), int(decided.by[row])
         stage = Stage.CLUSTER
         if reason in _THRESHOLD:
