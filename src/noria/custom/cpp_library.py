@@ -157,4 +157,5 @@ def _of_another_kind(name: str, wanted: str, kind: str, where: str) -> CustomLib
             f"name it in {KINDS[kind].key}, with network-type={network_type}",
             "or name a function of the kind that the key is for: noria inspect lists them",
         ],
+        rule="function-of-other-kind",
     )
