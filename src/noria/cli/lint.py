@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import nullcontext
 from importlib.metadata import version
 from pathlib import Path
@@ -29,6 +30,7 @@ Examples:
 """
 
 _COLORS = {"error": "red", "warning": "yellow", "note": "cyan"}
+_MOST_ALIKE = 10  # findings of one rule in one file that are printed
 _TARGETS = ("deepstream-6.2", "deepstream-7", "deepstream-8", "deepstream-9")
 
 
@@ -111,9 +113,17 @@ def _print(report: LintReport, *, notes: bool, as_json: bool, sarif: Path | None
     if as_json:
         print_json(json_data(report, fixable))
     else:
-        for finding in report.findings:
-            if notes or finding.severity != "note":
+        shown = [f for f in report.findings if notes or f.severity != "note"]
+        alike = Counter((finding.rule, finding.place.path) for finding in shown)
+        printed = Counter[tuple[str, Path | None]]()
+        for finding in shown:
+            kind = (finding.rule, finding.place.path)
+            printed[kind] += 1
+            if printed[kind] <= _MOST_ALIKE:
                 _print_finding(finding)
+            elif printed[kind] == alike[kind]:
+                more = alike[kind] - _MOST_ALIKE
+                click.echo(f"... and {more} more of {finding.rule}")
         click.echo(printable(summary(report, fixable=len(fixable), notes_shown=notes)))
 
 

@@ -143,7 +143,8 @@ def _in_line(path: Path, number: int, rule: LintRule) -> Place:
 def _lines(path: Path) -> list[str]:
     if path.suffix.lower() == ".onnx" or path.stat().st_size > _MOST_SHOWN:
         return []
-    text = path.read_bytes().decode("utf-8", "replace")
+    data = path.read_bytes()
+    text = "" if b"\0" in data else data.decode("utf-8", "replace")
     return [line.removesuffix("\r") for line in text.split("\n")]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from noria._core.text import quoted
 from noria.diagnose.lint.catalogue import LintRule, Severity, all_rules
 from noria.diagnose.lint.findings import LintFinding
 from noria.diagnose.lint.linting import LintReport
@@ -26,12 +27,13 @@ def shown_path(path: Path) -> str:
 def finding_lines(finding: LintFinding) -> Iterator[str]:
     """Yield the lines of one finding behind the first: source, caret, hints."""
     place = finding.place
-    if place.text is not None and place.column is not None and place.end is not None:
-        text = place.text.replace("\t", " ")[:_WIDE]
-        column = min(place.column, len(text) + 1)
-        width = max(1, min(place.end, len(text) + 1) - column)
-        yield f"    {text}"
-        yield f"    {' ' * (column - 1)}{'^' * width}"
+    if place.marked.strip() and place.text and place.column and place.column < _WIDE:
+        # escapes are wider than what they stand for
+        before, marked = quoted(place.text[: place.column - 1], limit=None), place.marked[:_WIDE]
+        marked = quoted(marked, limit=None)
+        behind = quoted(place.text[(place.end or 1) - 1 :], limit=None)
+        yield f"    {before}{marked}{behind}"[:_WIDE].rstrip()
+        yield f"    {' ' * len(before)}{'^' * len(marked)}"[:_WIDE]
     yield from (f"  {hint}" for hint in finding.hints)
 
 
