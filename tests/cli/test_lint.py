@@ -46,9 +46,13 @@ def test_a_finding_shows_its_line_with_a_caret_and_ends_with_the_exit_code_of_a_
     lines = result.stdout.splitlines()
     assert result.exit_code == 3
     (at,) = [i for i, line in enumerate(lines) if "class-count" in line]
-    assert lines[at].startswith("config.txt:9:22: warning: class-count: num-detected-classes=1,")
-    assert lines[at + 1 : at + 3] == ["    num-detected-classes=1", f"    {' ' * 21}^"]
-    assert "error: missing-file" in result.stdout
+    assert lines[at].startswith("config.txt:9:22: warning class-count: num-detected-classes=1,")
+    assert lines[at + 1 : at + 4] == [
+        "    num-detected-classes=1",
+        f"    {' ' * 21}^",
+        "  fix: write num-detected-classes=3 (--fix does)",
+    ]
+    assert "error missing-file" in result.stdout
     assert "near it in" in result.stdout
 
 
@@ -89,6 +93,8 @@ def test_sarif_has_rules_and_regions(folder: Path) -> None:
 def test_keys_of_the_command_line_are_checked_as_the_run_takes_them() -> None:
     result = _lint("config.txt", "--set", "net-scale-factor=1")
     assert "--set: pictures have the wrong range" in result.stdout
+    assert "--fix" not in result.stdout
+    assert _lint("config.txt", "--set", "net-scale-factor=1", "--fix").exit_code == 2
 
 
 def test_rules_are_listed_and_explained() -> None:

@@ -82,9 +82,13 @@ def lint(
     from noria.diagnose.lint.catalogue import find_rule
     from noria.diagnose.lint.linting import Linter
     from noria.diagnose.lint.targets import TARGETS
+    from noria.diagnose.lint.text import sarif_text
 
     for name in (*select, *ignore):
         find_rule(name)
+    if fix and given:
+        text = "--fix mends files, and --set, --conf and --labels do not stand in them"
+        raise click.UsageError(text)
 
     def checked() -> LintReport:
         linter = Linter(TARGETS[target] if target else None, given)
@@ -94,24 +98,29 @@ def lint(
     report = checked()
     if fix and _mended(report, yes=yes or as_json):
         report = checked()
-    _print(report, notes=notes, as_json=as_json, sarif=sarif)
+    edits = {} if given else _edits(report)
+    _print(report, edits, notes=notes, as_json=as_json)
+    if sarif is not None:
+        _write(sarif, sarif_text(report, version("noria")))
     errors = [finding for finding in report.findings if finding.severity == "error"]
     if errors:
         return errors[0].exit_code or 1
     return StrictError.exit_code if strict and report.count("warning") else 0
 
 
-def _print(report: LintReport, *, notes: bool, as_json: bool, sarif: Path | None) -> None:
+def _edits(report: LintReport) -> dict[LintFinding, str]:
     from noria.diagnose.lint.fixes import fixes_for
-    from noria.diagnose.lint.text import json_data, sarif_text, summary
 
-    mended = {finding for fix in fixes_for(report.findings) for finding in fix.mended}
-    fixable = frozenset(i for i, f in enumerate(report.findings) if f in mended)
+    return {f: edit for fix in fixes_for(report.findings) for f, edit in fix.mended.items()}
 
-    if sarif is not None:
-        _write(sarif, sarif_text(report, version("noria")))
+
+def _print(
+    report: LintReport, edits: dict[LintFinding, str], *, notes: bool, as_json: bool
+) -> None:
+    from noria.diagnose.lint.text import json_data, summary
+
     if as_json:
-        print_json(json_data(report, fixable))
+        print_json(json_data(report, edits))
     else:
         shown = [f for f in report.findings if notes or f.severity != "note"]
         alike = Counter((finding.rule, finding.place.path) for finding in shown)
@@ -120,11 +129,11 @@ def _print(report: LintReport, *, notes: bool, as_json: bool, sarif: Path | None
             kind = (finding.rule, finding.place.path)
             printed[kind] += 1
             if printed[kind] <= _MOST_ALIKE:
-                _print_finding(finding)
+                _print_finding(finding, edits.get(finding))
             elif printed[kind] == alike[kind]:
                 more = alike[kind] - _MOST_ALIKE
                 click.echo(f"... and {more} more of {finding.rule}")
-        click.echo(printable(summary(report, fixable=len(fixable), notes_shown=notes)))
+        click.echo(printable(summary(report, fixable=len(edits), notes_shown=notes)))
 
 
 def _mended(report: LintReport, *, yes: bool) -> bool:
@@ -152,14 +161,14 @@ def _write(path: Path, text: str) -> None:
         raise MediaError(f"it cannot be written: {error.strerror}", where=str(path)) from error
 
 
-def _print_finding(finding: LintFinding) -> None:
+def _print_finding(finding: LintFinding, edit: str | None) -> None:
     from noria.diagnose.lint.text import finding_lines, head_line
 
     where, severity, text = head_line(finding)
     click.echo(printable(f"{where}: "), nl=False)
-    click.secho(f"{severity}: ", fg=_COLORS[severity], bold=severity == "error", nl=False)
+    click.secho(severity, fg=_COLORS[severity], bold=severity == "error", nl=False)
     click.echo(printable(text))
-    for line in finding_lines(finding):
+    for line in finding_lines(finding, edit):
         click.echo(printable(line))
 
 

@@ -38,13 +38,13 @@ class FileFix:
     Attributes:
         path: the file.
         before, after: its content.
-        mended: the findings that they mend.
+        mended: the findings that they mend, each with its edit in words.
     """
 
     path: Path
     before: bytes
     after: bytes
-    mended: tuple[LintFinding, ...]
+    mended: Mapping[LintFinding, str]
 
     @property
     def diff(self) -> str:
@@ -86,17 +86,26 @@ def fixes_for(findings: Iterable[LintFinding]) -> list[FileFix]:
     made = []
     for path, found in by_file.items():
         before = path.read_bytes()
-        lines, edits, mended = _lines(before), dict[int, Sequence[str]](), []
+        lines, edits, mended = _lines(before), dict[int, Sequence[str]](), dict[LintFinding, str]()
         for finding in found:
             edit = _FIXERS[finding.rule](finding, lines)
             if edit and not edits.keys() & edit.keys():
                 edits |= edit
-                mended.append(finding)
+                mended[finding] = _in_words(edit, lines)
         if edits:
             after = [new for i, old in enumerate(lines) for new in edits.get(i, (old,))]
             data = "\n".join(after).encode("utf-8", "surrogateescape")
-            made.append(FileFix(path, before, data, tuple(mended)))
+            made.append(FileFix(path, before, data, mended))
     return made
+
+
+def _in_words(edit: Edits, lines: Lines) -> str:
+    """What stands in the file after an edit."""
+    if len(edit) > 1:
+        return f"change {len(edit)} lines"
+    ((index, new),) = edit.items()
+    added = [line.strip() for line in new if line.strip() not in ("", lines[index].strip())]
+    return "write " + ", ".join(added) if added else f"remove line {index + 1}"
 
 
 def _lines(data: bytes) -> Lines:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,13 @@ def shown_path(path: Path) -> str:
         return str(path)
 
 
-def finding_lines(finding: LintFinding) -> Iterator[str]:
-    """Yield the lines of one finding behind the first: source, caret, hints."""
+def finding_lines(finding: LintFinding, edit: str | None = None) -> Iterator[str]:
+    """Yield the lines of one finding behind the first: source, caret, hints, remedy.
+
+    Args:
+        finding: the finding.
+        edit: the edit of `--fix` that mends it, in words; None if there is none.
+    """
     place = finding.place
     if place.marked.strip() and place.text and place.column and place.column < _WIDE:
         # escapes are wider than what they stand for
@@ -35,16 +40,20 @@ def finding_lines(finding: LintFinding) -> Iterator[str]:
         yield f"    {before}{marked}{behind}"[:_WIDE].rstrip()
         yield f"    {' ' * len(before)}{'^' * len(marked)}"[:_WIDE]
     yield from (f"  {hint}" for hint in finding.hints)
+    if edit:
+        yield f"  fix: {quoted(edit, limit=_WIDE)} (--fix does)"
+    elif not finding.hints:
+        yield f"  fix: {all_rules()[finding.rule].fix}"
 
 
 def head_line(finding: LintFinding) -> tuple[str, Severity, str]:
-    """Return place, severity, and the rest of the first line of a finding."""
+    """Return place, severity, and the rest of the first line of a finding, with its rule."""
     place = finding.place
     path = place.path or finding.config
     parts = [shown_path(path)] if path is not None else []
     parts += [str(n) for n in (place.line, place.column) if n is not None]
     message = finding.message.rstrip(".")
-    return ":".join(parts), finding.severity, f"{finding.rule}: {message}"
+    return ":".join(parts), finding.severity, f" {finding.rule}: {message}"
 
 
 def summary(report: LintReport, *, fixable: int, notes_shown: bool) -> str:
@@ -77,8 +86,8 @@ def explanation(rule: LintRule) -> str:
     return "\n".join(parts)
 
 
-def json_data(report: LintReport, fixable: frozenset[int]) -> dict[str, Any]:
-    """Return a report as JSON data; `fixable` are the places of findings that `--fix` mends."""
+def json_data(report: LintReport, edits: Mapping[LintFinding, str]) -> dict[str, Any]:
+    """Return a report as JSON data; `edits` are those of `--fix`, in words."""
     return {
         "files": [str(path) for path in report.files],
         "findings": [
@@ -92,9 +101,9 @@ def json_data(report: LintReport, fixable: frozenset[int]) -> dict[str, Any]:
                 "column": finding.place.column,
                 "end_column": finding.place.end,
                 "config": None if finding.config is None else str(finding.config),
-                "fixable": number in fixable,
+                "fix": edits.get(finding),
             }
-            for number, finding in enumerate(report.findings)
+            for finding in report.findings
         ],
         "summary": {f"{name}s": report.count(name) for name in ("error", "warning", "note")},
     }
