@@ -24,6 +24,8 @@ _GROUP = re.compile(r"\[([^\[\]]+)\]\s*|([^\s#:]+):\s*")
 _COMMENT = re.compile(r"\s+(#|;|//)\s*(.*)", re.DOTALL)
 _MEANT = re.compile(r"did you mean \[?([^\s\]?]+)\]?\?")
 
+_SLIP = 0.9  # likeness of names of which one is a slip of the other
+
 Lines = list[str]
 Edits = Mapping[int, Sequence[str]]
 """Index of a line -> the lines in its place, none to remove it."""
@@ -173,6 +175,8 @@ def _rename(finding: LintFinding, lines: Lines) -> Edits | None:
     index = (finding.place.line or 0) - 1
     if len(meant) != 1 or not finding.place.marked or not 0 <= index < len(lines):
         return None
+    if not _alike(finding.place.marked, meant[0]):
+        return None
     old, line = finding.place.marked, lines[index]
     new = f"[{meant[0]}]" if old.startswith("[") else meant[0]
     group = _group_of(lines, index)
@@ -184,7 +188,14 @@ def _rename(finding: LintFinding, lines: Lines) -> Edits | None:
 
 def _function(finding: LintFinding, lines: Lines) -> Edits | None:
     meant = [name for hint in finding.hints for name in _MEANT.findall(hint)]
-    return _with_value(finding, lines, meant[0] if len(meant) == 1 else None)
+    certain = len(meant) == 1 and _alike(finding.place.marked, meant[0])
+    return _with_value(finding, lines, meant[0] if certain else None)
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two names differ by a slip: case, hyphens and underscores aside, by a letter."""
+    plain = [re.sub(r"[^a-z0-9]", "", name.lower()) for name in (one, other)]
+    return difflib.SequenceMatcher(None, *plain).ratio() >= _SLIP
 
 
 def _earlier(finding: LintFinding, lines: Lines) -> Edits | None:
