@@ -68,7 +68,7 @@ class Record:
             self._parse_errors.add(same)
             text += f"\n  first in frame {meta.frame} of {meta.source}"
             text += "; what cannot be parsed has no results"
-            self.warn(text)
+            self.warn(text, rule="parser-failed")
 
     def outputs_unread(self, cfg: ModelConfig) -> None:
         """Warn that a model has no parser, and that its outputs are not attached."""

@@ -169,4 +169,4 @@ class _Planning:
             text = f"the model has no output {', '.join(missing)}; it has {', '.join(have)}"
             text = f"output-blob-names: {text}; all outputs are used"
             where = self.cfg.where("output_blob_names")
-            plan.decisions.append(Notice("warning", text, where))
+            plan.decisions.append(Notice("warning", text, where, rule="output-names"))

@@ -194,8 +194,8 @@ def _function(finding: LintFinding, lines: Lines) -> Edits | None:
 
 def _alike(one: str, other: str) -> bool:
     """Whether two names differ by a slip: case, hyphens and underscores aside, by a letter."""
-    plain = [re.sub(r"[^a-z0-9]", "", name.lower()) for name in (one, other)]
-    return difflib.SequenceMatcher(None, *plain).ratio() >= _SLIP
+    first, second = (re.sub(r"[^a-z0-9]", "", name.lower()) for name in (one, other))
+    return difflib.SequenceMatcher(None, first, second).ratio() >= _SLIP
 
 
 def _earlier(finding: LintFinding, lines: Lines) -> Edits | None:
