@@ -16,6 +16,7 @@ from tests.diagnose.lint.setups import BASES, write_example
 from tests.mistakes import correct, mistakes
 from tests.mistakes.cases import Case
 
+SCENE = Path(__file__).parents[3] / "examples" / "conveyor"
 _CONFIGS = (".txt", ".yml", ".onnx")
 # those whose mistake lies in the command line, the pictures, or in how the model answers
 _FOUND = 115
@@ -127,3 +128,28 @@ def test_every_base_is_right(store: Path, tmp_path: Path) -> None:
         paths = [tmp_path / name / file for file in base.lint]
         report = Linter().lint(paths, together=base.together)
         assert not [f for f in report.findings if f.severity != "note"], name
+
+
+def test_a_file_among_several_that_is_no_config_is_left_out(store: Path, tmp_path: Path) -> None:
+    write_example(Example("yolov8"), tmp_path / "a", store, wrong=False)
+    report = Linter().lint(sorted((tmp_path / "a").glob("*.txt")))
+    assert [path.name for path in report.files] == ["config.txt"]
+    assert [path.name for path in report.left_out] == ["labels.txt"]
+    alone = Linter().lint([tmp_path / "a" / "labels.txt"])
+    assert {f.severity for f in alone.findings} == {"error"}
+
+
+def test_the_scene_of_the_demo_is_right(tmp_path: Path) -> None:
+    shutil.copytree(SCENE, tmp_path / "conveyor")
+    report = Linter().lint([tmp_path / "conveyor"])
+    assert {"pipeline.yml", "config_infer_primary.txt"} <= {path.name for path in report.files}
+    assert [f for f in report.findings if f.severity != "note"] == []
+
+
+@pytest.mark.data
+def test_a_real_model_is_right(data_dir: Path, tmp_path: Path) -> None:
+    shutil.copytree(SCENE.parent / "yolox", tmp_path / "yolox")
+    (tmp_path / "yolox" / "yolox_nano.onnx").symlink_to(data_dir / "models" / "yolox_nano.onnx")
+    report = Linter().lint([tmp_path / "yolox"])
+    assert report.files
+    assert [f for f in report.findings if f.severity != "note"] == []

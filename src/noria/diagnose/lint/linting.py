@@ -18,7 +18,7 @@ from noria.diagnose.lint.checks.target import target_checks
 from noria.diagnose.lint.checks.together import model_order, pipeline_checks
 from noria.diagnose.lint.checks.values import value_checks
 from noria.diagnose.lint.findings import LintFinding, forget_lines, of_error, of_notices, tidy
-from noria.diagnose.lint.subject import CheckedConfig, files_to_check
+from noria.diagnose.lint.subject import CheckedConfig, files_to_check, is_something_else
 from noria.diagnose.lint.targets import Target
 from noria.network import network_from_onnx
 
@@ -29,11 +29,13 @@ class LintReport:
 
     Attributes:
         files: the configs, pipeline files and models that were checked.
+        left_out: files among several that are no configs, such as labels beside them.
         findings: sorted by file and line.
         checked: what the dry run of each config found, for what mends it.
     """
 
     files: list[Path] = field(default_factory=list)
+    left_out: list[Path] = field(default_factory=list)
     findings: list[LintFinding] = field(default_factory=list)
     checked: list[CheckedConfig] = field(default_factory=list)
 
@@ -46,7 +48,7 @@ class LintReport:
         kept = [
             f for f in self.findings if (not select or f.rule in select) and f.rule not in ignore
         ]
-        return LintReport(self.files, kept, self.checked)
+        return LintReport(self.files, self.left_out, kept, self.checked)
 
 
 class Linter:
@@ -78,8 +80,11 @@ class Linter:
         forget_lines()
         single: list[Path] = []
         for path in files_to_check(paths):
-            self.report.files.append(path)
             kind = file_kind(path)
+            if kind is None and len(paths) > 1 and path.is_file() and is_something_else(path):
+                self.report.left_out.append(path)
+                continue
+            self.report.files.append(path)
             if path.suffix.lower() == ".onnx" and kind != "model":
                 self._model(path)
             elif kind in ("pipeline", "app"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from noria._core.errors import ConfigError, NoriaError
+from noria.binary.regular_files import open_regular
 from noria.config.pipeline_files import file_kind
 from noria.infer.preprocess import Preprocessor
 from noria.infer.recognition.stem import Stem, read_stem
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 _SUFFIXES = (".txt", ".yml", ".yaml", ".conf", ".cfg", ".ini")
 _MOST_FILES = 10_000
+_MOST_READ = 1 << 20
+_KEY = re.compile(rb"^[ \t]*(\[|[A-Za-z][\w-]*[ \t]*[=:])", re.MULTILINE)
 
 
 @dataclass
@@ -94,6 +98,15 @@ def files_to_check(paths: Sequence[Path]) -> Iterator[Path]:
             if real not in seen:
                 seen.add(real)
                 yield file
+
+
+def is_something_else(path: Path) -> bool:
+    """Whether a text file is certainly no config: it has neither a group nor a key with a value."""
+    try:
+        with open_regular(path) as file:
+            return _KEY.search(file.read(_MOST_READ)) is None
+    except (OSError, ValueError):
+        return False  # reading it says why
 
 
 def _in_folder(folder: Path) -> Iterator[Path]:

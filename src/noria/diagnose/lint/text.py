@@ -66,6 +66,10 @@ def summary(report: LintReport, *, fixable: int, notes_shown: bool) -> str:
     if notes:
         counts.append(_counted(notes, "note") + ("" if notes_shown else " (--notes shows them)"))
     text = f"{_counted(len(report.files), 'file')}: {', '.join(counts)}"
+    if report.left_out:
+        names = ", ".join(path.name for path in report.left_out[:3])
+        more = f" and {len(report.left_out) - 3} more" if report.left_out[3:] else ""
+        text += f"; no config: {names}{more}"
     return f"{text}; {fixable} can be fixed with --fix" if fixable else text
 
 
@@ -90,6 +94,7 @@ def json_data(report: LintReport, edits: Mapping[LintFinding, str]) -> dict[str,
     """Return a report as JSON data; `edits` are those of `--fix`, in words."""
     return {
         "files": [str(path) for path in report.files],
+        "left_out": [str(path) for path in report.left_out],
         "findings": [
             {
                 "rule": finding.rule,
