@@ -59,7 +59,7 @@ class LintRule:
         summary: one sentence: the fault.
         why: the consequence, and the behaviour of the original.
         fix: the remedy.
-        found: `files`: by `noria lint` and the run; `run`: by a run alone, from what it sees.
+        found: `files`: in the files of a set-up; `run`: in a run alone.
         mark: the part of the line that a finding is about.
         example: None for rules of a run, and for those that need a compiled library or another
             machine.

@@ -154,17 +154,37 @@ def forget_lines() -> None:
 
 
 def tidy(findings: Iterable[LintFinding]) -> list[LintFinding]:
-    """Sort by file and line, with one finding for each rule and line: the gravest."""
-    kept: dict[object, LintFinding] = {}
+    """Sort by file and line, with one finding for each rule and line: the gravest.
+
+    Of a rule that has a line in a file, findings about the file as a whole are left out.
+    """
+    kept: dict[tuple[object, ...], LintFinding] = {}
     for finding in findings:
         place = finding.place
         path = None if place.path is None else os.path.realpath(place.path)
         exact = (finding.rule, path, place.line)
-        key = exact if place.line is not None else (*exact, finding.message)
+        key: tuple[object, ...] = exact if place.line else (*exact, finding.message)
         other = kept.setdefault(key, finding)
         if _rank(finding) < _rank(other):
             kept[key] = replace(finding, hints=finding.hints or other.hints)
+    by_place: dict[tuple[object, ...], tuple[object, ...]] = {}
+    for key, finding in kept.items():
+        if finding.place.line:
+            by_place.setdefault(key[:2], key)
+    for key, vague in list(kept.items()):
+        placed = by_place.get(key[:2])
+        if not vague.place.line and placed is not None:
+            kept[placed] = _graver(kept[placed], vague)
+            del kept[key]
     return sorted(kept.values(), key=_order)
+
+
+def _graver(finding: LintFinding, other: LintFinding) -> LintFinding:
+    """The finding at its place, as grave as the other one."""
+    if _rank(other) >= _rank(finding):
+        return finding
+    hints = other.hints or finding.hints
+    return replace(finding, severity=other.severity, exit_code=other.exit_code, hints=hints)
 
 
 def _rank(finding: LintFinding) -> int:

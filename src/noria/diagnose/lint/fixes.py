@@ -89,9 +89,11 @@ def fixes_for(findings: Iterable[LintFinding]) -> list[FileFix]:
     for path, found in by_file.items():
         before = path.read_bytes()
         lines, edits, mended = _lines(before), dict[int, Sequence[str]](), dict[LintFinding, str]()
-        for finding in found:
+        for finding in sorted(found, key=lambda f: f.place.line is None):
             edit = _FIXERS[finding.rule](finding, lines)
-            if edit and not edits.keys() & edit.keys():
+            # a key that is added may be the one that another edit gives its right name
+            adds = any(lines[i] in new for i, new in edit.items()) if edit else False
+            if edit and not edits.keys() & edit.keys() and not (adds and edits):
                 edits |= edit
                 mended[finding] = _in_words(edit, lines)
         if edits:

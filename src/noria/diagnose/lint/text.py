@@ -79,8 +79,8 @@ def _counted(number: int, noun: str) -> str:
 
 def explanation(rule: LintRule) -> str:
     """Return everything that the catalogue has about a rule."""
-    found = "noria lint and noria run" if rule.found == "files" else "noria run, from what it sees"
-    parts = [f"{rule.id} ({rule.severity}, found by {found})", "", rule.summary, "", rule.why]
+    found = "in files" if rule.found == "files" else "in a run"
+    parts = [f"{rule.id} ({rule.severity}, found {found})", "", rule.summary, "", rule.why]
     parts += ["", f"fix: {rule.fix}"]
     example = rule.example
     if example is not None:

@@ -63,9 +63,10 @@ def _training(checked: CheckedConfig) -> Iterator[Notice]:
         return
     with np.errstate(all="ignore"):
         found = training_findings(cfg, pre, stem, checked.dry.labels, tensors=(), frame=(0, 0))
-        for finding in found:
-            where = cfg.where(finding.key or "onnx_file")
-            yield Notice("warning", finding.text, where, finding.rule)
+        first = {finding.rule: finding for finding in reversed(list(found))}
+    for finding in first.values():
+        where = cfg.where(finding.key or "onnx_file")
+        yield Notice("warning", finding.text, where, finding.rule)
 
 
 def _outputs(checked: CheckedConfig) -> Iterator[Notice]:
