@@ -88,9 +88,15 @@ def test_a_folder_without_a_config_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_model_alone_is_linted(store: Path, tmp_path: Path) -> None:
-    put_model("nan.onnx", tmp_path / "nan.onnx", store)
-    report = Linter().lint([tmp_path / "nan.onnx"])
-    assert [f.rule for f in report.findings] == ["weights-not-finite"]
+    faults = {
+        "nan.onnx": ["weights-not-finite"],
+        "plugin.onnx": ["operator-unknown"],
+        "cut.onnx": ["model-unreadable"],
+        "yolov8.onnx": [],
+    }
+    for name, rules in faults.items():
+        put_model(name, tmp_path / name, store)
+        assert [f.rule for f in Linter().lint([tmp_path / name]).findings] == rules
 
 
 def test_a_finding_has_the_place_of_the_value(store: Path, tmp_path: Path) -> None:

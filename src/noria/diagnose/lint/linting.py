@@ -20,7 +20,10 @@ from noria.diagnose.lint.checks.values import value_checks
 from noria.diagnose.lint.findings import LintFinding, forget_lines, of_error, of_notices, tidy
 from noria.diagnose.lint.subject import CheckedConfig, files_to_check, is_something_else
 from noria.diagnose.lint.targets import Target
+from noria.engine.backends import DEFAULT_BACKEND
 from noria.network import network_from_onnx
+from noria.plugins.lookup import unknown_error
+from noria.plugins.registry import known_plugins
 
 
 @dataclass
@@ -148,11 +151,14 @@ class Linter:
             self._refused(problem, path)
 
     def _model(self, path: Path) -> None:
-        """A model without a config: that it can be read, and its weights."""
+        """Check a model without a config: whether it can be read, its operators, its weights."""
         try:
             network = network_from_onnx(path)
         except NoriaError as error:
             self._refused(error, path)
             return
+        unknown = unknown_error(network, DEFAULT_BACKEND, known_plugins(), str(path))
+        if unknown is not None:
+            self._refused(unknown, path)
         cfg = ModelConfig().of_model(path, ())
         self._add(weight_checks(CheckedConfig(cfg, DryRun(network=network))), path)
