@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria._core.text import url_name
+from noria._core.text import error_text, quoted, url_name, without_secrets
 from noria.media.names import nearest_file, sniff
 
 secrets = st.text(st.characters(codec="utf-8", exclude_categories=("Cc",)), max_size=12)
@@ -26,6 +26,9 @@ secrets = st.text(st.characters(codec="utf-8", exclude_categories=("Cc",)), max_
         ("rtsp://10.0.0.1/user=admin_password=tlJwpbo6_channel=1.sdp", None),
         ("rtsp://host/user=admin&password=hunter2&channel=1", None),
         ("clip.mp4", "clip.mp4"),
+        ("rtmp://host/live/hunter2", "rtmp://host/live/…"),
+        ("rtmps://host:443/app/room/hunter2", "rtmps://host:443/app/room/…"),
+        ("rtmp://host/live", "rtmp://host/live"),
     ],
 )
 def test_url_name(url: str, name: str | None) -> None:
@@ -41,6 +44,40 @@ def test_no_part_of_a_password_is_shown(user: str, start: str, end: str) -> None
     shown = url_name(f"rtsp://{user}:{start}SECRET{end}@camera:554/stream?also=SECRET")
     assert "SECRET" not in shown
     assert shown == "rtsp://camera:554/stream"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "uri rtsp://bob:hunter2@host/live",
+        "rtsp//bob:hunter2@host/live",
+        "rtsp:/bob:hunter2@host",
+        "rtps://bob:hunter2@host/live?x=1, and more",
+        "rtsp:bob:hunter2@host",
+        "push to rtmp://host/live/hunter2 or not",
+        "bob:hun/ter2:hunter2@host/*.mp4",
+    ],
+)
+def test_no_login_of_a_mistyped_address_is_shown(text: str) -> None:
+    assert "hunter2" not in without_secrets(text)
+    assert "hunter2" not in quoted(text)
+
+
+@pytest.mark.parametrize("text", ["a: b", "C:\\films\\a.mp4", "me@home: x", "12:30", "key=a:b"])
+def test_other_text_stays(text: str) -> None:
+    assert without_secrets(text) == text
+
+
+def test_an_exception_that_has_no_text_is_named_nevertheless() -> None:
+    class UnprintableError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    assert error_text(UnprintableError()) == (
+        "UnprintableError: (its text cannot be had: __str__ raised RuntimeError)"
+    )
+    assert error_text(ValueError("too large\n")) == "ValueError: too large"
+    assert error_text(KeyboardInterrupt()) == "KeyboardInterrupt"
 
 
 def test_sniff(tmp_path: Path) -> None:

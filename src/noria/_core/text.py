@@ -8,10 +8,22 @@ _SHOWN_LENGTH = 80
 
 
 def quoted(text: str, *, limit: int | None = _SHOWN_LENGTH) -> str:
-    """`text` for a message: on one line, printable whatever was in the file, not endless."""
+    """`text` for a message: on one line, printable whatever was in it, not endless, no secrets."""
+    text = without_secrets(text)
     if limit is not None and len(text) > limit:
         text = text[: limit - 3] + "..."
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def error_text(error: BaseException, *, kind: bool = True) -> str:
+    """Word an exception of code that is not noria's: its text, behind its type with `kind`."""
+    try:
+        text = str(error).strip()
+    except Exception as second:  # that code again
+        text = f"(its text cannot be had: __str__ raised {type(second).__name__})"
+    if not kind:
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -19,6 +31,17 @@ _SECRET = re.compile(
     r"(?i)\b((?:user(?:name)?|login|pass(?:word|wd)?|pwd|token|auth|secret|api[_-]?key|key|sig\w*)"
     r"[=_:])[^/&;,?#]*"
 )
+
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://\S+")
+_LOGIN = re.compile(r"[^\s/\\'\"@]+:[^\s@]+@(?=[^\s@])")
+
+
+def without_secrets(text: str) -> str:
+    """`text` with its URLs as `url_name` writes them, and no `user:password@` of mistyped ones."""
+    if ":" not in text:
+        return text
+    return _LOGIN.sub("…@", _URL.sub(lambda found: url_name(found[0]), text))
 
 
 def url_scheme(text: str) -> str | None:
@@ -31,7 +54,8 @@ def url_name(url: str) -> str:
     """`url` without user, password, query and anything that looks like a secret in its path.
 
     It rather cuts too much than too little: passwords are often not percent-encoded, so an `@`,
-    `/` or `?` inside one must not make a part of it visible.
+    `/` or `?` inside one must not make a part of it visible. The last part of an RTMP path is the
+    key of a stream.
     """
     scheme = _SCHEME.match(url)
     if not scheme:
@@ -43,7 +67,10 @@ def url_name(url: str) -> str:
         plain = "@" not in authority and ":" not in authority
         rest = f"{authority}/…" if plain else rest.rpartition("@")[2]
     rest = re.split(r"[?#]", rest, maxsplit=1)[0]
-    return scheme[0] + _SECRET.sub(r"\1…", rest)
+    rest = _SECRET.sub(r"\1…", rest)
+    if scheme[1].lower().startswith("rtmp") and rest.count("/") > 1:
+        rest = f"{rest.rpartition('/')[0]}/…"
+    return scheme[0] + rest
 
 
 def fresh(name: str, taken: set[str]) -> str:

@@ -6,6 +6,7 @@ import hashlib
 import importlib
 import importlib.util
 import os
+import signal
 import sys
 import threading
 import traceback
@@ -16,6 +17,7 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 
 from noria._core.errors import CustomLibraryError
+from noria._core.text import error_text
 
 _importing = threading.RLock()  # sys.path and sys.modules are everybody's
 SHOWN = 4
@@ -35,18 +37,29 @@ def user_frames(trace: TracebackType | None, folder: Path) -> list[traceback.Fra
 
 def describe(error: BaseException, folder: Path) -> tuple[str, str | None, list[str]]:
     """Return the error in words, `file:line` in the user's code, and the user's lines above it."""
-    text = str(error).strip()
-    kind = type(error).__name__
-    found = f"{kind}: {text}" if text else kind
+    found = error_text(error)
     if isinstance(error, SyntaxError) and error.filename:
         lines = [error.text.strip()] if error.text else []
-        return f"{kind}: {error.msg}", f"{error.filename}:{error.lineno}", lines
+        return f"{type(error).__name__}: {error.msg}", f"{error.filename}:{error.lineno}", lines
     frames = user_frames(error.__traceback__, folder)
     if not frames:
         return found, None, []
     last = frames[-1]
     hints = [f"{Path(f.filename).name}:{f.lineno} in {f.name}: {f.line}" for f in frames[-SHOWN:]]
     return found, f"{last.filename}:{last.lineno}", hints
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Return whether `error` may be a real Ctrl-C.
+
+    Python interrupts the main thread alone, and a worker of a guarded library ignores the signal:
+    elsewhere the code itself raised it.
+    """
+    return (
+        isinstance(error, KeyboardInterrupt)
+        and threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
+    )
 
 
 def import_file(path: Path) -> ModuleType:
@@ -70,9 +83,9 @@ def import_file(path: Path) -> ModuleType:
             # second without changing its length.
             code = loader.source_to_code(loader.get_data(str(path)), str(path))
             exec(code, module.__dict__)
-        except KeyboardInterrupt:
-            raise
         except BaseException as error:
+            if is_interrupt(error):
+                raise
             if before is None:
                 sys.modules.pop(name, None)
             else:

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from noria._core.errors import CustomLibraryError, NoriaError, ParserError
 from noria._core.notices import Notice
-from noria._core.user_module import describe
+from noria._core.text import error_text
+from noria._core.user_module import describe, is_interrupt
 from noria.meta import NetworkInfo
 
 if TYPE_CHECKING:
@@ -65,9 +66,9 @@ class Checked(ABC, Generic[P, R]):
         """
         try:
             returned = self._parser(layers, network, params)
-        except KeyboardInterrupt:
-            raise
         except BaseException as error:  # also sys.exit(0), which would look like success
+            if is_interrupt(error):
+                raise
             if self._folder is None and isinstance(error, ParserError):
                 raise
             raise failed(error, self.where, self._folder, layers) from error
@@ -121,7 +122,7 @@ def failed(
         where = error.where or where
         return ParserError(error.found, where=where, expected=error.expected, fix=error.fix)
     if folder is None:
-        return ParserError(f"{type(error).__name__}: {error}", where=where)
+        return ParserError(error_text(error), where=where)
     found, line, trail = describe(error, folder)
     where = f"{line} ({where})" if line else where
     if isinstance(error, NoriaError):
@@ -171,9 +172,9 @@ def checked_initializer(
         passed = dict(layers)
         try:
             result = function(passed, network, max_batch)
-        except KeyboardInterrupt:
-            raise
         except BaseException as error:  # also sys.exit(0), which would look like success
+            if is_interrupt(error):
+                raise
             raise _failed(error, where, folder, layers) from error
         if result is not None and not isinstance(result, bool | np.bool_):
             raise CustomLibraryError(
@@ -220,7 +221,7 @@ def _failed(
     if folder is None:  # C++: its errors are complete
         if isinstance(error, CustomLibraryError):
             return error
-        return CustomLibraryError(f"{type(error).__name__}: {error}", where=where)
+        return CustomLibraryError(error_text(error), where=where)
     found, line, trail = describe(error, folder)
     if isinstance(error, KeyError):
         trail = [*trail, f"the inputs beside the picture are: {', '.join(layers)}"]

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from noria._core.cuda import FAULT_HINT, why_lost
 from noria._core.errors import CustomLibraryError, NoriaError, ParserError
 from noria._core.notices import Notice
+from noria._core.text import error_text
 from noria.binary.elf import ElfError, ElfFile
 from noria.custom.guard.call_args import InputsArgs, LoadArgs, ParserArgs
 from noria.custom.guard.ipc import notices_from
@@ -73,7 +74,7 @@ class _Here:
         except NoriaError:
             raise
         except Exception as error:  # as a worker tells it
-            raise CustomLibraryError(f"{type(error).__name__}: {error}", where=where) from error
+            raise CustomLibraryError(error_text(error), where=where) from error
         return answer
 
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from noria._core.errors import NoriaError
+from noria._core.text import error_text
 
 MOST = 100
 log = logging.getLogger("noria.host")
@@ -54,10 +55,11 @@ def collected_errors() -> Iterator[CallbackErrors]:
 
 def report_failure(method: str, error: BaseException | str) -> None:
     """Add a call that failed to all open collections."""
-    text = error.found if isinstance(error, NoriaError) else str(error)
-    where = error.where if isinstance(error, NoriaError) else None
-    kind = "" if isinstance(error, (NoriaError, str)) else f"{type(error).__name__}: "
-    message = f"{method}: {f'{where}: ' if where else ''}{kind}{text}"
+    if isinstance(error, NoriaError):
+        text = f"{error.where}: {error.found}" if error.where else error.found
+    else:
+        text = error if isinstance(error, str) else error_text(error)
+    message = f"{method}: {text}"
     log.debug("%s", message, exc_info=error if isinstance(error, BaseException) else None)
     with _lock:
         for collected in _collecting:

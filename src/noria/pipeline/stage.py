@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from noria._core.errors import NoriaError
 from noria._core.notices import Notice
+from noria._core.text import error_text
 from noria.infer.batch import Batch
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def _probed(probe: Probe) -> Probe:
         try:
             probe(batch)
         except Exception as error:
-            found = f"{type(error).__name__}: {error}".rstrip(": ")
+            found = error_text(error)
             raise NoriaError(
                 f"the probe {_name(probe)} failed: {found}", where=_where(probe, error)
             ) from error

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from noria._core.errors import NoriaError, PluginError
+from noria._core.text import error_text
 from noria._core.user_module import describe
 from noria.plugins import trace
 from noria.plugins.trace import Phase
@@ -90,7 +91,7 @@ class Instance:
                 expected=f"{attribute} set in __init__ of {type(target).__name__}",
             ) from error
         except Exception as error:
-            text = f"{type(error).__name__}: {error}"
+            text = error_text(error)
             raise _failed(error, attribute, self.where) from error
         finally:
             if trace.active():
@@ -244,7 +245,7 @@ def _traced(
     try:
         result = getattr(target, method)(*arguments)
     except Exception as error:
-        trace.record(call, None, started, f"{type(error).__name__}: {error}")
+        trace.record(call, None, started, error_text(error))
         raise _failed(error, method, where) from error
     made = method in ("clone", "attach_to_context", "create_plugin", "deserialize_plugin")
     trace.record(call, result, started, made=made)
@@ -268,7 +269,8 @@ def _failed(error: Exception, method: str, where: str) -> PluginError:
 
 def print_failure(error: BaseException | None, method: str) -> None:
     """Print an exception that reaches no caller, as the original does."""
-    print(f"[ERROR] Exception caught in {method}(): {error}", file=sys.stderr)
+    text = "" if error is None else error_text(error, kind=False)
+    print(f"[ERROR] Exception caught in {method}(): {text}", file=sys.stderr)
 
 
 def _where(name: str, layer: str) -> str:

@@ -137,3 +137,47 @@ def test_a_frame_is_empty_and_its_error_is_a_warning(
     (warning,) = warnings
     assert ERRORS[outcome] in warning
     assert f"first in frame {empty} of pictures" in warning
+
+
+PYTHON = """
+import sys
+import numpy as np
+from noria import Detections
+calls = 0
+class Unprintable(Exception):
+    def __str__(self): raise RuntimeError
+def parse(layers, network, params):
+    global calls
+    calls += 1
+    if calls == 4:
+        %s
+    box = np.array([[calls, 0, 5, 5]], np.float32)
+    return Detections(boxes=box, scores=np.ones(1, np.float32), class_ids=np.zeros(1, np.int32))
+"""
+FAILURES = {
+    "raise Unprintable": "raised Unprintable: (its text cannot be had: __str__ raised Runti",
+    "raise KeyboardInterrupt": "raised KeyboardInterrupt",
+    "sys.exit(0)": "tried to end the program (exit code 0)",
+    "raise GeneratorExit": "raised GeneratorExit",
+}
+
+
+@pytest.mark.parametrize("guard", GUARDS)
+@pytest.mark.parametrize("statement", FAILURES)
+def test_whatever_a_python_parser_raises_costs_its_frame_only(
+    tmp_path: Path, guard: str, statement: str
+) -> None:
+    write_mean_model(tmp_path / "mean.onnx")
+    (tmp_path / "labels.txt").write_text("thing\n")
+    (tmp_path / "mean_parser.py").write_text(PYTHON % statement)
+    (tmp_path / "config.txt").write_text(f"{CONFIG}custom-lib-guard={guard}\n")
+    pictures = [np.full((32, 32, 3), i, np.uint8) for i in range(CALLS)]
+    source = noria.ArraySource(pictures, name="pictures")
+    with (
+        noria.open_pipeline(tmp_path / "config.txt", sources=[source]) as pipeline,
+        pytest.warns(noria.NoriaWarning),
+    ):
+        lefts = [[int(o.left) for o in meta.objects] for _, meta in pipeline]
+    assert lefts == [[] if i == FAILS - 1 else [i + 1] for i in range(CALLS)]
+    (warning,) = [str(n) for n in pipeline.report.notices if n.level == "warning"]
+    assert FAILURES[statement] in warning

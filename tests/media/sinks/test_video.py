@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -169,8 +170,59 @@ def test_full_disk_keeps_a_video_that_plays(
         sink.abort("disk full")
     assert str(path) in str(caught.value)
     assert "size limit" in str(caught.value)
-    assert len(read(path)) >= 10
+    whole = len(read(path))
+    assert whole >= 10
+    assert f"the first {whole} of {sink.frames} earlier frames are kept" in str(caught.value)
+    assert sink.kept == whole
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("suffix", [".mp4", ".mkv"])
+def test_a_disk_too_small_for_anything_that_plays_keeps_what_was_there(
+    tmp_path: Path, make_meta: MakeMeta, suffix: str
+) -> None:
+    path = tmp_path / f"x{suffix}"
+    path.write_bytes(b"an older film")
+    sink = open_sink(str(path), fps=5, preset="ultrafast")
+    with (
+        file_size_limit(4096),
+        pytest.raises(MediaError, match="none of the earlier frames is kept"),
+    ):
+        write_noise(sink, make_meta, 300)
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.read_bytes() == b"an older film"
+
+
+@pytest.mark.parametrize("name", ["x.mp4", "x.json", "x.jsonl", "tracks", "pictures"])
+def test_a_folder_removed_in_mid_run_is_an_error(
+    tmp_path: Path, make_meta: MakeMeta, name: str
+) -> None:
+    kinds = {"tracks": "kitti-track:", "pictures": "images:"}
+    folder = tmp_path / "out"
+    sink = open_sink(f"{kinds.get(name, '')}{folder / name}")
+
+    def go_on() -> None:
+        sink.write(gray_frame(1), make_meta(gray_frame(1)))
+        sink.close()
+
+    sink.write(gray_frame(0), make_meta(gray_frame(0)))
+    shutil.rmtree(folder)
+    with pytest.raises(MediaError, match=r"its folder .* was removed during the run") as caught:
+        go_on()
+    assert "none of the earlier frames is kept" in str(caught.value)
+    assert sink.kept == 0
+
+
+@pytest.mark.parametrize("name", ["x.mp4", "x.json"])
+def test_a_link_in_the_place_of_the_part_is_not_followed(
+    tmp_path: Path, make_meta: MakeMeta, name: str
+) -> None:
+    own = tmp_path / "own.txt"
+    own.write_text("mine")
+    (tmp_path / f"{name}.part").symlink_to(own)
+    with pytest.raises(MediaError, match=r"x\.\w+\.part is a link"):
+        open_sink(str(tmp_path / name)).write(gray_frame(), make_meta(gray_frame()))
+    assert own.read_text() == "mine"
 
 
 def test_killed_process_leaves_a_part_that_plays(tmp_path: Path) -> None:
@@ -254,6 +306,27 @@ def test_full_disk_leaves_no_half_picture(tmp_path: Path, make_meta: MakeMeta) -
     with file_size_limit(500), pytest.raises(MediaError, match="frame 0 could not be written"):
         sink.write(frame, make_meta(frame))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_full_disk_leaves_the_older_picture(tmp_path: Path, make_meta: MakeMeta) -> None:
+    old = tmp_path / "frame_000000.jpg"
+    old.write_bytes(b"older")
+    frame = gray_frame(size=(640, 480))
+    sink = open_sink(f"images:{tmp_path}")
+    with file_size_limit(500), pytest.raises(MediaError, match="frame 0 could not be written"):
+        sink.write(frame, make_meta(frame))
+    assert list(tmp_path.iterdir()) == [old]
+    assert old.read_bytes() == b"older"
+
+
+def test_a_picture_goes_where_a_link_points(tmp_path: Path, make_meta: MakeMeta) -> None:
+    (tmp_path / "there").mkdir()
+    link = tmp_path / "one.jpg"
+    link.symlink_to(tmp_path / "there" / "other.jpg")
+    with open_sink(str(link)) as sink:
+        sink.write(gray_frame(), make_meta(gray_frame()))
+    assert link.is_symlink()
+    assert len(read(tmp_path / "there" / "other.jpg")) == 1
 
 
 def test_images_being_read_are_not_overwritten(tmp_path: Path, make_meta: MakeMeta) -> None:

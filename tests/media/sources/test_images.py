@@ -176,3 +176,22 @@ def test_natural_order(numbers: list[int]) -> None:
 @given(st.lists(st.text(st.characters(exclude_characters="/\0"), min_size=1)))
 def test_any_names_can_be_sorted(names: list[str]) -> None:
     sorted((Path("x" + n) for n in names), key=natural_key)
+
+
+def test_a_picture_read_in_strips_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (37, 20, 3), np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    monkeypatch.setattr("noria.media.sources.images._STRIP_BYTES", 5 * 60 + 7)
+    np.testing.assert_array_equal(read_image(tmp_path / "a.png"), pixels)
+
+
+def test_a_very_large_picture_warns_of_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    Image.fromarray(np.zeros((40, 40, 3), np.uint8)).save(tmp_path / "a.png")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)
+    with open_source(str(tmp_path / "a.png")) as source:
+        assert [f.height for f in source] == [40]
+    assert not recwarn.list

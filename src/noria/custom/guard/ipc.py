@@ -36,6 +36,7 @@ from noria._core.errors import (
     PluginError,
 )
 from noria._core.notices import Notice
+from noria._core.text import error_text
 from noria.custom.cpp_parsers import ParserReturnedFalseError
 from noria.custom.user_calls import ParserKind
 from noria.custom.validate import (
@@ -213,7 +214,7 @@ _ERRORS: dict[str, type[NoriaError]] = {
 def error_json(error: BaseException, where: str) -> dict[str, Any]:
     """Write an error as JSON; one that is not Noria's becomes a CustomLibraryError."""
     if not isinstance(error, NoriaError):
-        error = CustomLibraryError(f"{type(error).__name__}: {error}", where=where)
+        error = CustomLibraryError(error_text(error), where=where)
     names = [kind.__name__ for kind in type(error).__mro__]
     return {
         "type": next((name for name in names if name in _ERRORS), "CustomLibraryError"),

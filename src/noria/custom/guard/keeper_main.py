@@ -14,6 +14,7 @@ import gc
 import importlib
 import json
 import os
+import signal
 import socket
 import sys
 from contextlib import suppress
@@ -107,6 +108,7 @@ def _work(request: dict[str, Any], passed: dict[str, int], keeper: int) -> int:
         os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the application
     report = fds.pop("report")
     if request["python"]:
         faulthandler.enable(file=report, all_threads=False)

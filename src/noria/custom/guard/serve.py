@@ -82,8 +82,6 @@ class LibraryWorker:
                 else:
                     with self._tensors.unprotected():
                         side = self._operation(out)
-            except KeyboardInterrupt:
-                raise
             except CannotShareError:
                 words[ipc.WROTE] = ipc.NOT_SHARED
             except BaseException as error:

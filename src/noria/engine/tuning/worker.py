@@ -24,6 +24,8 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from noria._core.text import error_text
+
 SIZES = struct.Struct("<QQQ")
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -144,7 +146,7 @@ def main() -> None:
             except NoriaError as error:
                 send(answers, {"error": error.found, "where": error.where})
             except (MemoryError, RuntimeError, ValueError, TypeError) as error:
-                send(answers, {"error": f"{type(error).__name__}: {error}", "where": None})
+                send(answers, {"error": error_text(error), "where": None})
             else:
                 send(answers, answer, outputs)
 

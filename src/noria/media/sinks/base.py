@@ -17,17 +17,30 @@ from noria.media.frame import Frame
 from noria.meta import FrameMeta
 
 
-def create(path: Path, name: str) -> int:
+def create(path: Path, name: str, *, follow: bool = True) -> int:
     """Open `path` for writing, empty; returns the descriptor.
 
     The file stays locked as long as it is open, so that two runs never write one file.
 
+    Args:
+        path: the file.
+        name: of the output, for errors.
+        follow: a link at `path` is followed; otherwise it is refused. Names that the user did not
+            choose, as those of part files, may be somebody's trap.
+
     Raises:
         MediaError: it cannot be created, or another run is writing it.
     """
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        fd = os.open(path, flags, 0o666)
     except (OSError, ValueError) as error:
+        if getattr(error, "errno", None) == errno.ELOOP and path.is_symlink():
+            raise MediaError(
+                f"{path} is a link; a part of this output would be written to where it points",
+                where=name,
+                fix="remove the link",
+            ) from error
         reason = getattr(error, "strerror", None) or error
         raise MediaError(f"cannot be created: {reason}", where=name) from error
     try:
@@ -71,19 +84,33 @@ def write_all(fd: int, data: bytes, *, size: int | None = None) -> None:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a small file whole, or not at all.
+    """Write a small file whole, or not at all: readers never see a part of it.
 
     Raises:
-        OSError: as the system says; a part that was written is removed.
+        OSError: as the system says; what stood there before stays.
     """
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        path = path.resolve()
+        if path.exists() and not path.is_file():  # a pipe or device takes the bytes as they come
+            path.write_bytes(data)
+            return
+    part = path.with_name(f".{path.name}.part")
+    fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
     try:
-        write_all(fd, data)
+        try:
+            write_all(fd, data)
+        finally:
+            os.close(fd)
+        os.replace(part, path)
     except OSError:
-        path.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise
-    finally:
-        os.close(fd)
+
+
+def require_there(fd: int) -> None:
+    """Raise FileNotFoundError if an open file was removed: bytes written to it are lost."""
+    if not os.fstat(fd).st_nlink:
+        raise FileNotFoundError(errno.ENOENT, "the file was removed")
 
 
 class Sink(ABC):
@@ -100,6 +127,7 @@ class Sink(ABC):
             time and source only.
         notices: decisions so far.
         frames: frames written so far.
+        kept: frames that the finished file has; None before the end.
     """
 
     kind = ""
@@ -110,22 +138,32 @@ class Sink(ABC):
         self.path = path
         self.notices: list[Notice] = []
         self.frames = 0
+        self.kept: int | None = None
         self._lost = 0  # objects without finite numbers
         self._closed = False
+        self._broken = False  # a frame could not be written
+
+    @property
+    def folder(self) -> Path:
+        """The folder that its files are in."""
+        return self.path.parent
 
     def write(self, frame: Frame, meta: FrameMeta) -> None:
         """Append one frame.
 
         Raises:
-            MediaError: it cannot be written (disk full, no permission); the message names the file
-                and the frame. Frames written earlier are kept: call `close` or `abort`.
+            MediaError: it cannot be written (disk full, no permission). The file is finished then;
+                the message names it, the frame, and how many of the earlier ones are kept.
         """
         if self._closed:
             raise MediaError(f"frame {meta.frame} comes after the end", where=self.name)
         try:
             self._write(frame, meta)
         except OSError as error:
-            raise write_error(self.path, error, meta.frame, self.frames) from error
+            self._broken = True
+            with contextlib.suppress(MediaError):  # it would be about the same cause
+                self.close()
+            raise self._write_error(error, f"frame {meta.frame}") from error
         self.frames += 1
 
     def close(self) -> None:
@@ -142,7 +180,10 @@ class Sink(ABC):
         try:
             self._finish()
         except OSError as error:
-            raise write_error(self.path, error, None, self.frames) from error
+            raise self._write_error(error, "its end") from error
+        finally:
+            if self.kept is None:
+                self.kept = self.frames
 
     def abort(self, reason: str) -> None:
         """Finish the file early because of `reason`; never raises for a file that cannot be."""
@@ -159,10 +200,39 @@ class Sink(ABC):
         """Take one frame; an OSError is worded by `write`."""
 
     def _finish(self) -> None:  # noqa: B027 - single pictures are complete already
-        """Finish the file; an OSError is worded by `close`."""
+        """Finish the file; an OSError is worded by `close`.
+
+        Sets `kept` if the file has fewer frames than were written. `_broken` says that a frame
+        could not be written.
+        """
 
     def _notice(self, level: Level, message: str) -> None:
         note_once(self.notices, level, message, self.name)
+
+    def _write_error(self, error: OSError, at: str) -> MediaError:
+        """Word the system's refusal to take a frame, or the end of the file."""
+        if error.errno == errno.ENOENT:
+            self.kept = 0
+        kept = self.frames if self.kept is None else self.kept
+        match error.errno:
+            case errno.ENOSPC | errno.EDQUOT:
+                found = f"the disk is full: {at} could not be written"
+            case errno.EFBIG:
+                found = f"the file may not grow further (size limit): {at} could not be written"
+            case errno.EPIPE:
+                found = f"the reader has gone: {at} could not be written"
+            case errno.ENOENT:
+                gone = "it" if self.folder.exists() else f"its folder {self.folder}"
+                found = f"{gone} was removed during the run: {at} could not be written"
+            case _:
+                found = f"{at} could not be written: {error.strerror or error}"
+        if not kept and self.frames:
+            fix = "none of the earlier frames is kept"
+        elif kept < self.frames:
+            fix = f"the first {kept} of {self.frames} earlier frames are kept"
+        else:
+            fix = f"{kept} earlier frames are kept"
+        return MediaError(found, where=str(self.path), fix=fix)
 
     def __enter__(self) -> Self:
         return self
@@ -177,29 +247,6 @@ class Sink(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, {self.frames} frames)"
-
-
-def write_error(
-    path: Path, error: OSError, frame: int | None, kept: int, *, encoded: bool = False
-) -> MediaError:
-    """The error for an output that the system refuses to take.
-
-    `encoded`: the last of the `kept` frames are still with an encoder and lost.
-    """
-    fix = f"{kept} earlier frames are kept"
-    if encoded:
-        fix += ", but for the last seconds, which the encoder still held"
-    at = "its end" if frame is None else f"frame {frame}"
-    match error.errno:
-        case errno.ENOSPC | errno.EDQUOT:
-            found = f"the disk is full: {at} could not be written"
-        case errno.EFBIG:
-            found = f"the file may not grow further (size limit): {at} could not be written"
-        case errno.EPIPE:
-            found = f"the reader has gone: {at} could not be written"
-        case _:
-            found = f"{at} could not be written: {error.strerror or error}"
-    return MediaError(found, where=str(path), fix=fix)
 
 
 def spare_source(target: Path, frame: Frame, name: str) -> None:

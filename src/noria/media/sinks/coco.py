@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from noria.media.frame import Frame
-from noria.media.sinks.base import Sink, create, part_of, write_all, write_error
+from noria.media.sinks.base import Sink, create, part_of, write_all
 from noria.media.sinks.extras import (
     Components,
     Rows,
@@ -51,7 +51,7 @@ class CocoSink(Sink):
         self._frame_names = FrameNames("frame_%06d", labels)
         self._components = Components()
         self._target, self._part = part_of(path, name, "JSON")
-        self._fd = create(self._part, name)
+        self._fd = create(self._part, name, follow=False)
         folder = self._target.parent
         self._images = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
         write_all(self._fd, _HEAD)
@@ -175,15 +175,16 @@ class CocoSink(Sink):
             except OSError as error:
                 failure = failure or error
                 if not kept:
+                    self.kept = 0
                     self._give_up()
                     raise
                 kept -= max(1, kept // 16)  # make room: fewer frames, but whole ones
         os.close(self._fd)
         self._images.close()
+        self.kept = kept
         os.replace(self._part, self._target)
         if failure is not None:
-            self._notice("warning", f"only the first {kept} of {self.frames} frames had room")
-            raise write_error(self.path, failure, None, kept) from failure
+            raise failure
 
     def _write_end(self, frames: int) -> None:
         """Images and categories after the annotations of the first `frames` frames."""

@@ -72,6 +72,11 @@ class ImageSink(Sink):
         self._several = len(labels or ()) > 1
         make_folder(self._folder, name)
 
+    @property
+    def folder(self) -> Path:
+        """See `Sink.folder`."""
+        return self._folder
+
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         if self._single:
             if self.frames:
@@ -151,6 +156,11 @@ class ClassMapSink(Sink):
         self._colors = palette()
         self._first: int | None = None
         self._classes: dict[int, tuple[int, list[str]]] = {}
+
+    @property
+    def folder(self) -> Path:
+        """See `Sink.folder`."""
+        return self.path
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         if not meta.segmentations:

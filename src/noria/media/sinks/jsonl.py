@@ -13,7 +13,7 @@ import numpy as np
 
 from noria._core.errors import MediaError
 from noria.media.frame import Frame
-from noria.media.sinks.base import Sink, create, make_folder, write_all, write_error
+from noria.media.sinks.base import Sink, create, make_folder, require_there, write_all
 from noria.media.sinks.extras import (
     Components,
     Rows,
@@ -119,13 +119,16 @@ class JsonLinesSink(Sink):
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         line, lost = self._writer.line(meta)
         data = line.encode("utf-8", "backslashreplace")
+        if self._own:
+            require_there(self._fd)
         write_all(self._fd, data, size=self._size if self._own else None)
         self._size += len(data)
         self._lost += lost
 
     def _finish(self) -> None:
-        if self._own:
-            try:
-                os.close(self._fd)
-            except OSError as error:  # network file systems report a full disk here
-                raise write_error(self.path, error, None, self.frames) from error
+        if not self._own:
+            return
+        try:
+            require_there(self._fd)
+        finally:
+            os.close(self._fd)  # network file systems report a full disk here

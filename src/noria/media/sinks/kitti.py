@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from noria.media.frame import Frame
-from noria.media.sinks.base import Sink, create, make_folder, write_all, write_error, write_file
+from noria.media.sinks.base import Sink, create, make_folder, require_there, write_all, write_file
 from noria.media.sinks.extras import finite_rows, label_of, text_beyond_label
 from noria.media.sinks.naming import FrameNames
 from noria.meta import UNTRACKED_OBJECT_ID, FrameMeta
@@ -65,6 +65,11 @@ class KittiSink(Sink):
         make_folder(path, name)
         self._names = FrameNames("%06d", labels)
 
+    @property
+    def folder(self) -> Path:
+        """See `Sink.folder`."""
+        return self.path
+
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         text, lost = kitti_text(meta)
         target = self.path / f"{self._names.stem(frame)}.txt"
@@ -88,6 +93,11 @@ class KittiTrackSink(Sink):
         self._files: dict[int, int] = {}
         self._sizes: dict[int, int] = {}
 
+    @property
+    def folder(self) -> Path:
+        """See `Sink.folder`."""
+        return self.path
+
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         source = meta.source_id
         if source not in self._files:
@@ -96,6 +106,7 @@ class KittiTrackSink(Sink):
             self._sizes[source] = 0
         text, lost = kitti_text(meta, tracks=True)
         data = text.encode("utf-8", "backslashreplace")
+        require_there(self._files[source])
         write_all(self._files[source], data, size=self._sizes[source])
         self._sizes[source] += len(data)
         self._lost += lost
@@ -108,4 +119,4 @@ class KittiTrackSink(Sink):
             except OSError as error:  # network file systems report a full disk here
                 failure = error
         if failure is not None:
-            raise write_error(self.path, failure, None, self.frames) from failure
+            raise failure

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from noria._core.errors import MediaError
 from noria._core.lazy import import_extra, lazy
-from noria._core.text import url_scheme
+from noria._core.text import url_scheme, without_secrets
 from noria.config.pipeline_keys import SINK_KINDS as PIPELINE_SINK_KINDS
 from noria.media.sinks.naming import (
     PICTURE_SUFFIXES,
@@ -87,7 +87,7 @@ def _unknown(found: str, spec: str, guess: str = "") -> MediaError:
     )
     return MediaError(
         found,
-        where=spec,
+        where=without_secrets(spec),
         expected="; ".join(f"{kind}: {what}" for kind, what in SINK_KINDS.items()),
         fix=[*(f"did you mean {n}:PATH?" for n in near), "say the kind as kind:PATH"],
     )
@@ -123,7 +123,7 @@ def _checked(spec: str, inputs: Sequence[str | Path]) -> tuple[str, Path]:
         kind, path = split_spec(spec)
     except (OSError, ValueError) as error:  # too long, forbidden, a NUL byte
         reason = getattr(error, "strerror", None) or error
-        raise MediaError(f"cannot be written: {reason}", where=spec) from error
+        raise MediaError(f"cannot be written: {reason}", where=without_secrets(spec)) from error
     for source in inputs:
         if _same(path, Path(source)):
             raise MediaError(

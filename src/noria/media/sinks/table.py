@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from noria._core.errors import MediaError
 from noria.media.frame import Frame
-from noria.media.sinks.base import Sink, create, part_of, write_error
+from noria.media.sinks.base import Sink, create, part_of
 from noria.meta import FrameMeta
 from noria.meta.table import arrow_schema, to_arrow
 
@@ -32,29 +31,22 @@ class _TableSink(Sink):
         super().__init__(name, path)
         self._schema = arrow_schema()
         self._target, self._part = part_of(path, name, self.kind)
-        self._file = os.fdopen(create(self._part, name), "wb")
+        self._file = os.fdopen(create(self._part, name, follow=False), "wb")
         self._writer: Any = self._open_writer()
         self._waiting: list[FrameMeta] = []
         self._rows = 0
-        self._broken = False
 
     @abstractmethod
     def _open_writer(self) -> Any: ...
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
-        if self._broken:
-            raise MediaError(f"frame {meta.frame} comes after a failure", where=self.name)
         light = self._light(meta)
         if not len(light.objects):
             return
         self._waiting.append(light)
         self._rows += len(light.objects)
         if self._rows >= MAX_ROWS or len(self._waiting) >= MAX_FRAMES:
-            try:
-                self._flush()
-            except OSError as error:
-                self._broken = True
-                raise write_error(self.path, error, meta.frame, 0) from error
+            self._flush()
 
     def _light(self, meta: FrameMeta) -> FrameMeta:
         """Objects to be written, without the fields that a table has no column for."""
@@ -81,20 +73,20 @@ class _TableSink(Sink):
             self._writer.write_table(to_arrow(waiting))
 
     def _finish(self) -> None:
-        if self._broken:
+        if self._broken:  # half a table cannot be read
             self._give_up()
-            self._notice("warning", "nothing is kept: half a table cannot be read")
             return
         try:
             self._flush()
             self._writer.close()  # writes the index: without it nothing can be read
             self._file.close()
-        except OSError as error:
+        except OSError:
             self._give_up()
-            raise write_error(self.path, error, None, 0) from error
+            raise
         os.replace(self._part, self._target)
 
     def _give_up(self) -> None:
+        self.kept = 0
         for item in (self._writer, self._file):
             with contextlib.suppress(OSError):  # what it still holds does not fit either
                 item.close()

@@ -14,8 +14,9 @@ from noria._core.errors import MediaError
 from noria.media.frame import Frame
 from noria.media.pixel_format import PixelFormat, is_full, matrix_code
 from noria.media.pixels import plane_array, to_av
-from noria.media.sinks.base import Sink, create, part_of, write_error
+from noria.media.sinks.base import Sink, create, part_of
 from noria.media.sinks.naming import VIDEO_FORMATS
+from noria.media.sinks.whole_film import whole_matroska, whole_mp4
 from noria.meta import FrameMeta
 
 _ENCODERS = ("libx264", "libopenh264", "h264")
@@ -28,9 +29,10 @@ class VideoSink(Sink):
     """Encodes frames with the times they have, so variable frame rates stay as they are.
 
     Written beside its destination as `NAME.part` and renamed when finished. Until then an MP4 is
-    fragmented: even after a power cut or on a full disk everything up to the last two seconds
-    plays. Odd sizes are padded to even ones; frames of another size than the first are fitted into
-    it with black bars. Sound is not carried over.
+    fragmented: even after a power cut everything up to the last two seconds plays. After a failure,
+    as on a full disk, the file is cut behind the last part that plays. Odd sizes are padded to even
+    ones; frames of another size than the first are fitted into it with black bars. Sound is not
+    carried over.
 
     Args:
         fps: expected frame rate, for rate control and the length of the last frame.
@@ -62,7 +64,6 @@ class VideoSink(Sink):
         self._fit: Any = None
         self._last_pts: int | None = None
         self._source_id = 0
-        self._broken = False
         self._file: _Output | None = None
 
     def _start(self, frame: Frame) -> None:
@@ -101,8 +102,6 @@ class VideoSink(Sink):
         context.color_range = 2 if self._full else 1
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
-        if self._broken:
-            raise MediaError(f"frame {meta.frame} comes after a failure", where=self.name)
         if self._stream is None:
             self._start(frame)
             self._source_id = frame.source_id
@@ -122,10 +121,9 @@ class VideoSink(Sink):
         picture.pts, picture.time_base = pts, _TIME_BASE
         try:
             self._container.mux(self._stream.encode(picture))
-        except OSError as error:
-            self._broken = True
-            raise write_error(self.path, error, meta.frame, self.frames, encoded=True) from error
         except (ValueError, RuntimeError, av.error.FFmpegError) as error:
+            if isinstance(error, OSError):
+                raise
             self._broken = True
             size = f"{self._stream.width}x{self._stream.height}"
             raise MediaError(
@@ -185,7 +183,8 @@ class VideoSink(Sink):
 
     def _finish(self) -> None:
         if self._container is None:
-            self._notice("warning", "no frame came, so no video was written")
+            if not self._broken:
+                self._notice("warning", "no frame came, so no video was written")
             return
         assert self._file is not None
         failure: OSError | None = None
@@ -201,14 +200,28 @@ class VideoSink(Sink):
             self._container.close()
         except (OSError, ValueError, RuntimeError, av.error.FFmpegError) as error:
             if not self._file.sealed:
+                self._file.sealed = True
                 failure = error if isinstance(error, OSError) else OSError(str(error))
         self._file.close()
-        if not self.frames:
+        if self._file.sealed:
+            self.kept = self._cut()
+        if self.kept == 0 or not self.frames:
             self._part.unlink(missing_ok=True)
-            return
-        os.replace(self._part, self._target)
+        else:
+            os.replace(self._part, self._target)
         if failure is not None:
-            raise write_error(self.path, failure, None, self.frames, encoded=True) from failure
+            raise failure
+
+    def _cut(self) -> int:
+        """Cut the file behind the last part that plays; return the frames in it."""
+        try:
+            with self._part.open("r+b") as file:
+                whole = whole_matroska if self._format == "matroska" else whole_mp4
+                end, frames = whole(file)
+                file.truncate(end)
+        except OSError:  # it was removed
+            return 0
+        return min(frames, self.frames)
 
 
 class _Output:
@@ -219,7 +232,7 @@ class _Output:
     """
 
     def __init__(self, path: Path, name: str) -> None:
-        self._fd = create(path, name)
+        self._fd = create(path, name, follow=False)
         self._at = self._end = 0
         self.sealed = False
         self.interrupted = False

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,21 @@ IMAGE_SUFFIXES = frozenset(
     )
 )
 
+_STRIP_BYTES = 1 << 24
+
 
 def natural_key(path: Path) -> tuple[tuple[int, int | str], ...]:
     """Sorts `frame_2` before `frame_10`."""
     parts = re.split(r"(\d+)", path.name.casefold())
     return tuple((0, int(p)) if p.isdecimal() else (1, p) for p in parts if p)
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Keep back Pillow's warnings about very large pictures and odd metadata."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def read_image(path: Path, name: str | None = None) -> Plane:
@@ -44,12 +55,10 @@ def read_image(path: Path, name: str | None = None) -> Plane:
 
     name = name or str(path)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the size warning of very large pictures
-            with Image.open(path) as image:
-                image.load()
-                turned = ImageOps.exif_transpose(image)
-                return _rgb(turned)
+        with _quietly(), Image.open(path) as image:
+            image.load()
+            ImageOps.exif_transpose(image, in_place=True)
+            return _rgb(image)
     except UnidentifiedImageError:
         raise MediaError(
             f"is not an image that can be read: it is {sniff(path)}", where=name
@@ -70,7 +79,16 @@ def _rgb(image: Any) -> Plane:
         scale = 255.0 if values.size and values.max() <= 1.0 else 1.0
         gray = np.clip(np.rint(values * scale), 0, 255).astype(np.uint8)
         return np.repeat(gray[:, :, None], 3, axis=2)
-    return np.array(image if image.mode == "RGB" else image.convert("RGB"))
+    image = image if image.mode == "RGB" else image.convert("RGB")
+    rows = max(1, _STRIP_BYTES // (3 * image.width))
+    if rows >= image.height:
+        return np.array(image)
+    # Pillow hands an array over through two copies of it: strips keep them small.
+    pixels = np.empty((image.height, image.width, 3), np.uint8)
+    for top in range(0, image.height, rows):
+        bottom = min(top + rows, image.height)
+        pixels[top:bottom] = image.crop((0, top, image.width, bottom))
+    return pixels
 
 
 class ImageSource(Source):
@@ -100,7 +118,7 @@ class ImageSource(Source):
 
         for path in self.files:
             try:
-                with Image.open(path) as image:
+                with _quietly(), Image.open(path) as image:
                     swap = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
                     return image.size[::-1] if swap else image.size
             except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from noria._core.errors import MediaError
 from noria._core.notices import Notice, warn_of
-from noria._core.text import url_name, url_scheme
+from noria._core.text import url_name, url_scheme, without_secrets
 from noria.media.frame import Frame
 from noria.media.names import nearest_file
 from noria.media.pixel_format import PixelFormat
@@ -92,7 +92,7 @@ def open_source(
     try:
         there, folder = path.exists(), path.is_dir()
     except OSError as error:  # too long, or in a folder that may not be searched
-        raise MediaError(f"cannot be read: {error.strerror}", where=url) from error
+        raise MediaError(f"cannot be read: {error.strerror}", where=without_secrets(url)) from error
     if folder:
         return _folder(path, url, source_id, fps)
     if not there:
@@ -100,7 +100,9 @@ def open_source(
             return _pattern(url, source_id, fps)
         near = nearest_file(path)
         raise MediaError(
-            "there is no such file", where=url, fix=f"did you mean {near}?" if near else None
+            "there is no such file",
+            where=without_secrets(url),
+            fix=f"did you mean {near}?" if near else None,
         )
     if path.suffix.lower() in IMAGE_SUFFIXES:
         return ImageSource([path], url, source_id=source_id, fps=fps)
@@ -148,7 +150,7 @@ def _folder(path: Path, name: str, source_id: int, fps: float | None) -> Source:
 def _pattern(pattern: str, source_id: int, fps: float | None) -> Source:
     files = [Path(p) for p in glob.glob(pattern, recursive=True) if Path(p).is_file()]
     if not files:
-        raise MediaError("the pattern matches no file", where=pattern)
+        raise MediaError("the pattern matches no file", where=without_secrets(pattern))
     if len(files) == 1 and files[0].suffix.lower() not in IMAGE_SUFFIXES:
         return open_source(str(files[0]), source_id=source_id, fps=fps)
     return _images(files, pattern, source_id, fps, what="the pattern matches")

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria._core.errors import EngineError, NoriaError
+from noria._core.text import error_text
 from noria.engine.builder import BuildOptions, build
 from noria.engine.precision.cache import CalibrationTable, table_header
 from noria.engine.precision.explicit import activation_names
@@ -269,7 +270,7 @@ def _call(calibrator: Any, method: str, *arguments: Any) -> Any:
     except NoriaError:
         raise
     except Exception as error:
-        text = f"{type(error).__name__}: {error}"
+        text = error_text(error)
         print(f"[ERROR] Exception caught in {method}(): {text}", file=sys.stderr)
         raise EngineError(
             f"{method} raised {text}", where=f"calibrator {type(calibrator).__name__}"

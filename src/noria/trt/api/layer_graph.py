@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy.typing as npt
 
 from noria._core.errors import NoriaError
+from noria._core.text import error_text
 from noria.network.shapes.node_shapes import InferenceError, infer_node
 from noria.network.tensor_spec import TensorType
 from noria.trt.api.reporting import Severity, report
@@ -148,7 +149,7 @@ class LayerGraph(Closable):
             layer._error = str(error)
         except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
             # numbers of a user that fit nowhere; the layer is named, the build refuses it
-            layer._error = f"{type(error).__name__}: {error}"
+            layer._error = error_text(error)
         self._fragments[layer._uid] = fragment
         for tensor in layer._outputs:
             tensor._info = fragment.infos.get(tensor._uid)
