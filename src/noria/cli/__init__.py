@@ -24,7 +24,7 @@ _COMMANDS = {
     "calibrate": "Find the INT8 scales of a model from pictures.",
     "bench": "Time engines, side by side.",
     "trtexec": "Build, run and time an engine with the options of trtexec.",
-    "explain": "Show what became of everything that models see in one frame.",
+    "explain": "Show every step on one frame, and the cause of each lost object.",
     "show": "Show a config with origins, a model, or an engine.",
     "init": "Write the config of a bare model, or a plugin to begin with.",
     "trace-plugins": "Show every call into the plugins of a model.",

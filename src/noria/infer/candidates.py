@@ -29,7 +29,7 @@ _TOPS = (DropReason.ROI_TOP_OFFSET, DropReason.FRAME_TOP)
 _BOTTOMS = (DropReason.ROI_BOTTOM_OFFSET, DropReason.FRAME_BOTTOM)
 
 
-class Stage(StrEnum):
+class FateStage(StrEnum):
     """The step that decided on a candidate, in the order of the steps."""
 
     THRESHOLD = "threshold"
@@ -54,7 +54,7 @@ class Fate:
         object: the object of the frame that it became or was merged into, or -1.
     """
 
-    stage: Stage
+    stage: FateStage
     key: str | None = None
     value: float | None = None
     limit: float | None = None
@@ -145,14 +145,14 @@ class Candidates:
             lowered: as if no pre-cluster threshold were above any candidate.
 
         Returns:
-            (N,) int8, places in `Stage`.
+            (N,) int8, places in `FateStage`.
         """
         decided = self.lowered if lowered else self.actual
-        found = np.full(len(self), list(Stage).index(Stage.CLUSTER), np.int8)
-        found[np.isin(decided.reasons, _THRESHOLD)] = list(Stage).index(Stage.THRESHOLD)
-        found[decided.reasons == Reason.TOPK] = list(Stage).index(Stage.TOPK)
-        found[decided.drops > 0] = list(Stage).index(Stage.FILTER)
-        found[decided.objects >= 0] = list(Stage).index(Stage.OBJECT)
+        found = np.full(len(self), list(FateStage).index(FateStage.CLUSTER), np.int8)
+        found[np.isin(decided.reasons, _THRESHOLD)] = list(FateStage).index(FateStage.THRESHOLD)
+        found[decided.reasons == Reason.TOPK] = list(FateStage).index(FateStage.TOPK)
+        found[decided.drops > 0] = list(FateStage).index(FateStage.FILTER)
+        found[decided.objects >= 0] = list(FateStage).index(FateStage.OBJECT)
         return found
 
     def fate(self, row: int, *, lowered: bool = False) -> Fate:
@@ -165,16 +165,16 @@ class Candidates:
         """
         decided = self.lowered if lowered else self.actual
         if decided.objects[row] >= 0:
-            return Fate(Stage.OBJECT, object=self.first + int(decided.objects[row]))
+            return Fate(FateStage.OBJECT, object=self.first + int(decided.objects[row]))
         if drop := DropReason(int(decided.drops[row])):
             value, limit = self._filtered(row, drop)
-            return Fate(Stage.FILTER, drop.test, value, limit)
+            return Fate(FateStage.FILTER, drop.test, value, limit)
         reason, by = Reason(int(decided.reasons[row])), int(decided.by[row])
-        stage = Stage.CLUSTER
+        stage = FateStage.CLUSTER
         if reason in _THRESHOLD:
-            stage = Stage.THRESHOLD
+            stage = FateStage.THRESHOLD
         elif reason is Reason.TOPK:
-            stage = Stage.TOPK
+            stage = FateStage.TOPK
         return Fate(stage, reason.key, *self._clustered(row, reason, by, decided), by)
 
     def _clustered(

@@ -91,7 +91,7 @@ def explain(
     floor: float = FLOOR,
     **options: Any,
 ) -> Explanation:
-    """Explain what became of everything that the models see in one frame.
+    """Explain the decisions of every step on one frame.
 
         print(noria.explain("pgie.txt", "street.jpg", at=(320, 200)).summary())
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from noria.diagnose.explanation.records import CandidateFate, ClassStages
 from noria.diagnose.explanation.verdicts import SAME, fate_verdict
-from noria.infer.candidates import Candidates, Stage, overlaps
+from noria.infer.candidates import Candidates, FateStage, overlaps
 from noria.infer.labels import class_name
 
 if TYPE_CHECKING:
@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 
 _FAINT = 0.25  # scores below this part of their threshold are noise
 
-_THRESHOLD, _OBJECT = list(Stage).index(Stage.THRESHOLD), list(Stage).index(Stage.OBJECT)
-_TOPK, _FILTER = list(Stage).index(Stage.TOPK), list(Stage).index(Stage.FILTER)
+_THRESHOLD, _OBJECT = (
+    list(FateStage).index(FateStage.THRESHOLD),
+    list(FateStage).index(FateStage.OBJECT),
+)
+_TOPK, _FILTER = list(FateStage).index(FateStage.TOPK), list(FateStage).index(FateStage.FILTER)
 
 
 def lost_rows(candidates: Candidates, most: int) -> list[tuple[int, int]]:
@@ -73,11 +76,11 @@ def candidate_fate(
     """
     fate = candidates.fate(row)
     after = None
-    if fate.stage is Stage.THRESHOLD and candidates.lowered.objects[row] < 0:
+    if fate.stage is FateStage.THRESHOLD and candidates.lowered.objects[row] < 0:
         lowered = candidates.fate(row, lowered=True)
-        if lowered.stage is not Stage.THRESHOLD:
+        if lowered.stage is not FateStage.THRESHOLD:
             after = fate_verdict(cfg, candidates, row, lowered, labels)
-    found, telling = candidates.detections, fate.stage is not Stage.OBJECT
+    found, telling = candidates.detections, fate.stage is not FateStage.OBJECT
     if fate.key == "pre-cluster-threshold":
         # from a limit of 1 on it hides a class on purpose
         limit, value = fate.limit or 0.0, fate.value or 0.0

@@ -26,7 +26,7 @@ def answer(
     skipped: Sequence[SkippedObject],
     floor: float,
 ) -> PlaceAnswer:
-    """Find what a model decided at one place.
+    """Find the decisions of a model at one place.
 
     Args:
         model: the model.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from noria.config import ClassAttrs
 from noria.diagnose.explanation.records import Verdict
 from noria.infer.attach import EDGE
-from noria.infer.candidates import Fate, Stage
+from noria.infer.candidates import Fate, FateStage
 from noria.infer.labels import class_name
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def fate_verdict(
         fate: the decision on it, as `candidates.fate` gives it.
         labels: names of the classes.
     """
-    if fate.stage is Stage.OBJECT or fate.key is None:
+    if fate.stage is FateStage.OBJECT or fate.key is None:
         return Verdict("object", f"becomes object {fate.object}")
     class_id = int(candidates.detections.class_ids[row])
     text, fix = _words(cfg, candidates, fate, class_id, labels)
