@@ -86,7 +86,7 @@ def explain_model(
         results,
         inputs,
         outputs,
-        None if at is None else answer(model, trace, at, skipped, floor),
+        None if at is None else answer(model, trace, at, skipped, results, floor),
     )
 
 

@@ -139,10 +139,10 @@ def _outlines(data: ModelExplanation, trace: FrameTrace) -> Iterator[Outline]:
         yield Outline(*skipped.box, "skipped", skipped.label, str(skipped))
     for result in data.results:
         if result.object >= 0:
-            rect = trace.meta.objects.rects[result.object].tolist()
+            left, top, width, height = trace.meta.objects.rects[result.object].tolist()
             stage = "object" if result.attached else "threshold"
-            hint = f"object {result.object}: {result.text}"
-            yield Outline(*rect, stage, result.text[:_MOST_TEXT], hint)
+            text, hint = result.text[:_MOST_TEXT], f"object {result.object}: {result.text}"
+            yield Outline(left, top, width, height, stage, text, hint)
     objects = trace.meta.objects
     for index in range(trace.known, trace.known + data.objects):
         left, top, width, height = objects.rects[index].tolist()

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from noria.diagnose.explanation.lost import candidate_fate
-from noria.diagnose.explanation.records import Box, CandidateFate, PlaceAnswer, SkippedObject
+from noria.diagnose.explanation.records import (
+    Box,
+    CandidateFate,
+    ItemResult,
+    PlaceAnswer,
+    SkippedObject,
+)
 from noria.diagnose.explanation.verdicts import SAME
 from noria.infer.labels import class_name
 
@@ -24,6 +32,7 @@ def answer(
     trace: FrameTrace,
     at: Box,
     skipped: Sequence[SkippedObject],
+    results: Sequence[ItemResult],
     floor: float,
 ) -> PlaceAnswer:
     """Find the decisions of a model at one place.
@@ -33,6 +42,7 @@ def answer(
         trace: the frame.
         at: left, top, width, height in frame pixels; a point has no size.
         skipped: objects that a secondary model left out.
+        results: of its items, for classifiers and segmentation networks.
         floor: the lowest score of a candidate.
     """
     place = f"{at[0]:g},{at[1]:g}" + (f" {at[2]:g}x{at[3]:g}" if at[2] > 0 and at[3] > 0 else "")
@@ -53,7 +63,7 @@ def answer(
             if not known and not _is_double(one):
                 history.append(one)
     return PlaceAnswer(
-        _sentence(place, history, left_out, model, trace, at, floor, detects=detects),
+        _sentence(place, history, left_out, results, model, trace, at, floor, detects=detects),
         tuple(history),
         left_out,
     )
@@ -93,6 +103,7 @@ def _sentence(
     place: str,
     history: Sequence[CandidateFate],
     skipped: Sequence[SkippedObject],
+    results: Sequence[ItemResult],
     model: Inferencer,
     trace: FrameTrace,
     at: Box,
@@ -113,17 +124,16 @@ def _sentence(
     if detects:
         text = f"no candidate of at least {floor:g} is at {place}: the model sees nothing there"
         return f"{text}, or the parser gives nothing"
-    if any(item.error is not None for item in trace.items):
-        return "the parser refuses the outputs"
-    results = [item for item in trace.items if item.crop is None or _touches(item.crop, at)]
-    if not results:
+    there = [item for item in trace.items if item.crop is None or _touches(item.crop, at)]
+    if not there:
         return f"the model does not look at {place}"
-    item = results[0]
-    if item.classified is not None:
-        return f"classified as {item.classified.text.strip()}"
+    item = min(there, key=lambda one: np.inf if one.crop is None else one.crop[2] * one.crop[3])
+    if item.error is not None:
+        return f"the parser refuses the outputs: {item.error.found}"
     if item.segmentation is not None and item.transform is not None:
         return _pixel(model, item, at)
-    return "no result"
+    text = next((one.text for one in results if one.object == item.object), "no result")
+    return f"{'the whole frame' if item.object < 0 else f'object {item.object}'}: {text}"
 
 
 def _pixel(model: Inferencer, item: ItemTrace, at: Box) -> str:

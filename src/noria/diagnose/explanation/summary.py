@@ -44,8 +44,9 @@ def _model(model: ModelExplanation) -> Iterator[str]:
             for one in model.results
         ],
     )
-    known = model.verdict
-    reasons = [one for one in (*model.reasons, *model.findings) if one not in known]
+    # a finding begins with its place; the verdict has that behind it
+    findings = [one for one in model.findings if one.partition(": ")[2] not in model.verdict]
+    reasons = [one for one in model.reasons if one not in model.verdict] + findings
     yield from _listed("causes", reasons)
     tensors = [_tensor("input", one) for one in model.inputs]
     tensors += [_tensor("output", one) for one in model.outputs]

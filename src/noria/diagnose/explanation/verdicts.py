@@ -161,7 +161,7 @@ def _words(
         smaller, side = "-min-" in key, _SIDES[key[-1]]
         fix = f"set {math.floor(value)}" if smaller else f"set {math.ceil(value)}"
         sign = "<" if smaller else ">"
-        return f"{_apart(value, limit)} pixels {side} {sign} {key}={limit:g}", fix
+        return f"{_apart(value, limit, 4)} pixels {side} {sign} {key}={limit:g}", fix
     return _place_words(cfg, candidates, fate, class_id)
 
 
@@ -195,9 +195,9 @@ def _place_words(
     return rules.get(key, key), fix
 
 
-def _apart(value: float, limit: float | None) -> str:
-    """A value with as many digits as tell it from its limit."""
-    for digits in range(3, 9):
+def _apart(value: float, limit: float | None, least: int = 3) -> str:
+    """A value with as many digits as tell it from its limit, at least so many."""
+    for digits in range(least, 9):
         text = f"{value:.{digits}g}"
         if limit is None or text != f"{limit:g}":
             return text
