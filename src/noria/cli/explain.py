@@ -74,6 +74,8 @@ class _Numbers(click.ParamType["tuple[float, ...]"]):
               help="As for noria run.")  # fmt: skip
 @click.option("--guard", type=click.Choice(["auto", "always", "never"]),
               help="As for noria run.")  # fmt: skip
+@click.option("--generation", type=click.Choice(["9.1", "6.2"]), default="9.1",
+              show_default=True, help="As for noria run.")  # fmt: skip
 @click.option("--threads", type=click.IntRange(1, 1024), metavar="N",
               help="CPU threads of each engine.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
@@ -96,7 +98,7 @@ def explain(
     object, the step, the figures and the key to change are named.
     """
     with stdout_is_for_results() if as_json else nullcontext():
-        found = _explained(inputs, frame, at, box, floor, given, options)
+        found = _explained(inputs, frame, at, box, floor, given, options, quiet=as_json)
         print_notices(found.notices)
     if out is not None:
         _write(out, found.to_html())
@@ -117,21 +119,19 @@ def _explained(
     floor: float,
     given: list[GivenKey],
     options: dict[str, Any],
+    *,
+    quiet: bool,
 ) -> Explanation:
-    from noria._core.notices import Notice
     from noria.custom.in_process import crashes_are_noted
-    from noria.diagnose.explanation import explain_frame, place_of
+    from noria.diagnose.explanation import explain_frame, for_one_frame, place_of
     from noria.pipeline.assembly import AssemblyOptions, assemble
 
     place = place_of(at, box)
-    spec = spec_of(inputs).with_models_overridden(given)
-    notices: list[Notice] = []
-    if spec.tracker is not None:
-        text = "one frame is no track: the tracker is left out"
-        notices.append(Notice("info", text, str(spec.path)))
-    spec = spec.changed(sinks=(), tracker=None)
-    with RunProgress(enabled=not options.get("quiet")) as progress, crashes_are_noted():
-        made = assemble(spec, AssemblyOptions(streams=1, **options), on_stage=progress.stage)
+    spec, models, notices = for_one_frame(spec_of(inputs).with_models_overridden(given))
+    with RunProgress(enabled=not quiet) as progress, crashes_are_noted():
+        made = assemble(
+            spec, AssemblyOptions(streams=1, **options), stages=models, on_stage=progress.stage
+        )
         try:
             progress.stage("explaining")
             return explain_frame(

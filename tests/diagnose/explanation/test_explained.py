@@ -180,3 +180,44 @@ def test_statistics_leave_out_what_is_not_finite() -> None:
     assert (found.nan, found.infinite) == (1, 2)
     empty = tensor_stats("y", np.empty((0, 4), np.int32))
     assert (empty.minimum, empty.shape, empty.dtype) == (None, (0, 4), "int32")
+
+
+@pytest.mark.filterwarnings("ignore::noria.NoriaWarning")
+def test_a_network_whose_outputs_stay_tensors(mean_config: Config) -> None:
+    config = mean_config(network_type=100, custom_lib_path=None, parse_bbox_func_name=None)
+    found = explain(config, PICTURE)
+    assert found.data.models[0].verdict == "outputs read by nothing here: network-type=100"
+    assert any("nobody reads the outputs" in notice.message for notice in found.notices)
+    assert found.data.models[0].outputs[0].shape == (3,)
+
+
+def test_a_pipeline_file_without_its_tracker_and_outputs(
+    mean_config: Config, photos: Path, tmp_path: Path
+) -> None:
+    mean_config()
+    path = tmp_path / "pipeline.yml"
+    path.write_text(
+        "sources: [photos, photos]\nmodels: config.txt\ntracker: iou\nsinks: [out/found.jsonl]\n"
+    )
+    found = explain(path, frame=1)
+    assert (found.data.frame, found.data.width) == (1, 64)
+    assert found.data.models[0].objects == 1
+    texts = [notice.message for notice in found.notices]
+    assert "the frame is of the first of 2 sources" in texts
+    assert any(text.startswith("one frame is no track") for text in texts)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_asynchronous_classifier_behind_a_tracker_is_looked_at(
+    mean_config: Config, photos: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "first").mkdir()
+    with detector(tmp_path / "first"):
+        pass
+    second = classifier(mean_config, classifier_async_mode=1, input_object_min_width=1)
+    path = tmp_path / "pipeline.yml"
+    text = f"sources: photos\nmodels: [first/config.txt, {second.name}]\n"
+    path.write_text(text)
+    assert explain(path).data.models[1].skipped[0].verdict.key == "tracker"
+    path.write_text(f"{text}tracker: iou\n")
+    assert len(explain(path).data.models[1].results) == 3

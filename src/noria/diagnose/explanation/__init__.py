@@ -1,6 +1,12 @@
 """One frame explained: every candidate, the step that dropped it, and the key to change."""
 
-from noria.diagnose.explanation.explained import Explanation, explain, explain_frame, place_of
+from noria.diagnose.explanation.explained import (
+    Explanation,
+    explain,
+    explain_frame,
+    for_one_frame,
+    place_of,
+)
 from noria.diagnose.explanation.records import FrameExplanation, ModelExplanation
 
 __all__ = [
@@ -9,5 +15,6 @@ __all__ = [
     "ModelExplanation",
     "explain",
     "explain_frame",
+    "for_one_frame",
     "place_of",
 ]

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from html import escape
 from itertools import chain, islice
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from noria._core.errors import ConfigError, MediaError
 from noria._core.notices import Notice
+from noria.config import ModelConfig, PipelineSpec, is_pipeline_file, load_pipeline
 from noria.diagnose.explanation.gather import explain_model
 from noria.diagnose.explanation.page import explanation_page
 from noria.diagnose.explanation.records import Box, FrameExplanation, ModelExplanation
@@ -26,7 +28,6 @@ from noria.media.frame import Frame
 from noria.pipeline.opening import open_pipeline
 
 if TYPE_CHECKING:
-    from noria.config import ModelConfig, PipelineSpec
     from noria.media import Source
 
 _MORE = 5
@@ -41,7 +42,7 @@ class Explanation:
         data: the decisions, as JSON has them.
         traces: the same with all tensors and candidates, one for each model.
         models: the models; `explain` has closed them.
-        notices: decisions while they were opened.
+        notices: decisions from the opening on.
     """
 
     data: FrameExplanation
@@ -115,6 +116,15 @@ def explain(
     stages: Sequence[Any] = [config]
     if isinstance(config, Sequence) and not isinstance(config, str):
         stages = config
+    notices: list[Notice] = []
+    spec = config if isinstance(config, PipelineSpec) else None
+    if isinstance(config, str | PathLike):
+        path = Path(config)
+        spec = load_pipeline(path) if path.is_file() and is_pipeline_file(path) else None
+    if spec is not None:
+        spec, stages, notices = for_one_frame(spec)
+        if isinstance(source, Sequence) and not source:
+            source = spec.sources[0].uri
     if hasattr(source, "dtype") or isinstance(source, Frame):
         source = ArraySource([source])
     with open_pipeline(*stages, sources=source, **options) as pipeline:
@@ -124,8 +134,38 @@ def explain(
             frame,
             at=place_of(at, box),
             floor=floor,
-            notices=pipeline.notices,
+            notices=[*pipeline.notices, *notices],
         )
+
+
+def for_one_frame(
+    spec: PipelineSpec,
+) -> tuple[PipelineSpec, list[ModelConfig], list[Notice]]:
+    """Leave out everything of a pipeline that one frame has no use for.
+
+    Args:
+        spec: the pipeline.
+
+    Returns:
+        The pipeline with its first source, without tracker and outputs; its models, classifiers
+        that rely on tracking ids made synchronous; the decisions.
+
+    Raises:
+        ConfigError: a model's config is refused.
+    """
+    models, notices = spec.load_models(), []
+    if spec.tracker is not None:
+        text = "one frame is no track: the tracker is left out, and classifiers run synchronously"
+        notices.append(Notice("info", text, str(spec.path)))
+        models = [
+            cfg.with_overrides(classifier_async_mode=False) if cfg.classifier_async_mode else cfg
+            for cfg in models
+        ]
+    if len(spec.opened_sources) > 1:
+        text = f"the frame is of the first of {len(spec.opened_sources)} sources"
+        notices.append(Notice("info", text, spec.sources[0].label))
+    first = spec.sources[:1]
+    return spec.changed(sources=first, sinks=(), tracker=None), models, notices
 
 
 def place_of(
@@ -209,8 +249,9 @@ def explain_frame(
     found = tuple(
         _with_findings(one, model.notices) for one, model in zip(explained, models, strict=True)
     )
+    said = [*notices, *(n for model in models for n in model.notices if n.rule is None)]
     data = FrameExplanation(source.name, number, picture.width, picture.height, at, found)
-    return Explanation(data, tuple(traces), tuple(models), tuple(notices))
+    return Explanation(data, tuple(traces), tuple(models), tuple(dict.fromkeys(said)))
 
 
 def _inside(at: Box, frame: Frame) -> bool:

@@ -243,6 +243,9 @@ def _verdict(
         if worth and attached:
             missing = True
             outcome += f", {_count(len(worth), 'more candidate')} dropped"
+    if model.config.network_type is NetworkType.OTHER and trace.items:
+        kept = "attached as tensors" if model.config.output_tensor_meta else "read by nothing here"
+        return f"outputs {kept}: network-type=100"
     if not trace.items:
         outcome = "nothing inferred"
         missing, cause = True, str(skipped[0]) if skipped else ""
