@@ -261,12 +261,14 @@ def _inside(at: Box, frame: Frame) -> bool:
 
 
 def _with_findings(one: ModelExplanation, notices: Sequence[Notice]) -> ModelExplanation:
-    """Add the findings of the watch; the first is the verdict of a model without results."""
+    """Add the findings of the watch; the first is the cause, where a model has no results."""
     found = list(dict.fromkeys(notice for notice in notices if notice.rule is not None))
     if not found:
         return one
-    verdict = one.verdict
-    if not one.objects and not any(result.attached for result in one.results):
-        place = (found[0].where or one.name).rpartition("/")[2]
-        verdict = f"{verdict.partition(': ')[0]}: {found[0].message} ({place})"
+    place = (found[0].where or one.name).rpartition("/")[2]
+    first = f"{found[0].message} ({place})"
+    if one.objects or any(result.attached for result in one.results):
+        verdict = f"{one.verdict}; implausible: {first}"
+    else:
+        verdict = f"{one.verdict.partition(': ')[0]}: {first}"
     return one.changed(findings=tuple(map(str, found)), verdict=verdict)

@@ -242,7 +242,8 @@ def _verdict(
         cause = str(worth[0]) if worth else ""
         if worth and attached:
             missing = True
-            outcome += f", {_count(len(worth), 'more candidate')} dropped"
+            least = "at least " if len(dropped) == MOST_DROPPED == len(worth) else ""
+            outcome += f", {least}{_count(len(worth), 'more candidate')} dropped"
     if model.config.network_type is NetworkType.OTHER and trace.items:
         kept = "attached as tensors" if model.config.output_tensor_meta else "read by nothing here"
         return f"outputs {kept}: network-type=100"

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from noria.infer.trace import FrameTrace, ItemTrace
 
 _MOST = 5
+_LOOKED_AT = 300  # candidates of an item at one place, most of them doubles
 
 
 def answer(
@@ -53,14 +54,15 @@ def answer(
         if item.candidates is None:
             continue
         detects = True
-        rows = item.candidates.at(*at)[:_MOST].tolist()
+        rows = item.candidates.at(*at)[:_LOOKED_AT].tolist()
         best += [(-place_, number, row) for place_, row in enumerate(rows)]
     best.sort(key=lambda one: (-one[0], -_score(trace, one)))
     history: list[CandidateFate] = []
-    for _, number, row in best[:_MOST]:
+    for _, number, row in best:
+        if len(history) >= _MOST:
+            break
         for one in _chain(model, trace, number, row):
-            known = any((one.item, one.row) == (x.item, x.row) for x in history)
-            if not known and not _is_double(one):
+            if not _is_double(one) and not any(_same(one, known) for known in history):
                 history.append(one)
     return PlaceAnswer(
         _sentence(place, history, left_out, results, model, trace, at, floor, detects=detects),
@@ -88,8 +90,16 @@ def _chain(model: Inferencer, trace: FrameTrace, number: int, row: int) -> Itera
 
 def _is_double(one: CandidateFate) -> bool:
     """Whether the candidate that suppressed it shows the same object: that one says more."""
-    value = one.verdict.value
-    return one.verdict.key == "nms-iou-threshold" and value is not None and value >= SAME
+    last = one.next or one.verdict
+    return last.key == "nms-iou-threshold" and last.value is not None and last.value >= SAME
+
+
+def _same(one: CandidateFate, other: CandidateFate) -> bool:
+    """Whether two are one candidate, or were merged into one object."""
+    if (one.item, one.row) == (other.item, other.row):
+        return True
+    both = (one.verdict, other.verdict)
+    return both[0] == both[1] and all(verdict.stage == "object" for verdict in both)
 
 
 def _touches(box: Box | Rect, at: Box) -> bool:
@@ -118,6 +128,9 @@ def _sentence(
             text += f"; then {first.next}"
         if len(history) > 1 and first.verdict.key == "nms-iou-threshold":
             text += f"; that one: {history[1].verdict}"
+        elif first.verdict.stage == "object":
+            lost = next((one for one in history[1:] if one.telling), None)
+            text += "" if lost is None else f"; dropped there: {lost}"
         return text
     if skipped:
         return f"the model does not look at {skipped[0]}"

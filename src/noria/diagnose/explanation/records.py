@@ -109,9 +109,11 @@ class CandidateFate(JsonRecord, frozen=True):
 
     @property
     def name(self) -> str:
-        """`car 0.31 at 12,30 50x60`."""
+        """`car 0.31 at 12,30 50x60`, with the object in whose crop it is."""
         left, top, width, height = self.box
-        return f"{self.label} {self.score:.3g} at {left:.0f},{top:.0f} {width:.0f}x{height:.0f}"
+        inside = f" in object {self.item}" if self.item >= 0 else ""
+        place = f"{left:.0f},{top:.0f} {width:.0f}x{height:.0f}"
+        return f"{self.label} {self.score:.3g} at {place}{inside}"
 
     def __str__(self) -> str:
         more = f"; then {self.next}" if self.next is not None else ""

@@ -110,12 +110,19 @@ def score_verdict(cfg: ModelConfig, field: str, score: float) -> Verdict:
 
 def _below(value: float) -> str:
     """A round number that `value` is above."""
-    for digits in range(2, 7):
-        scale = 10**digits
-        rounded = math.ceil(value * scale - 1) / scale
-        if 0 < rounded < value:
-            return f"{rounded:g}"
-    return "0"
+    step = _step(value)
+    return f"{(math.ceil(value / step - 1e-6) - 1) * step:.6g}"
+
+
+def _at_most(value: float) -> str:
+    """A round number that `value` reaches."""
+    step = _step(value)
+    return f"{math.floor(value / step + 1e-6) * step:.6g}"
+
+
+def _step(value: float) -> float:
+    """The second decimal, and the second digit of what is below 0.1."""
+    return 10.0 ** min(-2, math.floor(math.log10(value)) - 1) if value > 0 else 0.01
 
 
 def _where(cfg: ModelConfig, key: str, class_id: int | None) -> str | None:
@@ -206,15 +213,6 @@ def _apart(value: float, limit: float | None, least: int = 3) -> str:
 
 def _number(value: float | None) -> str:
     return "?" if value is None else f"{value:g}"
-
-
-def _at_most(value: float) -> str:
-    """A round number that `value` reaches."""
-    for digits in range(2, 7):
-        rounded = math.floor(value * 10**digits + 1e-9) / 10**digits
-        if rounded > 0:
-            return f"{min(rounded, value):.6g}"
-    return f"{value:.6g}"
 
 
 def _at_least(value: float) -> str:
