@@ -162,7 +162,10 @@ def test_a_class_map(tmp_path: Path) -> None:
     with Inferencer.from_config(semantic(tmp_path)) as model:
         found = explain(model, picture(HALVES, size=(64, 64)), at=(10, 10))
         (one,) = found.data.models
-        assert "Class of each pixel" in found.to_html()
+        page = found.to_html()
+    assert "Class of each pixel" in page
+    assert "background:rgb(255, 59, 48)" in page
+    assert one.verdict == "red 50 %, blue 37.5 %, no class 12.5 %"
     shares = {share.label: share.score for share in one.results[0].classes}
     assert shares == {"red": 0.5, "blue": 0.375, "no class": 0.125}
     assert one.place is not None
@@ -221,3 +224,19 @@ def test_an_asynchronous_classifier_behind_a_tracker_is_looked_at(
     assert explain(path).data.models[1].skipped[0].verdict.key == "tracker"
     path.write_text(f"{text}tracker: iou\n")
     assert len(explain(path).data.models[1].results) == 3
+
+
+@pytest.mark.data
+def test_a_real_detector_on_a_photo(data_dir: Path, tmp_path: Path) -> None:
+    """A person at the left edge is just below the threshold."""
+    model = tmp_path / "yolox_nano.onnx"
+    model.symlink_to(data_dir / "models" / "yolox_nano.onnx")
+    (one,) = explain(model, str(data_dir / "images" / "bus.jpg"), at=(40, 800)).data.models
+    assert one.objects == 4
+    assert one.findings == ()
+    assert one.place is not None
+    person = one.place.history[0]
+    assert (person.label, person.verdict.key) == ("person", "pre-cluster-threshold")
+    assert person.verdict.fix == "set 0.25"
+    (again,) = explain(model, str(data_dir / "images" / "bus.jpg"), conf=0.25).data.models
+    assert again.objects == 5

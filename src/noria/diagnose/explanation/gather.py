@@ -233,6 +233,8 @@ def _verdict(
     if results:
         count = sum(one.attached and one.verdict is None for one in results)
         outcome = f"{count} of {_count(len(results), 'item')} with a result"
+        if len(results) == count == 1:
+            outcome = results[0].text
         missing = count < len(results)
         cause = next((one.text for one in results if one.verdict is not None), "")
     else:

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noria.diagnose.explanation.pictures import class_picture, heat_picture, input_picture
+from noria.diagnose.explanation.pictures import (
+    class_picture,
+    heat_picture,
+    input_picture,
+    map_color,
+)
 from noria.diagnose.explanation.records import (
     CandidateFate,
     ClassStages,
@@ -109,6 +114,7 @@ def explanation_page(
         shown=shown,
         line=max(1.0, data.width / 480),
         colours=_COLOUR_OF,
+        map_color=map_color,
     )
 
 

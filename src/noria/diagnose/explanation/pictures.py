@@ -97,12 +97,14 @@ def _colours(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return mixed
 
 
+def map_color(class_id: int) -> tuple[int, int, int]:
+    """The colour of a class in a class map; dark grey for -1, which is no class."""
+    return class_color(class_id) if class_id >= 0 else (48, 48, 48)
+
+
 def class_picture(found: SegmentationMeta) -> Rgb:
     """A class map with a colour for each class; pixels without a class are dark grey."""
     classes = np.unique(found.class_map)
-    colours = np.array(
-        [class_color(value) if value >= 0 else (48, 48, 48) for value in classes.tolist()],
-        np.uint8,
-    ).reshape(-1, 3)
+    colours = np.array([map_color(value) for value in classes.tolist()], np.uint8).reshape(-1, 3)
     picture: Rgb = colours[np.searchsorted(classes, found.class_map)]
     return picture

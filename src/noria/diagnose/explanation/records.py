@@ -187,7 +187,7 @@ class ModelExplanation(JsonRecord, frozen=True):
 
     Attributes:
         name, config: of the model's config.
-        kind: `detector`, `classifier`, `segmentation`, `instance segmentation` or `other`.
+        kind: of network, in the words of `network-type`.
         secondary: True if it works on objects.
         items: frames or objects that it inferred on.
         objects: objects that it attached.
