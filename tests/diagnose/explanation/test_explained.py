@@ -13,10 +13,11 @@ import pytest
 
 import noria
 from noria._core.errors import ConfigError, MediaError
-from noria.diagnose.explanation import FrameExplanation, explain
+from noria.diagnose.explanation import FrameExplanation, explain, records
 from noria.diagnose.explanation.gather import tensor_stats
 from noria.infer.inferencer import Inferencer
 from noria.media import ArraySource
+from noria.meta import Detections
 from tests.infer.scenes import classifier, picture
 from tests.infer.test_box_losses import ROWS, detector
 from tests.infer.test_segmentation_models import HALVES, semantic, softmax_model
@@ -240,3 +241,35 @@ def test_a_real_detector_on_a_photo(data_dir: Path, tmp_path: Path) -> None:
     assert person.verdict.fix == "set 0.25"
     (again,) = explain(model, str(data_dir / "images" / "bus.jpg"), conf=0.25).data.models
     assert again.objects == 5
+
+
+def test_numbers_that_are_none_do_not_spoil_the_json(tmp_path: Path) -> None:
+    """The parser is a function of the program, whose boxes are not mended."""
+    odd = [[5, 5, 9, 9], [np.nan, 1, 9, 9], [1, 1, np.inf, 9], [30, 30, 9, 9]]
+
+    def parse(layers: Any, network: Any, params: Any) -> Detections:
+        return Detections(odd, [np.nan, 0.9, 0.9, 0.8], [0, 0, 1, 1])
+
+    with detector(tmp_path, "topk=1", parser=parse) as model:
+        found = explain(model, PICTURE, at=(8, 8))
+    json.loads(found.to_json(), parse_constant=pytest.fail)
+    assert found.to_html().startswith("<!DOCTYPE html>")
+
+
+def test_a_model_that_ran_before_is_explained_by_this_frame_alone(tmp_path: Path) -> None:
+    with detector(tmp_path, "detected-min-h=15") as model:
+        first = explain(model, PICTURE)
+        model([PICTURE] * 5)
+        assert explain(model, PICTURE).data == first.data
+
+
+def test_the_page_of_formats_has_every_field() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "formats.md").read_text()
+    section = page.split("## Explanation of a frame")[1].split("\n## ")[0]
+    kinds = (
+        *(records.FrameExplanation, records.ModelExplanation, records.CandidateFate),
+        *(records.Verdict, records.ClassStages, records.SkippedObject, records.ItemResult),
+        *(records.ClassScore, records.TensorStats, records.PlaceAnswer),
+    )
+    names = {name for kind in kinds for name in kind.__struct_fields__}
+    assert {name for name in names if f"`{name}`" not in section} == set()

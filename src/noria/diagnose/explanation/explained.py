@@ -6,7 +6,7 @@ import json
 import math
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from html import escape
 from itertools import chain, islice
 from os import PathLike
@@ -237,6 +237,7 @@ def explain_frame(
     meta = frame_meta(picture)
     traces, explained = [], []
     for model in models:
+        model.restart()  # what it counted before is of other frames
         trace = trace_frame(model, picture, meta, floor=floor)
         traces.append(trace)
         explained.append(explain_model(model, trace, model.losses, floor=floor, at=at))
@@ -250,8 +251,10 @@ def explain_frame(
         _with_findings(one, model.notices) for one, model in zip(explained, models, strict=True)
     )
     said = [*notices, *(n for model in models for n in model.notices if n.rule is None)]
-    data = FrameExplanation(source.name, number, picture.width, picture.height, at, found)
-    return Explanation(data, tuple(traces), tuple(models), tuple(dict.fromkeys(said)))
+    said = list(dict.fromkeys(said))
+    rows = tuple(asdict(notice) for notice in said)
+    data = FrameExplanation(source.name, number, picture.width, picture.height, at, found, rows)
+    return Explanation(data, tuple(traces), tuple(models), tuple(said))
 
 
 def _inside(at: Box, frame: Frame) -> bool:

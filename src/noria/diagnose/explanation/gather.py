@@ -20,7 +20,7 @@ from noria.diagnose.explanation.records import (
     SkippedObject,
     TensorStats,
 )
-from noria.diagnose.explanation.verdicts import score_verdict, skip_verdict
+from noria.diagnose.explanation.verdicts import finite, score_verdict, skip_verdict
 from noria.infer.labels import class_name
 from noria.infer.parsers.boxes import to_float32
 
@@ -171,13 +171,13 @@ def _classified(model: Inferencer, item: ItemTrace) -> ItemResult:
         for class_id in np.argsort(-values, kind="stable")[:_MOST_CLASSES].tolist():
             score = float(values[class_id])
             best = max(best, score)
-            scores.append(ClassScore(class_id, class_name(names, class_id), _finite(score)))
+            scores.append(ClassScore(class_id, class_name(names, class_id), finite(score)))
     found = item.classified
     if found is not None:
         parts = (f"{x.label or f'class {x.value}'} {x.confidence:.3g}" for x in found.labels)
         if not built_in:
             scores = [
-                ClassScore(x.value, x.label or f"class {x.value}", _finite(x.confidence))
+                ClassScore(x.value, x.label or f"class {x.value}", finite(x.confidence))
                 for x in found.labels
             ]
         return ItemResult(item.object, ", ".join(parts), True, tuple(scores))
@@ -211,13 +211,9 @@ def _segmented(model: Inferencer, item: ItemTrace) -> ItemResult:
     if shares and shares[0].class_id < 0 and len(shares) == 1:
         raw = found.probabilities
         best = float(np.nanmax(raw)) if raw is not None and raw.size else 0.0
-        verdict = score_verdict(model.config, "segmentation_threshold", _finite(best))
+        verdict = score_verdict(model.config, "segmentation_threshold", finite(best))
     text = ", ".join(f"{s.label} {100 * s.score:.3g} %" for s in shares[:_MOST_CLASSES])
     return ItemResult(item.object, text, True, tuple(shares), verdict)
-
-
-def _finite(value: float) -> float:
-    return value if np.isfinite(value) else 0.0
 
 
 def _verdict(
@@ -251,7 +247,8 @@ def _verdict(
         return f"outputs {kept}: network-type=100"
     if not trace.items:
         outcome = "nothing inferred"
-        missing, cause = True, str(skipped[0]) if skipped else ""
+        lost = [n.message for n in model.record.notices if n.level == "warning"]
+        missing, cause = True, str(skipped[0]) if skipped else "".join(lost[-1:])
     if not missing:
         return outcome
     main = cause if attached or not reasons else reasons[0]

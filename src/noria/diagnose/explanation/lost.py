@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noria.diagnose.explanation.records import CandidateFate, ClassStages
-from noria.diagnose.explanation.verdicts import SAME, fate_verdict
+from noria.diagnose.explanation.verdicts import SAME, fate_verdict, finite
 from noria.infer.candidates import Candidates, FateStage, overlaps
 from noria.infer.labels import class_name
 
@@ -85,13 +85,13 @@ def candidate_fate(
         # from a limit of 1 on it hides a class on purpose
         limit, value = fate.limit or 0.0, fate.value or 0.0
         telling = limit < 1 and value >= _FAINT * limit and after is None
-    left, top, width, height = candidates.rects[row].tolist()
+    left, top, width, height = map(finite, candidates.rects[row].tolist())
     return CandidateFate(
         item,
         row,
         int(found.class_ids[row]),
         class_name(labels, int(found.class_ids[row])),
-        float(found.scores[row]),
+        finite(float(found.scores[row])),
         (left, top, width, height),
         fate_verdict(cfg, candidates, row, fate, labels),
         after,

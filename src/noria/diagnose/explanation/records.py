@@ -109,7 +109,7 @@ class CandidateFate(JsonRecord, frozen=True):
 
     @property
     def name(self) -> str:
-        """`car 0.31 at 12,30 50x60`, with the object in whose crop it is."""
+        """Label, score and box in one line: `car 0.31 at 12,30 50x60`."""
         left, top, width, height = self.box
         inside = f" in object {self.item}" if self.item >= 0 else ""
         place = f"{left:.0f},{top:.0f} {width:.0f}x{height:.0f}"
@@ -231,6 +231,7 @@ class FrameExplanation(JsonRecord, frozen=True):
         width, height: of the frame in pixels.
         at: the place asked for: a point with no size, or a box; None if none was.
         models: in the order in which they run.
+        notices: decisions from the opening on: `level`, `message`, `where`, `rule`.
     """
 
     source: str
@@ -239,3 +240,4 @@ class FrameExplanation(JsonRecord, frozen=True):
     height: int
     at: Box | None
     models: tuple[ModelExplanation, ...]
+    notices: tuple[dict[str, str | None], ...] = ()

@@ -52,7 +52,8 @@ def fate_verdict(
         where = cfg.origin(key).where
     else:
         where = _where(cfg, fate.key, class_id)
-    return Verdict(fate.stage.value, text, fate.key, where, fix, fate.value, fate.limit)
+    value, limit = (None if x is None else finite(x) for x in (fate.value, fate.limit))
+    return Verdict(fate.stage.value, text, fate.key, where, fix, value, limit)
 
 
 def skip_verdict(model: Inferencer, meta: FrameMeta, index: int, key: str) -> Verdict:
@@ -106,6 +107,11 @@ def score_verdict(cfg: ModelConfig, field: str, score: float) -> Verdict:
     text = f"score {_apart(score, limit)} <= {key}={limit:g}"
     fix = f"set {_below(score)}" if score > 0 else ""
     return Verdict("threshold", text, key, cfg.origin(field).where, fix, score, limit)
+
+
+def finite(value: float) -> float:
+    """The value, or 0 for one that JSON cannot hold."""
+    return value if math.isfinite(value) else 0.0
 
 
 def _below(value: float) -> str:
