@@ -118,7 +118,7 @@ def test_a_parser_for_other_outputs(tmp_path: Path) -> None:
 def squares(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Pictures of coloured squares, and a network that finds them."""
     folder = tmp_path_factory.mktemp("explained") / "store"
-    write_scenes(folder)
+    write_scenes(folder, ["pictures"])
     MODELS["yolov8.onnx"](folder / "yolov8.onnx")
     return folder
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from noria.diagnose import pages
 from noria.diagnose.explanation.pictures import (
     class_picture,
     heat_picture,
@@ -21,7 +22,6 @@ from noria.diagnose.explanation.records import (
     ModelExplanation,
 )
 from noria.diagnose.explanation.summary import ranked_classes, stages_of
-from noria.diagnose.pages import picture_uri, render_page
 
 if TYPE_CHECKING:
     from noria.infer.inferencer import Inferencer
@@ -105,8 +105,8 @@ def explanation_page(
         _model(one, trace, model)
         for one, trace, model in zip(data.models, traces, models, strict=True)
     ]
-    frame = picture_uri(traces[0].frame.to_rgb(), max_width=_WIDTH) if traces else ""
-    return render_page(
+    frame = pages.picture_uri(traces[0].frame.to_rgb(), max_width=_WIDTH) if traces else ""
+    return pages.render_page(
         "explain.html",
         title=f"Frame {data.frame} of {data.source}",
         data=data,
@@ -170,11 +170,11 @@ def _item(data: ModelExplanation, number: int, item: ItemTrace, model: Inference
     pre = model.model.preprocessor
     if pre is not None and item.transform is not None:
         picture = input_picture(item.tensor, pre)
-        seen = picture_uri(picture, max_width=640)
+        seen = pages.picture_uri(picture, max_width=640)
         if item.candidates is not None and len(item.candidates):
-            heat = picture_uri(heat_picture(picture, item.candidates), max_width=640)
+            heat = pages.picture_uri(heat_picture(picture, item.candidates), max_width=640)
     if item.segmentation is not None:
-        classes = picture_uri(class_picture(item.segmentation), max_width=640, quality=100)
+        classes = pages.picture_uri(class_picture(item.segmentation), max_width=640, quality=100)
     result = next((one.text for one in data.results if one.object == item.object), "")
     if item.error is not None:
         result = str(item.error)
