@@ -11,13 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noria.infer.batch import Batch
 from noria.infer.candidates import Candidates, Fate, FateStage, iou
 from noria.infer.cluster import Reason
 from noria.infer.inferencer import Inferencer
-from noria.infer.trace import FrameTrace, trace_frame
-from noria.meta import Detections
+from noria.infer.steps import RunSteps
+from noria.infer.trace import FrameTrace, item_trace, trace_frame
+from noria.meta import Detections, InputTensor, Roi
 from tests.infer.scenes import batch_of, classifier, picture
 from tests.infer.test_box_losses import ROWS, detector, own_parser
+from tests.infer.test_segmentation_models import HALVES, instance_model, instances
 
 Config = Callable[..., Path]
 PATCHES = [("red", (10, 10, 40, 80)), ("green", (60, 10, 20, 30))]
@@ -206,3 +209,34 @@ def test_merged_candidates_are_of_their_object(tmp_path: Path) -> None:
     found = only(trace)
     assert found.actual.reasons[0] in (Reason.KEPT, Reason.MERGED)
     assert found.fate(0).object == found.fate(1).object
+
+
+def test_regions_that_the_caller_prepared_are_traced_in_a_run(mean_config: Config) -> None:
+    """A run with a callback traces the same as `trace_frame`, without a second run."""
+    batch = Batch.of([picture([], size=(160, 120))])
+    roi = Roi(0, 50.75, 20, 64, 32, 0.5, 0.5, 0, 8)
+    tensor = np.full((1, 3, 32, 32), 0.75, np.float32)
+    batch.tensors.append(InputTensor("image", tensor, [roi], [1]))
+    runs: list[RunSteps] = []
+    with Inferencer.from_config(mean_config(input_tensor_from_meta=1)) as model:
+        model.runs.on_steps = runs.append
+        model.process(batch)
+    (run,) = runs
+    item = item_trace(run, 0)
+    assert (item.object, item.crop) == (-1, None)
+    np.testing.assert_array_equal(item.tensor, tensor[0])
+    assert item.candidates is not None
+    assert item.candidates.rects.tolist() == [[66, 20, 32, 32]]
+    np.testing.assert_array_equal(item.candidates.rects, batch.metas[0].objects.rects)
+    assert item.candidates.fate(0) == Fate(FateStage.OBJECT, object=0)
+
+
+def test_instances_and_their_masks_are_traced(tmp_path: Path) -> None:
+    instance_model(tmp_path)
+    with Inferencer.from_config(instances(tmp_path, output_instance_mask=1)) as model:
+        plain = model(picture(HALVES, size=(64, 64)))
+        trace = trace_frame(model, picture(HALVES, size=(64, 64)))
+    assert len(trace.meta.objects) == len(plain.objects) > 0
+    assert trace.meta.objects.masks is not None
+    found = only(trace)
+    assert (found.stages() == list(FateStage).index(FateStage.OBJECT)).sum() == len(plain.objects)
