@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from noria.infer.trace import FrameTrace, ItemTrace
 
 _WIDTH = 1200
+_CROWD = 100  # more objects have no names over the frame, only hints
 _MOST_TEXT = 40  # characters of a result over the frame
 _MOST_ITEMS = 24  # crops of a secondary model that are shown
 _STEPS = ("candidates", "above threshold", "clustered", "top k", "objects")
@@ -156,7 +157,8 @@ def _outlines(data: ModelExplanation, trace: FrameTrace) -> Iterator[Outline]:
             continue
         label = objects.label(index) or f"class {objects.class_ids[index]}"
         text = f"{label} {float(objects.confidences[index]):.2f}"
-        yield Outline(left, top, width, height, "object", text, f"object {index}: {text}")
+        shown = text if data.objects <= _CROWD else ""
+        yield Outline(left, top, width, height, "object", shown, f"object {index}: {text}")
 
 
 def _outline(one: CandidateFate) -> Outline:
