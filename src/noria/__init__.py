@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         TrackerSpec,
         load_pipeline,
     )
+    from noria.diagnose.explanation import explain
     from noria.draw import Painter, Tiler, show
     from noria.infer.batch import Batch
     from noria.infer.engine_runs import RawOutput
@@ -82,6 +83,7 @@ else:
             ".config": (
                 "ModelConfig ModelSpec PipelineSpec SinkSpec SourceSpec TrackerSpec load_pipeline"
             ),
+            ".diagnose.explanation": "explain",
             ".draw": "Painter Tiler show",
             "._core.errors": "NoriaError",
             ".infer.batch": "Batch",
@@ -171,6 +173,7 @@ __all__ = [
     "draw",
     "engine",
     "errors",
+    "explain",
     "infer",
     "load_pipeline",
     "media",
