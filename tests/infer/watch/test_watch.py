@@ -14,6 +14,7 @@ from noria._core.notices import NoriaWarning
 from noria.errors import StrictError
 from noria.infer.inferencer import Inferencer
 from noria.infer.watch import Watch
+from noria.infer.watch.rules import is_finding
 from tests.infer.watch.detectors import config_for, frames
 from tests.infer.watch.test_wrong_setups import found
 from tests.warm import noria as command
@@ -69,7 +70,7 @@ def test_findings_are_notices_of_the_report_and_of_the_model(wrong: Path, folder
         noria.open_pipeline(wrong, sources=str(folder)) as pipeline,
     ):
         report = pipeline.run()
-    (found,) = [n for n in report.notices if n.rule and n.level == "warning"]
+    (found,) = [n for n in report.notices if is_finding(n)]
     assert (found.level, found.rule) == ("warning", "input-range")
     assert found.where is not None
     assert found.where.startswith(f"{wrong}:")
@@ -83,7 +84,7 @@ def test_each_rule_speaks_once(wrong: Path) -> None:
             for frame in frames(count=12):
                 model.process([frame])
             model.conclude()
-        assert [n.rule for n in model.notices if n.rule and n.level == "warning"] == ["input-range"]
+        assert [n.rule for n in model.notices if is_finding(n)] == ["input-range"]
 
 
 def test_the_command_says_it_and_strict_refuses(wrong: Path, folder: Path) -> None:
@@ -103,9 +104,7 @@ def test_a_call_with_a_picture_is_watched_too(tmp_path: Path) -> None:
     with Inferencer.from_config(config) as model:
         for frame in frames(count=5):
             model(frame)
-        assert [n.rule for n in model.notices if n.rule and n.level == "warning"] == [
-            "scores-above-1"
-        ]
+        assert [n.rule for n in model.notices if is_finding(n)] == ["scores-above-1"]
 
 
 def test_a_closed_session_says_nothing(wrong: Path) -> None:
@@ -113,7 +112,7 @@ def test_a_closed_session_says_nothing(wrong: Path) -> None:
         for frame in frames():
             model.process([frame])
     model.conclude()
-    assert [n.rule for n in model.notices if n.rule and n.level == "warning"] == []
+    assert [n.rule for n in model.notices if is_finding(n)] == []
 
 
 def test_what_nobody_parses_or_scales_here_is_not_watched(tmp_path: Path) -> None:
