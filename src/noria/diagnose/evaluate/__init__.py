@@ -1,0 +1,19 @@
+"""Evaluation of models on pictures with truth: mAP, accuracy, mIoU, side by side."""
+
+from noria.diagnose.evaluate.classification import ClassificationScores
+from noria.diagnose.evaluate.datasets import Dataset, load_dataset
+from noria.diagnose.evaluate.detection import DetectionScores
+from noria.diagnose.evaluate.evaluate import evaluate
+from noria.diagnose.evaluate.report import ConfigScores, EvaluationReport
+from noria.diagnose.evaluate.segmentation import SegmentationScores
+
+__all__ = [
+    "ClassificationScores",
+    "ConfigScores",
+    "Dataset",
+    "DetectionScores",
+    "EvaluationReport",
+    "SegmentationScores",
+    "evaluate",
+    "load_dataset",
+]
