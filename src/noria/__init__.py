@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         TrackerSpec,
         load_pipeline,
     )
+    from noria.diagnose.evaluate import EvaluationReport, evaluate, load_dataset
     from noria.draw import Painter, Tiler, show
     from noria.infer.batch import Batch
     from noria.infer.engine_runs import RawOutput
@@ -82,6 +83,7 @@ else:
             ".config": (
                 "ModelConfig ModelSpec PipelineSpec SinkSpec SourceSpec TrackerSpec load_pipeline"
             ),
+            ".diagnose.evaluate": "EvaluationReport evaluate load_dataset",
             ".draw": "Painter Tiler show",
             "._core.errors": "NoriaError",
             ".infer.batch": "Batch",
@@ -132,6 +134,7 @@ __all__ = [
     "ColorSpace",
     "DetectionParams",
     "Detections",
+    "EvaluationReport",
     "Frame",
     "FrameMeta",
     "Inferencer",
@@ -171,7 +174,9 @@ __all__ = [
     "draw",
     "engine",
     "errors",
+    "evaluate",
     "infer",
+    "load_dataset",
     "load_pipeline",
     "media",
     "meta",

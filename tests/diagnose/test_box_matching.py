@@ -1,78 +1,52 @@
-"""mAP agrees with the COCO evaluation; agreement with a loop."""
+"""Pairs of boxes are those of COCO's evaluation; agreement is that of a loop."""
 
 import numpy as np
 import pytest
-from faster_coco_eval import COCO, COCOeval_faster
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from noria.diagnose.average_precision import Scored, Truth, agreement, average_precision, overlaps
-
-
-def made_up(seed, pictures=12, classes=3, crowds=True):
-    """Random truths, and findings near them with misses, doubles and false ones."""
-    rng = np.random.default_rng(seed)
-    truths, found = [], []
-    for _ in range(pictures):
-        n = int(rng.integers(0, 6))
-        boxes = np.concatenate([rng.uniform(0, 300, (n, 2)), rng.uniform(20, 120, (n, 2))], axis=1)
-        kinds = rng.integers(0, classes, n)
-        crowd = rng.random(n) < (0.15 if crowds else 0)
-        truths.append(Truth(boxes, kinds, crowd))
-        picked = [i for i in range(n) if rng.random() < 0.85 for _ in range(rng.integers(1, 3))]
-        near = boxes[picked] + rng.normal(0, 6, (len(picked), 4))
-        false = np.concatenate([rng.uniform(0, 300, (2, 2)), rng.uniform(20, 120, (2, 2))], axis=1)
-        all_boxes = np.concatenate([near, false]).clip(1, None)
-        all_kinds = np.concatenate([kinds[picked], rng.integers(0, classes, 2)])
-        found.append(Scored(all_boxes, all_kinds, rng.random(len(all_boxes)).round(4)))
-    return truths, found
+from noria.diagnose.box_matching import Scored, Truth, agreement, match_boxes, overlaps
+from tests.diagnose.made_up import made_up
+from tests.diagnose.test_average_precision import pycoco
 
 
-def coco(truths, found):
-    annotations, results = [], []
-    for image, (truth, seen) in enumerate(zip(truths, found, strict=True), 1):
-        for box, kind, crowd in zip(truth.boxes, truth.class_ids, truth.crowd, strict=True):
-            annotations.append(
-                {
-                    "id": len(annotations) + 1, "image_id": image, "category_id": int(kind) + 1,
-                    "bbox": box.tolist(), "area": float(box[2] * box[3]), "iscrowd": int(crowd),
-                }
-            )  # fmt: skip
-        for box, kind, score in zip(seen.boxes, seen.class_ids, seen.scores, strict=True):
-            results.append(
-                {
-                    "image_id": image, "category_id": int(kind) + 1, "bbox": box.tolist(),
-                    "score": float(score),
-                }
-            )  # fmt: skip
-    dataset = COCO(
-        {
-            "images": [{"id": i + 1, "width": 500, "height": 500} for i in range(len(truths))],
-            "annotations": annotations,
-            "categories": [{"id": i + 1, "name": str(i)} for i in range(3)],
-        }
-    )
-    evaluation = COCOeval_faster(dataset, dataset.loadRes(results), "bbox")
-    evaluation.evaluate()
-    evaluation.accumulate()
-    evaluation.summarize()
-    return evaluation.stats_as_dict
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_pairs_are_those_of_pycocotools(seed, crowds):
+    truths, found = made_up(seed, 4, crowds=crowds)
+    evaluation = pycoco(truths, found)
+    rows = [r for r in evaluation.evalImgs if r and r["aRng"] == [0, 1e10]]
+    right = sum(int(((r["dtMatches"][0] > 0) & ~r["dtIgnore"][0].astype(bool)).sum()) for r in rows)
+    ignored = sum(int(r["dtIgnore"][0].sum()) for r in rows)
+    matches = [match_boxes(t, f) for t, f in zip(truths, found, strict=True)]
+    assert sum(int(m.hit.sum()) for m in matches) == right
+    assert sum(int(m.ignored.sum()) for m in matches) == ignored
+    wanted = sum(int((~t.crowd).sum()) for t in truths)
+    assert sum(int(m.missed.sum()) for m in matches) == wanted - right
+    assert all((m.false == ~(m.hit | m.ignored)).all() for m in matches)
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_agrees_with_the_coco_evaluation(seed):
-    truths, found = made_up(seed, crowds=seed % 2 == 0)
-    stats = coco(truths, found)
-    assert average_precision(truths, found) == pytest.approx(stats["AP_all"], abs=1e-6)
-    half = average_precision(truths, found, np.array([0.5]))
-    assert half == pytest.approx(stats["AP_50"], abs=1e-6)
+def test_a_difficult_object_takes_one_box_and_a_crowd_many():
+    boxes = np.array([[0.0, 0, 10, 10]])
+    one = np.array([True])
+    twice = Scored(boxes[[0, 0]], np.zeros(2, int), np.array([0.9, 0.8]))
+    difficult = Truth(boxes, np.zeros(1, int), ~one, one)
+    crowd = Truth(boxes, np.zeros(1, int), one)
+    assert match_boxes(difficult, twice).false.tolist() == [False, True]
+    assert match_boxes(crowd, twice).ignored.tolist() == [True, True]
+    assert not match_boxes(difficult, twice).missed.any()
 
 
-def test_nothing_true_and_nothing_found():
-    empty = Truth(np.zeros((0, 4)), np.zeros(0, int), np.zeros(0, bool))
-    nothing = Scored(np.zeros((0, 4)), np.zeros(0, int), np.zeros(0))
-    assert np.isnan(average_precision([empty], [nothing]))
-    one = Truth(np.array([[0.0, 0, 9, 9]]), np.zeros(1, int), np.zeros(1, bool))
-    assert average_precision([one], [nothing]) == 0
-    assert average_precision([one], [Scored(one.boxes, one.class_ids, np.ones(1))]) == 1
+def test_parts_are_taken_with_all_they_have():
+    boxes, kinds = np.eye(4), np.arange(4)
+    truth = Truth(boxes, kinds, kinds > 2, kinds > 1, kinds * 1.0, ("a", "b", "c", "d"))
+    part = truth.select(np.array([False, True, False, True]))
+    assert part.masks == ("b", "d")
+    assert part.areas.tolist() == [1, 3]
+    assert part.ignored.tolist() == [False, True]
+    found = Scored(boxes, kinds, kinds / 4, ("a", "b", "c", "d"))
+    assert found.select(np.array([3, 0])).masks == ("d", "a")
+    assert found.select(kinds < 2).masks == ("a", "b")
 
 
 @pytest.mark.parametrize("seed", range(5))

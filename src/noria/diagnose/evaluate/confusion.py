@@ -46,12 +46,20 @@ class Confusion:
         """Share of everything true that was found as it is; NaN if nothing is true."""
         return float(_shares(np.trace(self.counts[:-1, :-1]), self.counts[:-1].sum()))
 
-    def mistakes(self, most: int) -> list[tuple[str, str, int]]:
-        """The most frequent pairs of a true class and another one it was taken for."""
+    def mistakes(self, most: int) -> list[str]:
+        """The most frequent mistakes in words, with their counts."""
         wrong = self.counts - np.diag(np.diagonal(self.counts))
         order = np.argsort(-wrong, axis=None, kind="stable")[:most]
-        pairs = (np.unravel_index(i, wrong.shape) for i in order)
-        return [(self.names[a], self.names[b], int(wrong[a, b])) for a, b in pairs if wrong[a, b]]
+        pairs = [(i // len(wrong), i % len(wrong)) for i in order.tolist()]
+        return [f"{self._words(a, b)}: {wrong[a, b]:,}" for a, b in pairs if wrong[a, b]]
+
+    def _words(self, true: int, found: int) -> str:
+        last = len(self.names) - 1
+        if true == last:
+            return f"{self.names[found]} where nothing is"
+        if found == last:
+            return f"{self.names[true]} not found"
+        return f"{self.names[true]} taken for {self.names[found]}"
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON has it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike, fspath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from noria._core.errors import ConfigError, NoriaError
@@ -87,7 +88,7 @@ def evaluate(
         _refuse_other_kinds(cfg, data)
     chosen = data.limited(limit)
     options = RunOptions(threads, streams, guard, profile, on_frame or (lambda: None))
-    taken: set[str] = set()
+    taken: dict[str, Path] = {}
     results = []
     for cfg in loaded:
         name = config_name(cfg.path, taken)

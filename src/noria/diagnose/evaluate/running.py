@@ -172,13 +172,13 @@ def with_low_thresholds(cfg: ModelConfig) -> ModelConfig:
     return cfg.with_overrides(all_classes=lower(cfg.all_classes), classes=classes)
 
 
-def config_name(path: Path, taken: set[str]) -> str:
-    """A short name for a config, with its folder where another one has that name."""
+def config_name(path: Path, taken: dict[str, Path]) -> str:
+    """A short name for a config, with its folder or a number where another one has that name."""
     name = path.name
-    if name in taken:
+    if taken.get(name, path) != path:
         name = f"{path.parent.name}/{path.name}"
-    number = 2
+    number, first = 2, name
     while name in taken:
-        name, number = f"{path.name} ({number})", number + 1
-    taken.add(name)
+        name, number = f"{first} ({number})", number + 1
+    taken[name] = path
     return name

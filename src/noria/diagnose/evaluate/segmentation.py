@@ -13,7 +13,7 @@ import numpy as np
 from noria._core.errors import MediaError
 from noria.diagnose.box_matching import Ints
 from noria.diagnose.evaluate.class_map import ClassMap
-from noria.diagnose.evaluate.confusion import Confusion
+from noria.diagnose.evaluate.confusion import NOTHING, Confusion
 from noria.diagnose.evaluate.datasets.dataset import Dataset
 from noria.diagnose.evaluate.datasets.folders import IGNORED, read_mask
 from noria.diagnose.evaluate.operating import finite
@@ -168,7 +168,7 @@ def evaluate_segmentation(
     """
     collector = _MapCollector(dataset, len(names), classes)
     run = run_over(cfg, dataset, collector, options)
-    confusion = Confusion((*names, "(none)"), collector.counts)
+    confusion = Confusion((*names, NOTHING), collector.counts)
     pixels = collector.counts.sum(axis=1)
     listed = tuple(
         ClassPixels(names[k], int(pixels[k]), float(confusion.ious[k]), float(confusion.recalls[k]))
