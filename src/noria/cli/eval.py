@@ -66,7 +66,7 @@ def _gate(name: str, text: str) -> Any:
               help="Where the pictures are; repeatable. With --coco also one video, whose frames "
               "the JSON describes.")  # fmt: skip
 @click.option("--split", metavar="NAME",
-              help="Part of the data set. Default: val of --yolo, everything of --voc.")  # fmt: skip
+              help="Part of the data set. Default: val of --yolo, all of --voc.")  # fmt: skip
 @click.option("--names", type=click.Path(path_type=Path), metavar="FILE",
               help="Names of the masks' classes, one a line. Default: the model's.")  # fmt: skip
 @click.option("--map", "pairs", multiple=True, metavar="LABEL=CLASS",
@@ -77,7 +77,7 @@ def _gate(name: str, text: str) -> Any:
 @click.option("--limit", type=click.IntRange(1), metavar="N",
               help="Use N pictures, spread evenly.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False),
-              metavar="HTML", help="Write a report with curves and the worst pictures.")  # fmt: skip
+              metavar="HTML", help="Write a report with curves and worst pictures.")  # fmt: skip
 @_gate("map50", "mAP50")
 @_gate("map", "mAP50-95")
 @_gate("accuracy", "the top-1 accuracy")

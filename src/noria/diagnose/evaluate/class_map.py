@@ -134,7 +134,7 @@ def _chosen(
 
 
 def _by_index(labels: Sequence[str], classes: Sequence[str], count: int, where: str) -> ClassMap:
-    number = count or len(labels)
+    number = count or len(labels) or len(classes)
     if labels and number != len(classes):
         raise ConfigError(
             f"none of the model's {len(labels)} labels is one of the data set's "

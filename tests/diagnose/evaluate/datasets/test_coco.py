@@ -1,6 +1,7 @@
 """COCO's JSON: read as it is meant, and refused with the row that is wrong."""
 
 import json
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -100,6 +101,7 @@ def test_frames_of_a_film_and_fewer_of_them(tmp_path):
         (row(bbox=[1, 2, "3", 4]), r"annotations\[0\] \(id 1\): Expected `float`"),
         (row(image_id=None), r"annotations\[0\] \(id 1\)"),
         (row(segmentation=[[1, 2, 3, 4]]), "a segmentation that is no mask"),
+        (row(segmentation=[[1, 2, 1e9, 4, 5, 6]]), "a segmentation that is no mask"),
         (row(segmentation={"size": [1, 1], "counts": [1]}), "a segmentation that is no mask"),
         (row(segmentation={"size": [20, 40], "counts": [5]}), "a segmentation that is no mask"),
         (row(segmentation={"size": [20, 40], "counts": "~~"}), "a segmentation that is no mask"),
@@ -138,17 +140,16 @@ JSON = st.recursive(
             max_size=4,
         )
     ),
-    max_leaves=8,
+    max_leaves=5,
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.sampled_from(["images", "annotations", "categories"]), JSON)
 def test_whatever_stands_in_it_is_read_or_refused(tmp_path_factory, key, value):
     folder = tmp_path_factory.mktemp("fuzz")
     good = GOOD[key][0]
     changed = [good | value] if isinstance(value, dict) else value
-    try:
-        load_coco(write(folder, **{key: changed}), [folder / "val"])
-    except MediaError as error:
-        assert error.where
+    with suppress(MediaError):
+        found = load_coco(write(folder, **{key: changed}), [folder / "val"])
+        assert all(np.isfinite(p.truth.boxes).all() for p in found.pictures)

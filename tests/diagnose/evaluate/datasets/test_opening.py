@@ -36,7 +36,7 @@ def test_other_things_are_refused(tmp_path):
     (tmp_path / "a.txt").write_text("")
     with pytest.raises(MediaError, match="no data set that is known"):
         load_dataset(tmp_path / "a.txt")
-    with pytest.raises(MediaError, match="'?kitti'? is no format"):
+    with pytest.raises(MediaError, match=r"kitti.* is no format"):
         load_dataset(tmp_path, "kitti")
     mask(tmp_path / "masks" / "a.png", [[0]])
     with pytest.raises(ConfigError, match="label file cannot be read"):

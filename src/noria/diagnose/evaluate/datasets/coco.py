@@ -23,6 +23,8 @@ from noria.diagnose.evaluate.datasets.dataset import (
 )
 from noria.meta.masks import rle_decode
 
+_FARTHEST = 100_000  # pixels of a polygon's corner
+_MOST_PIXELS = 2**28  # of a picture with run lengths
 _EXPECTED = "images, categories and annotations with bbox, image_id and category_id"
 
 
@@ -194,13 +196,15 @@ def _is_mask(value: Any, size: tuple[int | None, int | None]) -> bool:
             isinstance(points, list)
             and len(points) >= 6
             and len(points) % 2 == 0
-            and all(isinstance(v, int | float) and math.isfinite(v) for v in points)
+            and all(isinstance(v, int | float) and abs(v) <= _FARTHEST for v in points)
             for points in value
         )
-    if not isinstance(value, dict) or value.get("size") != [size[1], size[0]]:
+    width, height = int(size[0] or 0), int(size[1] or 0)
+    if not isinstance(value, dict) or value.get("size") != [height, width]:
         return False
     counts = value.get("counts")
-    width, height = int(size[0] or 0), int(size[1] or 0)
+    if not 0 < width * height <= _MOST_PIXELS:
+        return False
     if isinstance(counts, list):
         known = all(isinstance(n, int) and n >= 0 for n in counts)
         return known and sum(counts) == width * height
@@ -213,7 +217,9 @@ def _is_mask(value: Any, size: tuple[int | None, int | None]) -> bool:
 def _picture(
     image: _Image, path: Path | None, found: list[_Annotation], places: dict[int, int]
 ) -> Picture:
-    size = (image.width, image.height) if image.width and image.height else None
+    size = None
+    if image.width and image.height and min(image.width, image.height) > 0:
+        size = (image.width, image.height)
     masks = None
     if size and found and all(a.segmentation for a in found):
         masks = [a.segmentation for a in found]
