@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 EXIT_BELOW = 8
 _SHOWN_CLASSES = 40
-_FORMATS = ("coco", "yolo", "voc", "folders", "masks")
 _GATES = {"map50": "mAP50", "map": "mAP50-95", "accuracy": "top-1", "miou": "mIoU"}
 
 EPILOG = """\b
@@ -41,7 +41,7 @@ Examples:
 """
 
 
-def _gate(name: str, text: str) -> Any:
+def _gate(name: str, text: str) -> Callable[..., Any]:
     return click.option(
         f"--min-{name}",
         type=FiniteRange(0, 1),
@@ -157,10 +157,11 @@ def _dataset(
     options: dict[str, Any], images: tuple[Path, ...], split: str | None, names: Path | None
 ) -> Dataset:
     from noria.diagnose.evaluate import load_dataset
+    from noria.diagnose.evaluate.datasets.opening import FORMATS
 
-    found = {kind: options[kind] for kind in _FORMATS if options[kind] is not None}
+    found = {kind: options[kind] for kind in FORMATS if options[kind] is not None}
     if len(found) != 1:
-        listed = ", ".join(f"--{kind}" for kind in _FORMATS)
+        listed = ", ".join(f"--{kind}" for kind in FORMATS)
         raise click.UsageError(f"name one data set with {listed}; {len(found)} are given")
     ((kind, path),) = found.items()
     if images and kind not in ("coco", "voc", "masks"):
@@ -222,8 +223,8 @@ def _print_detection(scores: DetectionScores) -> None:
             _number(one.ap50),
             _number(at.threshold, 3),
             *map(_number, shares),
-            _number(best and best.threshold),
-            _number(best and best.f1),
+            _number(best.threshold if best else None),
+            _number(best.f1 if best else None),
         )
     console().print(table, markup=False)
     _print_rest(len(scores.classes))

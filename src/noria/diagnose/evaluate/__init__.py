@@ -3,7 +3,7 @@
 from noria.diagnose.evaluate.classification import ClassificationScores
 from noria.diagnose.evaluate.datasets import Dataset, load_dataset
 from noria.diagnose.evaluate.detection import DetectionScores
-from noria.diagnose.evaluate.evaluate import evaluate
+from noria.diagnose.evaluate.evaluation import evaluate
 from noria.diagnose.evaluate.report import ConfigScores, EvaluationReport
 from noria.diagnose.evaluate.segmentation import SegmentationScores
 

@@ -16,7 +16,7 @@ from noria.diagnose.evaluate.class_map import ClassMap, plain
 from noria.diagnose.evaluate.confusion import Confusion, confusion_of
 from noria.diagnose.evaluate.datasets.dataset import Dataset
 from noria.diagnose.evaluate.operating import finite
-from noria.diagnose.evaluate.running import Run, RunOptions, run_over
+from noria.diagnose.evaluate.running import EvaluationOptions, EvaluationRun, run_over
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
@@ -165,8 +165,8 @@ def evaluate_classifier(
     attribute: int,
     labels: Sequence[str],
     classes: ClassMap,
-    options: RunOptions,
-) -> tuple[ClassificationScores, Run]:
+    options: EvaluationOptions,
+) -> tuple[ClassificationScores, EvaluationRun]:
     """Run a classifier on whole pictures, and score it.
 
     Args:
@@ -234,7 +234,7 @@ def _mean(values: Any) -> float:
 def best_attribute(
     records: Sequence[Sequence[str]], dataset: Dataset, where: str
 ) -> tuple[int, list[Notice]]:
-    """The output of a classifier whose labels are the data set's classes.
+    """The output of a classifier with the most labels among the data set's classes.
 
     Args:
         records: labels of each output.

@@ -26,8 +26,8 @@ from noria.diagnose.evaluate.operating import (
 from noria.diagnose.evaluate.running import (
     AVERAGING,
     LOW_THRESHOLD,
-    Run,
-    RunOptions,
+    EvaluationOptions,
+    EvaluationRun,
     run_over,
     with_low_thresholds,
 )
@@ -191,10 +191,10 @@ def evaluate_detector(
     dataset: Dataset,
     classes: ClassMap,
     names: Sequence[str],
-    options: RunOptions,
+    options: EvaluationOptions,
     *,
     as_configured: bool = False,
-) -> tuple[DetectionScores, Run]:
+) -> tuple[DetectionScores, EvaluationRun]:
     """Run a detector, and score it.
 
     Args:

@@ -47,7 +47,7 @@ class OperatingPoint:
         return 2 * self.right / both if both else math.nan
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as JSON has it; null for what is not known."""
+        """The same as JSON has it; null for unknown shares."""
         return {
             "threshold": self.threshold,
             "precision": finite(self.precision),

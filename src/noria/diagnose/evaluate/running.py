@@ -33,7 +33,7 @@ AVERAGING = (ClusterMode.GROUP_RECTANGLES, ClusterMode.DBSCAN, ClusterMode.HYBRI
 
 
 @dataclass(frozen=True, slots=True)
-class RunOptions:
+class EvaluationOptions:
     """How models are run; see `open_pipeline` for each.
 
     `on_frame` is called after each picture.
@@ -47,7 +47,7 @@ class RunOptions:
 
 
 @dataclass(slots=True)
-class Run:
+class EvaluationRun:
     """Outcome of a run.
 
     Attributes:
@@ -67,8 +67,8 @@ def run_over(
     cfg: ModelConfig,
     dataset: Dataset,
     add: Callable[[int, Frame, FrameMeta], None],
-    options: RunOptions,
-) -> Run:
+    options: EvaluationOptions,
+) -> EvaluationRun:
     """Run a model over the pictures of a data set.
 
     A picture of another size than that of its truth is left out, with a warning.
@@ -84,7 +84,7 @@ def run_over(
     """
     places = {str(p.path): i for i, p in enumerate(dataset.pictures)}
     odd: list[str] = []
-    done = Run()
+    done = EvaluationRun()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoriaWarning)  # they are notices of the run
         pipeline = open_pipeline(

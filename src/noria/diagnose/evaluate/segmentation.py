@@ -17,7 +17,7 @@ from noria.diagnose.evaluate.confusion import NOTHING, Confusion
 from noria.diagnose.evaluate.datasets.dataset import Dataset
 from noria.diagnose.evaluate.datasets.folders import IGNORED, read_mask
 from noria.diagnose.evaluate.operating import finite
-from noria.diagnose.evaluate.running import Run, RunOptions, run_over
+from noria.diagnose.evaluate.running import EvaluationOptions, EvaluationRun, run_over
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
@@ -151,8 +151,8 @@ def evaluate_segmentation(
     dataset: Dataset,
     classes: ClassMap,
     names: Sequence[str],
-    options: RunOptions,
-) -> tuple[SegmentationScores, Run]:
+    options: EvaluationOptions,
+) -> tuple[SegmentationScores, EvaluationRun]:
     """Run a segmentation model on whole pictures, and score it, with the config's threshold.
 
     Args:

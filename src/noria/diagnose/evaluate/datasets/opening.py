@@ -17,6 +17,7 @@ from noria.diagnose.evaluate.datasets.yolo import load_yolo
 from noria.infer.labels import load_labels
 
 DatasetFormat = Literal["coco", "yolo", "voc", "folders", "masks"]
+FORMATS: tuple[DatasetFormat, ...] = get_args(DatasetFormat)
 
 
 def load_dataset(
@@ -45,10 +46,10 @@ def load_dataset(
     """
     place = Path(path)
     folders = [Path(p) for p in ([images] if isinstance(images, str | PathLike) else images)]
-    if format is not None and format not in get_args(DatasetFormat):
+    if format is not None and format not in FORMATS:
         raise MediaError(
             f"{quoted(format)} is no format of a data set",
-            expected=f"one of {', '.join(get_args(DatasetFormat))}",
+            expected=f"one of {', '.join(FORMATS)}",
         )
     if not place.exists():
         raise MediaError("there is no such data set", where=str(place))

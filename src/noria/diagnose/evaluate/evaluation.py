@@ -16,7 +16,12 @@ from noria.diagnose.evaluate.classification import best_attribute, evaluate_clas
 from noria.diagnose.evaluate.datasets import Dataset, load_dataset
 from noria.diagnose.evaluate.detection import evaluate_detector
 from noria.diagnose.evaluate.report import ConfigScores, EvaluationReport, Scores
-from noria.diagnose.evaluate.running import Run, RunOptions, config_name, whole_pictures
+from noria.diagnose.evaluate.running import (
+    EvaluationOptions,
+    EvaluationRun,
+    config_name,
+    whole_pictures,
+)
 from noria.diagnose.evaluate.segmentation import evaluate_segmentation
 from noria.infer.labels import load_labels
 
@@ -87,7 +92,7 @@ def evaluate(
     for cfg in loaded:
         _refuse_other_kinds(cfg, data)
     chosen = data.limited(limit)
-    options = RunOptions(threads, streams, guard, profile, on_frame or (lambda: None))
+    options = EvaluationOptions(threads, streams, guard, profile, on_frame or (lambda: None))
     taken: dict[str, Path] = {}
     results = []
     for cfg in loaded:
@@ -120,12 +125,12 @@ def _evaluated(
     name: str,
     class_map: Mapping[str, str] | None,
     as_configured: bool,
-    options: RunOptions,
+    options: EvaluationOptions,
 ) -> ConfigScores:
     cfg, notices = whole_pictures(cfg)
     records = load_labels(cfg.labelfile_path).records if cfg.labelfile_path else cfg.labels
     scores: Scores
-    run: Run
+    run: EvaluationRun
     if dataset.kind == "classes":
         attribute, more = best_attribute(records, dataset, str(cfg.path))
         notices += more
