@@ -136,7 +136,7 @@ def _no_memory_for_input(model: Inferencer) -> None:
     class Preprocessor:
         shape = (1 << 40, 1 << 20)
 
-    model._model.preprocessor = Preprocessor()  # type: ignore[assignment]
+    model.model.preprocessor = Preprocessor()  # type: ignore[assignment]
 
 
 # -- what is refused at start ----------------------------------------------------------------------

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from noria.infer.attach import DropReason
-from noria.infer.box_losses import CLUSTER_FILTERS, EDGE
+from noria.infer.attach import EDGE, DropReason
+from noria.infer.box_losses import CLUSTER_FILTERS
 from tests.warm import noria
 
 ROOT = Path(__file__).parents[2]

@@ -44,7 +44,11 @@ def write_rows(path: Path, rows: list[tuple[float, ...]]) -> Path:
 
 @contextmanager
 def detector(
-    folder: Path, attrs: str = "", rows: list[tuple[float, ...]] = ROWS, **keys: Any
+    folder: Path,
+    attrs: str = "",
+    rows: list[tuple[float, ...]] = ROWS,
+    parser: Callable[..., Any] | None = None,
+    **keys: Any,
 ) -> Iterator[Inferencer]:
     """A detector of these rows; `attrs` are lines of [class-attrs-all]."""
     write_rows(folder / "rows.onnx", rows)
@@ -57,7 +61,7 @@ def detector(
         "parse_bbox_func_name": "NoriaParseYoloV5",
     } | keys
     text = f"[class-attrs-all]\npre-cluster-threshold=0.5\nnms-iou-threshold=0.5\n{attrs}\n"
-    with Inferencer.from_config(write_config(folder, text, **settings)) as model:
+    with Inferencer.from_config(write_config(folder, text, **settings), parser=parser) as model:
         yield model
 
 

@@ -60,7 +60,7 @@ def test_nothing_of_a_run_waits_for_the_garbage_collector(
     pipeline = noria.open_pipeline(mean_config(), sources=photos)
     pipeline.run()
     (model,) = [stage for stage in pipeline.stages if isinstance(stage, noria.Inferencer)]
-    alive = [weakref.ref(pipeline), weakref.ref(model), weakref.ref(model._model)]
+    alive = [weakref.ref(pipeline), weakref.ref(model), weakref.ref(model.model)]
     gc.collect()
     gc.disable()
     try:

@@ -32,6 +32,7 @@ FILE_TYPES = {1: "an object file (.o)", 2: "an executable", 3: "a shared library
 
 _PT_LOAD, _PT_DYNAMIC = 1, 2
 _DT_NEEDED, _DT_HASH, _DT_STRTAB, _DT_SYMTAB, _DT_STRSZ = 1, 4, 5, 6, 10
+_DT_RELA, _DT_RELASZ, _DT_PLTRELSZ, _DT_JMPREL = 7, 8, 2, 23
 _DT_SONAME, _DT_RPATH, _DT_RUNPATH, _DT_GNU_HASH = 14, 15, 29, 0x6FFFFEF5
 _DT_VERSYM, _DT_VERDEF, _DT_VERDEFNUM = 0x6FFFFFF0, 0x6FFFFFFC, 0x6FFFFFFD
 _DT_VERNEED, _DT_VERNEEDNUM = 0x6FFFFFFE, 0x6FFFFFFF
@@ -52,6 +53,7 @@ class DynamicSymbol:
         weak: it may stay undefined.
         version: the version it is demanded in, and `needed_from` the library that must have it.
         address: where it is, from the library's start.
+        size: bytes of it; 0 where unknown.
     """
 
     name: str
@@ -62,6 +64,7 @@ class DynamicSymbol:
     version: str | None = None
     needed_from: str | None = None
     address: int = 0
+    size: int = 0
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,7 @@ class ElfFile:
         loaded_bytes: how much of the file a loader maps; the rest are sections for other tools.
         data: the whole file.
         segments: (address, size in the file, offset) of what a loader maps.
+        relocations: (address, bytes) of the tables of 64-bit relocations with addends.
     """
 
     path: Path
@@ -96,6 +100,7 @@ class ElfFile:
     loaded_bytes: int
     data: bytes
     segments: tuple[tuple[int, int, int], ...] = ()
+    relocations: tuple[tuple[int, int], ...] = ()
 
     @classmethod
     def read(cls, path: Path) -> ElfFile:
@@ -132,6 +137,27 @@ class ElfFile:
     def functions(self) -> set[str]:
         """Names of exported functions."""
         return {s.name for s in self.symbols if s.defined and s.exported and s.kind in (2, 10)}
+
+    def slots(self) -> dict[int, str]:
+        """Find the places in memory that the loader fills with addresses of symbols.
+
+        Returns:
+            Address of a slot -> name of its symbol; empty for files of 32 bits.
+        """
+        found: dict[int, str] = {}
+        if self.bits != 64:
+            return found
+        order = "<" if self.little_endian else ">"
+        for table, size in self.relocations:
+            for start, length, offset in self.segments:
+                if start <= table < start + length:
+                    at = table - start + offset
+                    data = self.data[at : at + min(size, start + length - table) // 24 * 24]
+                    for slot, info, _ in struct.iter_unpack(f"{order}QQq", data):
+                        number = info >> 32
+                        if 0 < number <= len(self.symbols):
+                            found[slot] = self.symbols[number - 1].name
+        return found
 
     def section(self, name: str) -> bytes | None:
         """Return the bytes of a section, which no loader reads.
@@ -215,6 +241,11 @@ class _Reader:
             loaded_bytes=max((start + size for _, size, start in self.loads), default=0),
             data=self.data,
             segments=tuple(self.loads),
+            relocations=tuple(
+                (tags[table][0], tags[size][0])
+                for table, size in ((_DT_RELA, _DT_RELASZ), (_DT_JMPREL, _DT_PLTRELSZ))
+                if table in tags and size in tags
+            ),
         )
 
     def _segments(self) -> tuple[int, int] | None:
@@ -284,9 +315,9 @@ class _Reader:
         for i in range(1, count):
             values = self.unpack(layout, start + i * size)
             if self.wide:
-                name, info, other, section, address, _ = values
+                name, info, other, section, address, length = values
             else:
-                name, address, _, info, other, section = values
+                name, address, length, info, other, section = values
             exported = info >> 4 in (1, 2, 10) and other & 3 in (0, 3)
             file = version = None
             if indices is not None and section == 0:
@@ -302,6 +333,7 @@ class _Reader:
                     version,
                     file,
                     address,
+                    length,
                 )
             )
         return tuple(symbols)

@@ -7,8 +7,10 @@ a convention. Source: custom-library spec 2.2, 2.3.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from noria.binary.code_calls import CodeCalls
 from noria.binary.elf import ElfFile
 from noria.binary.symbol_names import demangled
 
@@ -123,7 +125,8 @@ class EntryPoint:
     """A function that the host would call.
 
     Attributes:
-        certain: its name is fixed; else its kind is a guess by its name.
+        certain: its name is fixed, or its code fills vectors of one kind alone; else its kind is a
+            guess by its name.
         device: by convention of its name, it takes pointers to GPU memory.
     """
 
@@ -141,12 +144,15 @@ class EntryPoint:
 def entry_points(elf: ElfFile) -> list[EntryPoint]:
     """The entry points among the exported functions: fixed names first, then by name."""
     names = sorted(n for n in elf.functions() if not n.startswith("_"))
+    calls = CodeCalls(elf)
     found = [EntryPoint(name, FIXED[name], True) for name in names if name in FIXED]
     for name in names:
         if name in FIXED or not _may_be(name):
             continue
-        if kind := _kind_of(name):
-            found.append(EntryPoint(name, kind, False, device=bool(_DEVICE.search(name))))
+        fills = filled_by(calls, name)
+        if kind := fills[0] if len(fills) == 1 else _kind_of(name):
+            device = bool(_DEVICE.search(name))
+            found.append(EntryPoint(name, kind, len(fills) == 1, device=device))
     return found
 
 
@@ -161,7 +167,19 @@ _FILLED = {
 
 def filled(elf: ElfFile) -> tuple[str, ...]:
     """Kinds of parsers that its code must have, by the vectors that it instantiates."""
-    text = "\n".join(s.name for s in elf.symbols)
+    return _kinds_filled(s.name for s in elf.symbols)
+
+
+def filled_by(calls: CodeCalls, name: str) -> tuple[str, ...]:
+    """Kinds of parsers that one function can be, by the vectors that its code reaches.
+
+    Empty where nothing shows; several where it uses several vectors.
+    """
+    return _kinds_filled(calls.reached(name))
+
+
+def _kinds_filled(symbols: Iterable[str]) -> tuple[str, ...]:
+    text = "\n".join(symbols)
     return tuple(
         dict.fromkeys(
             kind for type_, kind in _FILLED.items() if re.search(rf"vectorI\d+{type_}", text)
@@ -185,14 +203,17 @@ def without_c_linkage(elf: ElfFile) -> list[str]:
     return sorted(found - set(elf.functions()))
 
 
-def standing(name: str, wanted: str) -> tuple[int, str]:
-    """Rank how badly a function's name fits a kind, from 0, and name the kind that it fits.
+def standing(name: str, wanted: str, calls: CodeCalls) -> tuple[int, str]:
+    """Rank how badly a function of a library fits a kind, from 0, and name the kind that it fits.
 
     `missing_name_hints` sorts by it.
     """
     if _DEVICE.search(name):
         return 3, "for GPU memory by its name"
-    kind = FIXED.get(name) or _kind_of(name)
+    fills = filled_by(calls, name)
+    if fills and wanted not in fills:
+        return 2, f"for {KINDS[fills[0]].key} by its code"
+    kind = wanted if fills else FIXED.get(name) or _kind_of(name)
     if kind == wanted:
         return 0, ""
     # any parser may be called Parse…: that it is a detector's is a guess

@@ -56,7 +56,8 @@ def _print(report: LibraryReport, signatures: bool) -> None:
     say("library", f"{report.path} ({report.size_bytes:,} bytes)")
     say("built", report.built)
     for point in report.entry_points:
-        sure = "" if point.certain else ", by its name"
+        by_code = point.certain and point.about.key
+        sure = ", by what it fills" if by_code else "" if point.certain else ", by its name"
         key = f", {point.about.key}" if point.about.key else ""
         device = ", for GPU memory" if point.device else ""
         say("function", f"{point.name}: {point.kind}{sure}{key}{device}")

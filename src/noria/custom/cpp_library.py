@@ -10,7 +10,8 @@ from typing import Any
 from noria import _native
 from noria._core.errors import CustomLibraryError
 from noria._core.notices import Notice
-from noria.binary.entry_points import returns_boxes, standing
+from noria.binary.code_calls import CodeCalls
+from noria.binary.entry_points import KINDS, filled_by, returns_boxes, standing
 from noria.binary.symbol_names import demangled, missing_name_hints, parser_like
 from noria.custom.box_layout import LayoutDecision
 from noria.custom.cpp_parsers import PARSERS, CppParser, cpp_initializer
@@ -118,6 +119,9 @@ class CppLibrary(CustomLibrary):
             raise CustomLibraryError(f"{name} is a variable, not a function", where=where)
         if not self._object.has(name):
             raise no_such_function(self._elf, name, kind.kind, kind.check_macro)
+        calls = CodeCalls(self._elf)
+        if (fills := filled_by(calls, name)) and kind.kind not in fills:
+            raise _of_another_kind(name, kind.kind, fills[0], where)
         if _TAKES_DEVICE_POINTERS.search(name):
             others = [n for n in self.symbols() if not _TAKES_DEVICE_POINTERS.search(n)]
             raise CustomLibraryError(
@@ -128,7 +132,27 @@ class CppLibrary(CustomLibrary):
                     _TAKES_DEVICE_POINTERS.sub("", name),
                     others,
                     kind="other parsers",
-                    standing=partial(standing, wanted=kind.kind),
+                    standing=partial(standing, wanted=kind.kind, calls=calls),
                 ),
             )
         return where
+
+
+def _of_another_kind(name: str, wanted: str, kind: str, where: str) -> CustomLibraryError:
+    """Make the error for a function whose code fills the vectors of another kind of parser."""
+    types = {
+        "detector": ("NvDsInferParseObjectInfo", 0),
+        "instance segmentation": ("NvDsInferInstanceMaskInfo", 3),
+        "classifier": ("NvDsInferAttribute", 1),
+    }
+    element, network_type = types[kind]
+    article = "an" if kind[0] in "aeiou" else "a"
+    return CustomLibraryError(
+        f"{name} fills a vector of {element}: it is {article} {kind} parser",
+        where=where,
+        expected=f"{wanted}: {KINDS[wanted].signature.replace('bool (', f'bool {name}(', 1)}",
+        fix=[
+            f"name it in {KINDS[kind].key}, with network-type={network_type}",
+            "or name a function of the kind that the key is for: noria inspect lists them",
+        ],
+    )

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from noria import _native
 from noria._core.errors import CustomLibraryError
+from noria.binary.code_calls import CodeCalls
 from noria.binary.elf import MACHINES, ElfError, ElfFile, version_key
-from noria.binary.entry_points import standing
+from noria.binary.entry_points import KINDS, standing
 from noria.binary.library_search import find_library
 from noria.binary.symbol_names import missing_name_hints, parser_like
 from noria.custom.stand_ins import is_nvidia, supported
@@ -198,11 +199,14 @@ def no_such_function(elf: ElfFile, name: str, kind: str, check_macro: str) -> Cu
         if symbol.startswith("_Z") and f"{len(name)}{name}" in symbol:
             signature = _native.demangle(symbol)
             if signature.partition("(")[0].rpartition("::")[2] == name:
+                right = KINDS[kind].signature.replace("(", f"{name}(", 1)
+                other = _parameters(signature) != _parameters(right)
                 return CustomLibraryError(
                     f"{name} has C++ linkage: its name in the library is {symbol}",
                     where=str(elf.path),
-                    expected="a function with C linkage",
+                    expected=f'extern "C" {right}' if other else "a function with C linkage",
                     fix=[
+                        *([f"change its parameters, too: it is {signature}"] if other else []),
                         f'write extern "C" before bool {name}(…) in its source, and compile it '
                         "again",
                         f"{check_macro}({name}); reports this at compile time",
@@ -213,6 +217,16 @@ def no_such_function(elf: ElfFile, name: str, kind: str, check_macro: str) -> Cu
         where=str(elf.path),
         fix=missing_hints(elf, name, kind),
     )
+
+
+def _parameters(signature: str) -> str:
+    """The parameters of a signature, the same however a compiler or a programmer writes them."""
+    text = signature.partition("(")[2]
+    text = re.sub(r"std::(__cxx11::)?basic_string<char,[^>]*>[^,&]*", "std::string", text)
+    text = re.sub(r",\s*std::allocator<[^<>]*>\s*", "", text)
+    text = re.sub(r"\bNvDsInferParseObjectInfo\b", "NvDsInferObjectDetectionInfo", text)
+    text = re.sub(r"\bconst (\w[\w:<> ]*?)([&*])", r"\1 const\2", text)
+    return re.sub(r"\s+", "", text)
 
 
 def named_at(error: CustomLibraryError, origin: Origin) -> CustomLibraryError:
@@ -229,5 +243,5 @@ def missing_hints(elf: ElfFile, name: str, kind: str) -> list[str]:
     names, what = functions, "functions"
     if kind != "engine creator" and (parsers := parser_like(functions)):
         names, what = parsers, "parser-like functions"
-    fits = partial(standing, wanted=kind)
+    fits = partial(standing, wanted=kind, calls=CodeCalls(elf))
     return missing_name_hints(name, names, kind=f"exported {what}", standing=fits)

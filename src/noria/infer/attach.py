@@ -46,6 +46,10 @@ UINT32 = 1 << 32
 DEGREES_PER_RADIAN = np.float32(57.2957795)
 
 
+EDGE = "edge"
+"""Name of the test that no key asks for: the frame's own edge."""
+
+
 class DropReason(IntEnum):
     """Which test dropped an object; `key` is the config key it belongs to."""
 
@@ -70,6 +74,11 @@ class DropReason(IntEnum):
     def edge(self) -> bool:
         """Whether it is the frame's own edge: no key asks for it."""
         return self.name in _EDGE_KEYS
+
+    @property
+    def test(self) -> str:
+        """Name of the test: the config key, or `edge`."""
+        return EDGE if self.edge else self.key
 
 
 _EDGE_KEYS = {
@@ -211,8 +220,7 @@ class Attacher:
         Source: spec B.6, B.7.
         """
         old = _known(generation or self.generation) == "6.2"
-        if self.modern and parent is not None:
-            parent = transform.src  # the crop itself: whole pixels, inside the frame
+        parent = self.parent_rect(transform, parent)
         rects, kept, dropped, reasons, shifted = _native.attach(
             detections.boxes,
             detections.class_ids,
@@ -231,8 +239,7 @@ class Attacher:
             rest = detections.select(kept)
         masks = rest.masks if self.output_instance_mask else None
         if self.modern and not (masks is None and rest.angles is None):
-            whole = transform.to_frame(rest.boxes, *_region(roi)[:2])
-            whole[:, :2] += (parent or (0, 0))[:2]
+            whole = self.to_frame(rest.boxes, transform, roi=roi, parent=parent)
             masks = _keep_shapes(whole, rects, masks, rest.angles)
         angles = rest.angles
         attached = Detections.unchecked(
@@ -257,6 +264,34 @@ class Attacher:
         )
         meta.inferred = True
         return AttachResult(attached, kept, dropped, reasons, shifted)
+
+    def to_frame(
+        self,
+        boxes: FloatArray,
+        transform: ScaleTransform,
+        *,
+        roi: Rect | None = None,
+        parent: Rect | None = None,
+    ) -> FloatArray:
+        """Map boxes to the frame as `__call__` does, and neither cut nor drop any.
+
+        Args:
+            boxes: (N, 4) in network space.
+            transform, roi, parent: as for `__call__`.
+
+        Returns:
+            (N, 4) float32 left, top, width, height in frame pixels.
+        """
+        whole = transform.to_frame(boxes, *_region(roi)[:2])
+        whole[:, :2] += (self.parent_rect(transform, parent) or (0, 0))[:2]
+        return whole
+
+    def parent_rect(self, transform: ScaleTransform, parent: Rect | None) -> Rect | None:
+        """The rectangle in frame pixels that places of children are relative to, if any.
+
+        That of the object; in the profile `modern` the crop itself: whole pixels inside the frame.
+        """
+        return transform.src if self.modern and parent is not None else parent
 
 
 def _known(generation: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from noria.config import ClassAttrs
 from noria.config.enums import NetworkMode
-from noria.infer.attach import DropReason
+from noria.infer.attach import EDGE, DropReason
 from noria.infer.cluster import Reason
 from noria.infer.tally import HALVINGS
 
@@ -19,23 +19,8 @@ if TYPE_CHECKING:
     from noria.config import ModelConfig
     from noria.infer.tally import BoxTally
 
-EDGE = "edge"
-"""Boxes that the frame's own edge dropped."""
-
-# The filters of clustering: the name of each, and the column of its values in the parameters.
-_CLUSTER: dict[Reason, tuple[str, Callable[[Any], npt.NDArray[Any]] | None]] = {
-    Reason.CLASS_OUT_OF_RANGE: ("num-detected-classes", None),
-    Reason.BELOW_PRE_THRESHOLD: ("pre-cluster-threshold", lambda p: p.thresholds[:, 0]),
-    Reason.SUPPRESSED: ("nms-iou-threshold", lambda p: p.thresholds[:, 2]),
-    Reason.NOISE: ("minBoxes", lambda p: p.counts[:, 2]),
-    Reason.MIN_SCORE: ("dbscan-min-score", lambda p: p.thresholds[:, 4]),
-    Reason.AREA_TO_HIT_RATIO: ("area-to-hit-ratio", None),
-    Reason.GROUP_THRESHOLD: ("group-threshold", lambda p: p.counts[:, 1]),
-    Reason.CONTAINED: ("contained", None),
-    Reason.POST_THRESHOLD: ("post-cluster-threshold", lambda p: p.thresholds[:, 1]),
-    Reason.TOPK: ("topk", lambda p: p.counts[:, 0]),
-}
-CLUSTER_FILTERS = tuple(name for name, _ in _CLUSTER.values())
+_CLUSTER = {reason.key: reason for reason in Reason if reason > Reason.MERGED}
+CLUSTER_FILTERS = tuple(_CLUSTER)
 """Names of what drops boxes before they are attached."""
 
 # These take most boxes of every sound run: candidates below the threshold, and doubles.
@@ -52,12 +37,12 @@ def dropped_boxes(tally: BoxTally) -> dict[str, Counter[str]]:
     def add(key: str, class_id: int, number: int) -> None:
         found.setdefault(key, Counter())[_label(tally, class_id)] += number
 
-    for reason, (name, _) in _CLUSTER.items():
+    for name, reason in _CLUSTER.items():
         for class_id in np.flatnonzero(tally.clustered[:, reason]).tolist():
             add(name, class_id, int(tally.clustered[class_id, reason]))
     for drop in DropReason:
         for class_id in np.flatnonzero(tally.attached[:, drop]).tolist() if drop else ():
-            add(EDGE if drop.edge else drop.key, class_id, int(tally.attached[class_id, drop]))
+            add(drop.test, class_id, int(tally.attached[class_id, drop]))
     return found
 
 
@@ -195,9 +180,8 @@ def _setting(tally: BoxTally, key: str, classes: Iterable[int]) -> str:
 
 def _values(tally: BoxTally, key: str) -> npt.NDArray[Any] | None:
     """The value of a key for each class; None if it has none of its own for each."""
-    column = next((column for name, column in _CLUSTER.values() if name == key), None)
-    if column is not None:
-        return column(tally.params)
+    if key in _CLUSTER:
+        return tally.params.limits(_CLUSTER[key])
     field_name = key.replace("-", "_")
     if field_name in ClassAttrs.__slots__:
         return np.array([getattr(attrs, field_name) for attrs in tally.per_class])

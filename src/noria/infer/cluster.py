@@ -44,6 +44,30 @@ class Reason(IntEnum):
     POST_THRESHOLD = 10
     TOPK = 11
 
+    @property
+    def key(self) -> str:
+        """The config key that a dropped row belongs to, or the name of the rule without a key."""
+        return _KEYS.get(self.name) or self.name.lower().replace("_", "-")
+
+
+_KEYS = {
+    "BELOW_PRE_THRESHOLD": "pre-cluster-threshold",
+    "CLASS_OUT_OF_RANGE": "num-detected-classes",
+    "SUPPRESSED": "nms-iou-threshold",
+    "NOISE": "minBoxes",
+    "MIN_SCORE": "dbscan-min-score",
+    "POST_THRESHOLD": "post-cluster-threshold",
+}
+_COLUMNS = {  # of `ClusterParams.thresholds` and `.counts`
+    Reason.BELOW_PRE_THRESHOLD: ("thresholds", 0),
+    Reason.POST_THRESHOLD: ("thresholds", 1),
+    Reason.SUPPRESSED: ("thresholds", 2),
+    Reason.MIN_SCORE: ("thresholds", 4),
+    Reason.TOPK: ("counts", 0),
+    Reason.GROUP_THRESHOLD: ("counts", 1),
+    Reason.NOISE: ("counts", 2),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterParams:
@@ -60,6 +84,14 @@ class ClusterParams:
     thresholds: FloatArray
     counts: IntArray
     notices: tuple[Notice, ...] = ()
+
+    def limits(self, reason: Reason) -> npt.NDArray[Any] | None:
+        """The (C,) values that rows of this fate were compared with; None where there are none."""
+        column = _COLUMNS.get(reason)
+        if column is None:
+            return None
+        values: npt.NDArray[Any] = getattr(self, column[0])[:, column[1]]
+        return values
 
     @classmethod
     def from_attrs(cls, per_class: Sequence[ClassAttrs], mode: ClusterMode) -> ClusterParams:

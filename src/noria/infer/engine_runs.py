@@ -22,6 +22,7 @@ from noria.infer.model import Model
 from noria.infer.postprocess import attach_cached
 from noria.infer.record import Record
 from noria.infer.selection import Selection
+from noria.infer.steps import ItemSteps, RunSteps
 from noria.meta import FrameMeta, NetworkInfo, TensorOutput
 from noria.meta.detections import FloatArray
 
@@ -155,10 +156,13 @@ class EngineRuns:
 
     Attributes:
         on_raw_output: see `Inferencer`.
+        on_steps: called with the decisions of each run after its results are attached, but for
+            asynchronous classifiers, which attach nothing; None, as at first: none are kept.
     """
 
     def __init__(self, model: Model, record: Record, streams: int) -> None:
         self.on_raw_output: Callable[[RawOutput], None] | None = None
+        self.on_steps: Callable[[RunSteps], None] | None = None
         self._record = record
         self._streams = streams
         self._files = TensorFiles(model.config, model.network)
@@ -239,6 +243,17 @@ class EngineRuns:
                     RawOutput(component, model.network, outputs, items.metas, items.objects)
                 )
 
+    def new_steps(self, items: Items) -> list[ItemSteps] | None:
+        """Empty records of the decisions on each item; None if these are not asked for."""
+        return None if self.on_steps is None else [ItemSteps() for _ in range(len(items))]
+
+    def show_steps(
+        self, run: Run, outputs: Arrays, steps: list[ItemSteps] | None, model: Model
+    ) -> None:
+        """Serve `on_steps`, after results are attached."""
+        if steps is not None and self.on_steps is not None:
+            self.on_steps(RunSteps(model, run.items, run.inputs, outputs, steps))
+
     def _execute(
         self, model: Model, run: Run, inputs: Arrays | None, first: FloatArray | None
     ) -> Arrays | None:
@@ -250,9 +265,9 @@ class EngineRuns:
             if first is not None:
                 tensor[0] = first
             inputs = model.feeds(tensor)
-            if self._files.needs_input or run.watched:
+            if self._files.needs_input or run.watched or self.on_steps is not None:
                 run.inputs = {model.input_name: tensor}
-        elif self._files.needs_input:
+        elif self._files.needs_input or self.on_steps is not None:
             run.inputs = inputs
         t1 = perf_counter()
         try:

@@ -54,7 +54,6 @@ _ARGUMENTS = (
     "profile",
 )  # fmt: skip
 
-
 Picture: TypeAlias = "Frame | npt.NDArray[Any] | str | Path"
 
 
@@ -68,6 +67,7 @@ class Inferencer:
     Attributes:
         streams: runs of the engine at the same time.
         interval: buffers skipped between two inferred ones (primary mode); may be changed.
+        runs: runs of the engine; its `on_steps` gets the decisions on every item.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Inferencer:
         self._options = options or LoadOptions()
         self._name = name
         self._models = ModelExchange(model, record)
-        self._runs = EngineRuns(model, record, streams)
+        self.runs = EngineRuns(model, record, streams)
         self._turns = BufferTurns(model.config.stabilize_buffer_count)
         self._updater: ModelUpdater | None = None
 
@@ -164,7 +164,8 @@ class Inferencer:
             raise
 
     @property
-    def _model(self) -> Model:
+    def model(self) -> Model:
+        """Engine, scaler, parser and labels that run now."""
         return self._models.current
 
     @property
@@ -174,16 +175,16 @@ class Inferencer:
         By a thread of the engine for an asynchronous classifier, else by the one that calls
         `complete`.
         """
-        return self._runs.on_raw_output
+        return self.runs.on_raw_output
 
     @on_raw_output.setter
     def on_raw_output(self, callback: Callable[[RawOutput], None] | None) -> None:
-        self._runs.on_raw_output = callback
+        self.runs.on_raw_output = callback
 
     @property
     def config(self) -> ModelConfig:
         """The model configuration."""
-        return self._model.config
+        return self.model.config
 
     @property
     def name(self) -> str:
@@ -193,22 +194,22 @@ class Inferencer:
     @property
     def network(self) -> NetworkInfo:
         """Size of the network input in pixels."""
-        return self._model.network
+        return self.model.network
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Names of a detector's classes."""
-        return tuple(self._model.labels.detector)
+        return tuple(self.model.labels.detector)
 
     @property
     def parser(self) -> Choice | None:
         """Where the parser comes from; None for network-type 100."""
-        return self._model.parser
+        return self.model.parser
 
     @property
     def engine_path(self) -> Path | None:
         """The saved engine that runs; None if it could not be saved."""
-        return self._model.engine_path
+        return self.model.engine_path
 
     @property
     def secondary(self) -> bool:
@@ -228,7 +229,7 @@ class Inferencer:
     @property
     def session(self) -> Session:
         """The engine."""
-        return self._model.session
+        return self.model.session
 
     @property
     def results(self) -> Mapping[str, int]:
@@ -250,9 +251,9 @@ class Inferencer:
     @property
     def notices(self) -> list[Notice]:
         """Decisions so far, those of library, parser and plausibility watch included."""
-        if self._model.watch is not None:
-            self._model.watch.judge()
-        return [*self._model.all_notices(), *self._record.notices]
+        if self.model.watch is not None:
+            self.model.watch.judge()
+        return [*self.model.all_notices(), *self._record.notices]
 
     def process(self, frames: Batch | Sequence[Frame]) -> list[FrameMeta]:
         """One batch from start to end; plain frames are one buffer. Source: spec D.1, D.2.
@@ -373,13 +374,12 @@ class Inferencer:
 
     def _begin(self, batch: Batch, choose: Callable[[Batch], list[bool]]) -> Pending:
         if self._models.waiting is not None:
-            self._runs.finish()
+            self.runs.finish()
             self._models.exchange()
-            self._runs.change(self._model)
+            self.runs.change(self.model)
         model = self._models.take()
         pending = Pending(batch, model)
-        start = perf_counter()
-        tally, count = self._record.tally, len(batch)
+        start, tally, count = perf_counter(), self._record.tally, len(batch)
         tally.frames += count
         try:
             turns = choose(batch)
@@ -423,8 +423,8 @@ class Inferencer:
 
     def end_of_stream(self, source_id: int) -> None:
         """Forget the objects of a source that has ended. Source: spec D.3."""
-        if self._model.selector is not None:
-            self._model.selector.end_of_stream(source_id)
+        if self.model.selector is not None:
+            self.model.selector.end_of_stream(source_id)
 
     def restart(self) -> None:
         """A new stream begins: the next buffer is inferred, and no object is known.
@@ -433,8 +433,8 @@ class Inferencer:
         """
         self._turns.restart()
         self._record.tally.clear()
-        if self._model.selector is not None:
-            self._model.selector.clear()
+        if self.model.selector is not None:
+            self.model.selector.clear()
 
     @property
     def load_options(self) -> LoadOptions:
@@ -451,8 +451,8 @@ class Inferencer:
 
         The plausibility watch may run the network a few times more. Findings join `notices`.
         """
-        if self._model.watch is not None:
-            self._model.watch.judge(final=True)
+        if self.model.watch is not None:
+            self.model.watch.judge(final=True)
 
     def warn(self, text: str, where: str | None = None) -> None:
         """Add a warning to the notices, once."""
@@ -495,7 +495,7 @@ class Inferencer:
 
     def close(self) -> None:
         """Release the engine; runs under way finish first."""
-        self._runs.close()
+        self.runs.close()
         self._models.close()
 
     def __enter__(self) -> Inferencer:
@@ -567,10 +567,10 @@ class Inferencer:
             self._submit(pending, chunk.items, model.filled(chunk.inputs, len(chunk.items)))
 
     def _submit(self, pending: Pending, items: Items, inputs: Arrays | None = None) -> None:
-        run = self._runs.submit(pending.model, items, inputs)
+        run = self.runs.submit(pending.model, items, inputs)
         pending.runs.append(run)
         if pending.model.asynchronous is not None:
-            self._runs.follow(run)
+            self.runs.follow(run)
 
     def _complete_run(self, run: Run, model: Model) -> None:
         try:
@@ -582,17 +582,19 @@ class Inferencer:
             abandon(run.items, model)
             return
         items = run.items
-        self._runs.show_raw(run, outputs, model)
+        self.runs.show_raw(run, outputs, model)
+        steps = self.runs.new_steps(items)
         watch = model.watch if run.watched and run.inputs else None
         if watch is not None:
             watch.look(run.inputs, outputs, run.seconds)
         if model.postprocessor is not None:
             if isinstance(model.postprocessor, DetectorPostprocessor):
                 model.postprocessor.watch = watch
-            model.postprocessor.attach(outputs, items)
+            model.postprocessor.attach(outputs, items, steps)
         if watch is not None:
             watch.after_run()
         if model.config.output_tensor_meta:
             attach_tensors(outputs, items, model)
-        elif model.postprocessor is None and not self._runs.shows_raw:
+        elif model.postprocessor is None and not self.runs.shows_raw:
             self._record.outputs_unread(model.config)
+        self.runs.show_steps(run, outputs, steps, model)

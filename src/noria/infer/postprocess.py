@@ -22,6 +22,7 @@ from noria.infer.items import Items, layers_of
 from noria.infer.parsers import BuiltinParser, parse_coverage_bbox
 from noria.infer.record import Record
 from noria.infer.selection import Selection, Selector
+from noria.infer.steps import ItemSteps
 from noria.infer.tally import HALVINGS, BoxTally
 from noria.meta import (
     BoxParser,
@@ -41,6 +42,7 @@ from noria.meta import (
     SegmentationParams,
     Space,
 )
+from noria.meta.detections import FloatArray
 from noria.meta.layers import SegmentationParser
 
 if TYPE_CHECKING:
@@ -71,12 +73,18 @@ class Postprocessor(ABC):
         self._record = record
 
     @abstractmethod
-    def attach(self, outputs: dict[str, npt.NDArray[Any]], items: Items) -> None:
+    def attach(
+        self,
+        outputs: dict[str, npt.NDArray[Any]],
+        items: Items,
+        steps: Sequence[ItemSteps] | None = None,
+    ) -> None:
         """Attach the results of N items to their frames, objects or regions.
 
         Args:
             outputs: (N, ...) arrays in binding order.
             items: what the rows are about.
+            steps: N records to fill with the decisions on each item.
         """
 
 
@@ -90,6 +98,7 @@ class DetectorPostprocessor(Postprocessor):
     Attributes:
         params: what the parser is given.
         clusterer: thresholds and clustering.
+        attacher: mapping to the frame and filters.
         watch: looks at the boxes of the first item of the next calls; None: nobody does.
     """
 
@@ -109,7 +118,7 @@ class DetectorPostprocessor(Postprocessor):
         super().__init__(cfg, network, parser, generation=generation, record=record)
         self._source = source
         self.clusterer = Clusterer(cfg)
-        self._attacher = Attacher(cfg, labels, generation=generation)
+        self.attacher = Attacher(cfg, labels, generation=generation)
         per_class = cfg.per_class
         self._tally = BoxTally(self.clusterer.params, per_class, labels)
         self._tally.parser = source
@@ -130,21 +139,28 @@ class DetectorPostprocessor(Postprocessor):
         """Boxes that came out of clustering in this run so far."""
         return self._tally.left
 
-    def attach(self, outputs: dict[str, npt.NDArray[Any]], items: Items) -> None:
+    def attach(
+        self,
+        outputs: dict[str, npt.NDArray[Any]],
+        items: Items,
+        steps: Sequence[ItemSteps] | None = None,
+    ) -> None:
         """See `Postprocessor.attach`."""
         times, results, tally = self._record.times, self._record.results, self._tally
         for i, (meta, valid) in enumerate(zip(items.metas, items.valid(), strict=True)):
             if not valid:
                 continue
+            step = None if steps is None else steps[i]
             t0 = perf_counter()
-            detections = self._parse(layers_of(outputs, i), meta)
+            detections = self._parse(layers_of(outputs, i), meta, step)
             t1 = perf_counter()
-            kept = self.clusterer(detections, tally=tally.clustered).detections
+            clustered = self.clusterer(detections, trace=step is not None, tally=tally.clustered)
+            kept = clustered.detections
             if len(detections) and not len(kept):
                 tally.saw(detections)
             t2 = perf_counter()
-            transform = items.transform(i)
-            attached = self._attacher(
+            transform, first = items.transform(i), len(meta.objects)
+            attached = self.attacher(
                 kept,
                 transform,
                 meta,
@@ -152,6 +168,9 @@ class DetectorPostprocessor(Postprocessor):
                 parent=items.parent_rect(i),
                 parent_index=items.object_of(i),
             )
+            if step is not None and step.error is None:
+                step.parsed, step.clustered, step.attached = detections, clustered, attached
+                step.first = first
             results["parsed"] += len(detections)
             results["clustered"] += len(kept)
             results["attached"] += len(attached.kept)
@@ -169,11 +188,40 @@ class DetectorPostprocessor(Postprocessor):
                 self.watch.boxes(detections, kept, len(attached.kept), meta)
             times.attach_s += perf_counter() - t2
 
-    def _parse(self, layers: dict[str, Layer], meta: FrameMeta) -> Detections:
+    def below(self, layers: dict[str, Layer], floor: float) -> Detections:
+        """Boxes below the pre-cluster threshold of their class, as far as the parser returns any.
+
+        It is called once more, with thresholds of at most `floor`.
+
+        Args:
+            layers: outputs of one item.
+            floor: the lowest score of interest.
+
+        Returns:
+            Boxes of the config's classes in network space, empty if the parser refuses.
+        """
+        own = self.params.per_class_threshold
+        try:
+            found = self._parse_at(layers, np.minimum(own, np.float32(floor)))
+        except ParserError:
+            return Detections.empty()
+        inside = (found.class_ids >= 0) & (found.class_ids < len(own))
+        found = found.select(inside)
+        return found.select((found.scores >= floor) & (found.scores < own[found.class_ids]))
+
+    def _parse_at(self, layers: dict[str, Layer], thresholds: FloatArray) -> Detections:
+        params = replace(self.params, per_class_threshold=thresholds)
+        return self._parser(layers, self._network, params)
+
+    def _parse(
+        self, layers: dict[str, Layer], meta: FrameMeta, step: ItemSteps | None
+    ) -> Detections:
         try:
             found = self._parser(layers, self._network, self.params)
         except ParserError as error:
             self._record.parser_failed(error, meta)
+            if step is not None:
+                step.error = error
             return Detections.empty()
         self._tally.items += 1
         if not len(found):
@@ -205,8 +253,7 @@ class DetectorPostprocessor(Postprocessor):
             if tally.best is not None:
                 lower = np.minimum(lower, np.float32(tally.best[0]))
             try:
-                params = replace(self.params, per_class_threshold=lower)
-                found = self._parser(layers, self._network, params)
+                found = self._parse_at(layers, lower)
             except ParserError:
                 return
             if len(found):
@@ -221,8 +268,7 @@ class DetectorPostprocessor(Postprocessor):
         lower = self.params.per_class_threshold.copy()
         lower[classes] = lower.min()
         with suppress(ParserError):
-            params = replace(self.params, per_class_threshold=lower)
-            self._tally.saw_missing(classes, self._parser(layers, self._network, params))
+            self._tally.saw_missing(classes, self._parse_at(layers, lower))
 
     def _judge_scale(self, found: Detections) -> None:
         """Say once if the first boxes a parser finds look like 0..1 instead of network pixels."""
@@ -264,7 +310,12 @@ class SegmentationPostprocessor(Postprocessor):
             self._labels,
         )
 
-    def attach(self, outputs: dict[str, npt.NDArray[Any]], items: Items) -> None:
+    def attach(
+        self,
+        outputs: dict[str, npt.NDArray[Any]],
+        items: Items,
+        steps: Sequence[ItemSteps] | None = None,
+    ) -> None:
         """See `Postprocessor.attach`."""
         times = self._record.times
         for i, (meta, valid) in enumerate(zip(items.metas, items.valid(), strict=True)):
@@ -275,12 +326,16 @@ class SegmentationPostprocessor(Postprocessor):
                 found = self._parser(layers_of(outputs, i), self._network, self._params)
             except ParserError as error:
                 self._record.parser_failed(error, meta)
+                if steps is not None:
+                    steps[i].error = error
                 continue
             t1 = perf_counter()
             self._record.results["class_maps"] += 1
             self._record.tally.maps += 1
             self._record.tally.blank_maps += int(found.class_map.max(initial=-1)) < 0
             result = self._meta(found, items.transform(i))
+            if steps is not None:
+                steps[i].segmentation = result
             if items.rois is not None:
                 items.rois[i].segmentations.append(result)
             elif items.objects is not None:
@@ -351,11 +406,18 @@ class ClassifierPostprocessor(Postprocessor):
         self._builtin = BuiltinClassifier(params, self._tally)
         self._selector = selector
 
-    def attach(self, outputs: dict[str, npt.NDArray[Any]], items: Items) -> None:
+    def attach(
+        self,
+        outputs: dict[str, npt.NDArray[Any]],
+        items: Items,
+        steps: Sequence[ItemSteps] | None = None,
+    ) -> None:
         """See `Postprocessor.attach`."""
         times = self._record.times
         t0 = perf_counter()
-        results = self._results(outputs, items)
+        results = self._results(outputs, items, steps)
+        for step, result in zip(steps or (), results, strict=bool(steps)):
+            step.classified = result
         self._record.results["labelled"] += len(results) - results.count(None)
         t1 = perf_counter()
         self._remember(results, items)
@@ -367,7 +429,10 @@ class ClassifierPostprocessor(Postprocessor):
         times.attach_s += perf_counter() - t1
 
     def _results(
-        self, outputs: dict[str, npt.NDArray[Any]], items: Items
+        self,
+        outputs: dict[str, npt.NDArray[Any]],
+        items: Items,
+        steps: Sequence[ItemSteps] | None = None,
     ) -> list[ClassifierMeta | None]:
         """Metadata to attach to each item: None where no attribute or no text was found."""
         valid = items.valid()
@@ -378,12 +443,16 @@ class ClassifierPostprocessor(Postprocessor):
             except ParserError as error:
                 for meta in items.metas:
                     self._record.parser_failed(error, meta)
+                for step in steps or ():
+                    step.error = error
                 return [None] * len(items)
             if not all(valid):
                 metas = [meta if ok else None for meta, ok in zip(metas, valid, strict=True)]
             self._tally.came(metas)
             return metas
-        found = [self._parse(outputs, items, i) for i in range(len(items))]
+        found = [
+            self._parse(outputs, items, i, steps[i] if steps else None) for i in range(len(items))
+        ]
         made = [
             ClassifierMeta(component, tuple(map(_label_info, c.attributes)), c.text, kind)
             if ok and c.attributes and c.text
@@ -417,7 +486,11 @@ class ClassifierPostprocessor(Postprocessor):
             attach_cached(self._selector, meta, selection)
 
     def _parse(
-        self, outputs: dict[str, npt.NDArray[Any]], items: Items, index: int
+        self,
+        outputs: dict[str, npt.NDArray[Any]],
+        items: Items,
+        index: int,
+        step: ItemSteps | None,
     ) -> Classification:
         assert self._parser is not None
         if not items.valid()[index]:
@@ -426,6 +499,8 @@ class ClassifierPostprocessor(Postprocessor):
             found = self._parser(layers_of(outputs, index), self._network, self._params)
         except ParserError as error:
             self._record.parser_failed(error, items.metas[index])
+            if step is not None:
+                step.error = error
             return Classification()
         return complete_labels(found, self._params, self._generation)
 

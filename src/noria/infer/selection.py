@@ -353,6 +353,22 @@ class Selector:
         passed: BoolArray = np.logical_and.reduce(list(self._size_tests(rects).values()))
         return passed
 
+    def refusals(self, meta: FrameMeta) -> list[str | None]:
+        """The first filter that each of N objects fails, by its key; None for one that passes all.
+
+        The keys are those of `ObjectTally`. Nothing is counted or remembered.
+        """
+        objects = meta.objects
+        tests = self._tests(objects)
+        tests["crop"] = croppable(objects.rects, meta.width, meta.height)
+        if self.async_mode:
+            tests["tracker"] = objects.object_ids != np.uint64(UNTRACKED_OBJECT_ID)
+        found: list[str | None] = [None] * len(objects)
+        for key, passes in reversed(tests.items()):
+            for place in np.flatnonzero(~passes).tolist():
+                found[place] = key
+        return found
+
     def _wanted(self, meta: FrameMeta) -> BoolArray:
         """Which objects the filters let pass."""
         objects = meta.objects

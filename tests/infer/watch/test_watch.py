@@ -37,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_it_looks_at_the_first_runs_and_ever_more_rarely(wrong: Path) -> None:
     with Inferencer.from_config(wrong) as model:
-        watch = model._model.watch
+        watch = model.model.watch
         assert isinstance(watch, Watch)
         due = [run for run in range(3000) if watch.due()]
     assert due[:14] == [0, 1, 2, 3, 4, 5, 6, 7, 16, 24, 40, 72, 136, 264]
@@ -50,7 +50,7 @@ def test_a_run_that_starts_empty_is_looked_at_where_boxes_come(tmp_path: Path) -
         for scene, count in (("empty", 58), ("objects", 24), ("empty", 80)):
             for frame in frames(scene, count=count):
                 model.process([frame])
-        watch = model._model.watch
+        watch = model.model.watch
         assert isinstance(watch, Watch)
         assert watch._boxes.found >= 4
         assert watch._boxes.looks < 20
@@ -117,4 +117,4 @@ def test_a_closed_session_says_nothing(wrong: Path) -> None:
 def test_what_nobody_parses_or_scales_here_is_not_watched(tmp_path: Path) -> None:
     config = config_for(tmp_path, network_type=100)
     with Inferencer.from_config(config) as model:
-        assert model._model.watch is None
+        assert model.model.watch is None

@@ -55,6 +55,7 @@ class Exporter:
         fit: of the picture into the input; None: it has no rule.
         threshold: the least score that it shows.
         iou: of its suppression.
+        crops: it cuts the centre out of the picture, which nvinfer has no key for.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Exporter:
     fit: Fit | None = None
     threshold: float = 0.25
     iou: float = 0.45
+    crops: bool = False
 
 
 ULTRALYTICS = Exporter("Ultralytics", "RGB", UNIT, "centre", 0.25, 0.7)
@@ -80,9 +82,9 @@ TAO_BATCHED = Exporter(
 TAO_DETR = Exporter("TAO DETR", "RGB", IMAGENET, "stretch", 0.5, 0.5)
 PADDLE_DET = Exporter("PaddleOCR", "BGR", IMAGENET, "centre", 0.5)
 PADDLE = Exporter("PaddleOCR", "BGR", HALF, "corner", 0.5)
-TORCHVISION = Exporter("torchvision", "RGB", IMAGENET, "stretch", 0.5, 0.5)
-TIMM = Exporter("timm", "RGB", IMAGENET, "stretch")
-PATCHES = Exporter("timm", "RGB", None, "stretch")
+TORCHVISION = Exporter("torchvision", "RGB", IMAGENET, "stretch", 0.5, 0.5, crops=True)
+TIMM = Exporter("timm", "RGB", IMAGENET, "stretch", crops=True)
+PATCHES = Exporter("timm", "RGB", None, "stretch", crops=True)
 TF_DETECTION = Exporter("TensorFlow's detection API", "RGB", BYTES, "stretch", 0.3, 0.6)
 RTDETR = Exporter("RT-DETR", "RGB", UNIT, "stretch", 0.5, 0.7)
 

@@ -135,7 +135,11 @@ def read_pictures(
         _scale(pictures, evidence, layers, exporter)
     _colour(pictures, evidence, exporter)
     if exporter is not None and exporter.fit is not None:
-        pictures.fit, pictures.reasons["fit"] = exporter.fit, f"as {exporter.name} does"
+        pictures.fit = exporter.fit
+        why = f"as {exporter.name} does"
+        if exporter.crops:
+            why = f"{exporter.name} cuts the centre out, which no key does: scores may differ"
+        pictures.reasons["fit"] = why
     else:
         pictures.assumed.append("fit")
         pictures.reasons["fit"] = "assumed: nothing in the file tells"

@@ -108,7 +108,7 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def require_there(fd: int) -> None:
-    """Raise FileNotFoundError if the open file was removed: what is written to it is lost."""
+    """Raise FileNotFoundError if an open file was removed: bytes written to it are lost."""
     if not os.fstat(fd).st_nlink:
         raise FileNotFoundError(errno.ENOENT, "the file was removed")
 
