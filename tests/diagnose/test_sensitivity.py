@@ -13,8 +13,8 @@ from benchmarks.int8 import sensitive_layers
 from noria.cli import main
 from noria.config import ModelConfig
 from noria.config.enums import NetworkMode
-from noria.diagnose import sensitivity
 from noria.diagnose.box_matching import agreement
+from noria.diagnose.sensitivity import sensitivity
 from noria.diagnose.truth import read_truth, scored
 from noria.engine.backends import installed_backends
 from noria.engine.precision import CalibrationTable, export
