@@ -94,27 +94,32 @@ def coco_scores(
         MissingExtraError: the extra `noria[eval]` is not installed.
     """
     faster = import_extra("faster_coco_eval", "eval")
-    annotations = [a for i, one in enumerate(truths, 1) for a in _annotations(i, one, kind)]
-    results = [r for i, one in enumerate(found, 1) for r in _results(i, one, sizes)]
-    for number, annotation in enumerate(annotations, 1):  # 0 stands for no object
-        annotation["id"] = number
-    dataset = faster.COCO(
-        {
-            "images": [
-                {"id": i + 1, "width": w, "height": h}
-                for i, (w, h) in enumerate(sizes or [(1, 1)] * len(truths))
-            ],
-            "annotations": annotations,
-            "categories": [{"id": k + 1, "name": str(k)} for k in range(classes)],
-        }
-    )
-    evaluation = faster.COCOeval_faster(dataset, dataset.loadRes(results), kind)
-    evaluation.params.iouThrs = np.asarray(thresholds, np.float64)
-    evaluation.evaluate()
-    evaluation.accumulate()
-    precision = np.asarray(evaluation.eval["precision"], np.float64)[..., -1]
-    recall = np.asarray(evaluation.eval["recall"], np.float64)[..., -1]
-    return CocoScores(thresholds, precision, recall)
+    rows, results = _annotations(truths, kind), _Results(found, sizes)
+    shape = (len(thresholds), 101, 1, len(SIZES))
+    precision, recall = [], []
+    for k in range(classes):  # one at a time: a dictionary for each box takes a kilobyte
+        annotations, of_class = rows.get(k, []), results.of(k)
+        if not annotations:  # without objects nothing is known
+            precision.append(np.full(shape, -1.0))
+            recall.append(np.full((shape[0], *shape[2:]), -1.0))
+            continue
+        images = sorted({row["image_id"] for row in (*annotations, *of_class)})
+        width_height = {i: sizes[i - 1] if sizes else (1, 1) for i in images}
+        dataset = faster.COCO(
+            {
+                "images": [{"id": i, "width": w, "height": h}
+                           for i, (w, h) in width_height.items()],
+                "annotations": annotations,
+                "categories": [{"id": k + 1, "name": str(k)}],
+            }
+        )  # fmt: skip
+        evaluation = faster.COCOeval_faster(dataset, dataset.loadRes(of_class), kind)
+        evaluation.params.iouThrs = np.asarray(thresholds, np.float64)
+        evaluation.evaluate()
+        evaluation.accumulate()
+        precision.append(np.asarray(evaluation.eval["precision"], np.float64)[..., -1])
+        recall.append(np.asarray(evaluation.eval["recall"], np.float64)[..., -1])
+    return CocoScores(thresholds, np.concatenate(precision, axis=2), np.concatenate(recall, axis=1))
 
 
 def average_precision(
@@ -131,42 +136,59 @@ def average_precision(
     return coco_scores(truths, found, count, thresholds=thresholds).ap()
 
 
-def _annotations(image: int, truth: Truth, kind: str) -> list[dict[str, Any]]:
-    areas = truth.boxes[:, 2:].prod(axis=1) if truth.areas is None else truth.areas
-    if truth.difficult is not None:
-        areas = np.where(truth.difficult, _NEVER, areas)
-    made: list[dict[str, Any]] = [
-        {"image_id": image, "category_id": c + 1, "bbox": b, "area": a, "iscrowd": int(crowd)}
-        for b, c, a, crowd in zip(
-            truth.boxes.tolist(),
-            truth.class_ids.tolist(),
-            areas.tolist(),
-            truth.crowd.tolist(),
-            strict=True,
-        )
-    ]
-    if kind == "segm":
-        assert truth.masks is not None
-        for annotation, mask in zip(made, truth.masks, strict=True):
-            annotation["segmentation"] = mask
+def _annotations(truths: Sequence[Truth], kind: str) -> dict[int, list[dict[str, Any]]]:
+    """The annotations of each class."""
+    made: dict[int, list[dict[str, Any]]] = {}
+    number = 0  # is never an id: COCO's evaluation takes it for no object
+    for image, truth in enumerate(truths, 1):
+        areas = truth.boxes[:, 2:].prod(axis=1) if truth.areas is None else truth.areas
+        if truth.difficult is not None:
+            areas = np.where(truth.difficult, _NEVER, areas)
+        for i, k in enumerate(truth.class_ids.tolist()):
+            number += 1
+            row: dict[str, Any] = {
+                "id": number,
+                "image_id": image,
+                "category_id": k + 1,
+                "bbox": truth.boxes[i].tolist(),
+                "area": float(areas[i]),
+                "iscrowd": int(truth.crowd[i]),
+            }
+            if kind == "segm":
+                assert truth.masks is not None
+                row["segmentation"] = truth.masks[i]
+            made.setdefault(k, []).append(row)
     return made
 
 
-def _results(image: int, found: Scored, sizes: Sequence[tuple[int, int]]) -> list[dict[str, Any]]:
-    order = np.argsort(-found.scores, kind="stable")
-    most = [
-        order[found.class_ids[order] == c][:MOST_PER_PICTURE] for c in np.unique(found.class_ids)
-    ]
-    one = found.select(np.concatenate(most) if most else order)
-    made: list[dict[str, Any]] = [
-        {"image_id": image, "category_id": c + 1, "bbox": b, "score": s}
-        for b, c, s in zip(
-            one.boxes.tolist(), one.class_ids.tolist(), one.scores.tolist(), strict=True
-        )
-    ]
-    if one.masks is not None and sizes:
-        width, height = sizes[image - 1]
-        for result, counts in zip(made, one.masks, strict=True):
-            del result["bbox"]  # the area of a result is its mask's then
-            result["segmentation"] = {"size": [height, width], "counts": counts}
-    return made
+class _Results:
+    """The boxes of each class that count, as COCO's results."""
+
+    def __init__(self, found: Sequence[Scored], sizes: Sequence[tuple[int, int]]) -> None:
+        images = np.repeat(np.arange(len(found)), [len(f.scores) for f in found])
+        self._ids = np.concatenate([f.class_ids for f in found] or [np.zeros(0, np.int64)])
+        self._scores = np.concatenate([f.scores for f in found] or [np.zeros(0)])
+        self._boxes = np.concatenate([f.boxes for f in found] or [np.zeros((0, 4))])
+        self._masks = [m for f in found for m in f.masks or ()] if sizes else []
+        self._images, self._sizes = images, sizes
+        # by class, picture and confidence: the place within a picture is a count from its start
+        order = np.lexsort((-self._scores, images, self._ids))
+        groups = np.stack((self._ids[order], images[order]))
+        starts = np.flatnonzero(np.r_[True, (groups[:, 1:] != groups[:, :-1]).any(axis=0)])
+        place = np.arange(len(order)) - np.repeat(starts, np.diff(np.r_[starts, len(order)]))
+        self._order = order[place < MOST_PER_PICTURE]
+
+    def of(self, class_id: int) -> list[dict[str, Any]]:
+        """A dictionary for each box of a class."""
+        made: list[dict[str, Any]] = []
+        for i in self._order[self._ids[self._order] == class_id].tolist():
+            image = int(self._images[i])
+            row: dict[str, Any] = {"image_id": image + 1, "category_id": class_id + 1}
+            row["score"] = float(self._scores[i])
+            if self._sizes:  # the area of a result is that of its mask then
+                width, height = self._sizes[image]
+                row["segmentation"] = {"size": [height, width], "counts": self._masks[i]}
+            else:
+                row |= {"bbox": self._boxes[i].tolist(), "segmentation": None}
+            made.append(row)
+        return made

@@ -121,7 +121,7 @@ class TestDetector:
         assert "images left out: 3.png" in text
         assert report[0].scores.headline["mAP50"] == 1
 
-    def test_own_thresholds_of_parsers_and_topk_are_named(self, mean_config, boxes, tmp_path):
+    def test_topk_is_named(self, mean_config, boxes, tmp_path):
         dataset = load_dataset(boxes(), images=tmp_path / "images")
         cfg = ModelConfig.load(mean_config(cluster_mode=2)).with_overrides(topk=3)
         notices = evaluate(cfg, dataset).notices
@@ -133,6 +133,54 @@ class TestDetector:
         scores = evaluate(cfg, dataset)[0].scores
         assert (scores.at_config.right, scores.at_config.false) == (1, 0)
         assert scores.headline["mAP50"] > 0.4
+
+    def test_masks_of_instances(self, mean_config, boxes, tmp_path):
+        """The model's mask fills its box: that of the first picture, and half of the last."""
+        parser = """
+def masks(layers, network, params):
+    found = parse(layers, network, params)
+    return Detections(found.boxes, found.scores, found.class_ids, masks=[np.ones((4, 4))])
+"""
+        cfg = mean_config(parser=parser, network_type=3, parse_bbox_func_name=None,
+                          parse_bbox_instance_mask_func_name="masks",
+                          output_instance_mask=1, segmentation_threshold=0.5)  # fmt: skip
+        rows = [
+            (1, [16, 8, 32, 16], [[16, 8, 48, 8, 48, 24, 16, 24]]),
+            (4, [8, 16, 16, 32], [[8, 16, 16, 16, 16, 48, 8, 48]]),
+        ]
+        annotations = [
+            {"image_id": i, "category_id": 1, "bbox": b, "area": 512, "segmentation": mask}
+            for i, b, mask in rows
+        ]
+        dataset = load_dataset(boxes(annotations=annotations), images=tmp_path / "images")
+        assert dataset.has_masks
+        figures = evaluate(cfg, dataset)[0].scores.headline
+        # 4 is the surest; 3 and 2, where nothing is, come before 1
+        assert figures["mAP50"] == pytest.approx((51 + 50 * 0.5) / 101)
+        assert figures["mask mAP50"] == figures["mAP50"]
+        # from an IoU of 0.55 on, only the mask of 1 is right: the last of four
+        tenth = (figures["mask mAP50"] + 9 * 51 * 0.25 / 101) / 10
+        assert figures["mask mAP50-95"] == pytest.approx(tenth)
+
+    def test_turned_boxes_are_named(self, mean_config, boxes, tmp_path):
+        parser = """
+def turned(layers, network, params):
+    found = parse(layers, network, params)
+    return Detections(found.boxes, found.scores, found.class_ids, angles=[0.5])
+"""
+        cfg = mean_config(parser=parser, parse_bbox_func_name="turned")
+        dataset = load_dataset(boxes(), images=tmp_path / "images")
+        assert any("boxes are turned" in str(n) for n in evaluate(cfg, dataset).notices)
+
+    def test_a_parser_with_a_threshold_of_its_own_is_named(self, mean_config, boxes, tmp_path):
+        parser = """
+def sure(layers, network, params):
+    return Detections([[4 * i, 4, 3, 3] for i in range(8)], [0.4] * 8, [0] * 8)
+"""
+        cfg = mean_config(parser=parser, parse_bbox_func_name="sure")
+        dataset = load_dataset(boxes(), images=tmp_path / "images")
+        notices = [str(n) for n in evaluate(cfg, dataset).notices]
+        assert any("no box has a confidence below 0.40" in n for n in notices)
 
     def test_a_class_that_is_switched_off_stays_so(self, mean_config):
         cfg = ModelConfig.load(mean_config()).with_overrides(

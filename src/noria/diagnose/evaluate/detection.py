@@ -151,7 +151,7 @@ class _BoxCollector:
     def __init__(self, cfg: ModelConfig, classes: ClassMap, masks: bool) -> None:
         self.found: dict[int, Scored] = {}
         self.sure: dict[int, Bools] = {}
-        self.lowest, self.seen = 1.0, 0
+        self.lowest, self.seen, self.turned = 1.0, 0, False
         self._classes, self._masks = classes, masks
         attrs = cfg.per_class
         self._bounds = np.array(
@@ -166,6 +166,7 @@ class _BoxCollector:
         scores = objects.confidences
         self.seen += len(scores)
         self.lowest = min(self.lowest, float(scores.min(initial=1.0)))
+        self.turned |= objects.angles is not None and bool(objects.angles.any())
         masks = None
         if self._masks:
             masks = tuple(_run_lengths(meta, i) for i in kept.tolist())
@@ -282,6 +283,9 @@ def _notices(cfg: ModelConfig, seen: _BoxCollector, as_configured: bool) -> list
     elif seen.lowest > _PARSER_FLOOR and seen.seen >= _ENOUGH:
         text = f"no box has a confidence below {seen.lowest:.2f}, though the threshold is "
         text += f"{LOW_THRESHOLD:g}: the parser has one of its own, and average precision is lower"
+        found.append(Notice("warning", text, where))
+    if seen.turned:
+        text = "boxes are turned: they are compared upright, without their angles"
         found.append(Notice("warning", text, where))
     few = sorted({a.topk for a in cfg.per_class if 0 <= a.topk < 100})
     if few:
