@@ -44,6 +44,8 @@ def test_json_of_several_configs(mean_config, data):
     assert first["figures"]["mAP large"] is None
     assert first["at_config"]["right"] > second["at_config"]["right"]
     assert first["classes"][0]["name"] == "Thing"
+    more = run(mean_config(num_detected_classes=3, labelfile_path=None), *data)
+    assert "classes are paired in their order" in more.stderr
     shown = run(cfg, cfg, *data)
     assert "(+0.000)" in shown.stdout
 
@@ -80,6 +82,8 @@ def test_wrong_usage(words, text):
 
 def test_errors_have_their_exit_codes(mean_config, tmp_path):
     assert run(mean_config(), "--coco", tmp_path / "gone.json").exit_code == 6
+    lost = run("c.txt", "--coco", "t.json", "-o", tmp_path / "gone" / "r.html")
+    assert "there is no such folder" in lost.stderr
     picture(tmp_path / "kinds" / "a" / "a.png")
     done = run(mean_config(), "--folders", tmp_path / "kinds")
     assert done.exit_code == 3

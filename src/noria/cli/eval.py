@@ -112,12 +112,15 @@ def eval(
     Detectors get mAP as COCO defines it, and precision, recall and F1 at their own thresholds
     beside the threshold with the best F1; classifiers top-1 and top-5, segmentations mIoU.
     """
+    from noria._core.errors import MediaError
     from noria._core.notices import refuse_warnings
     from noria.config import ModelConfig
     from noria.config.overrides import distributed
     from noria.diagnose.evaluate import evaluate
 
     chosen = _chosen_map(pairs)
+    if output is not None and not output.parent.is_dir():  # said before hours of work
+        raise MediaError("there is no such folder", where=str(output.parent))
     dataset = _dataset(options, images, split, names)
     overrides = distributed(given, [path.name for path in configs])
     loaded = [ModelConfig.load(p, o) for p, o in zip(configs, overrides, strict=True)]
@@ -213,7 +216,7 @@ def _print_detection(scores: DetectionScores) -> None:
     heads = ["class", "objects", "AP50-95", "AP50", "threshold", "precision", "recall", "F1"]
     heads += ["best threshold", "best F1"]
     table = plain_table(heads, right=heads[1:])
-    for one in scores.classes[:_SHOWN_CLASSES]:
+    for one in scores.seen[:_SHOWN_CLASSES]:
         at, best = one.at_config, one.best
         shares = (at.precision, at.recall, at.f1)
         table.add_row(
@@ -227,7 +230,9 @@ def _print_detection(scores: DetectionScores) -> None:
             _number(best.f1 if best else None),
         )
     console().print(table, markup=False)
-    _print_rest(len(scores.classes))
+    _print_rest(len(scores.seen))
+    if unseen := len(scores.classes) - len(scores.seen):
+        click.echo(f"{unseen} classes neither occur nor are found")
 
 
 def _number(value: float | None, digits: int = 3) -> str:

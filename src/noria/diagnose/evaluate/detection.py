@@ -121,6 +121,11 @@ class DetectionScores:
     worst: tuple[WorstBoxes, ...] = field(repr=False)
 
     @property
+    def seen(self) -> tuple[ClassDetection, ...]:
+        """Classes with true objects, or with false boxes at the config's own thresholds."""
+        return tuple(c for c in self.classes if c.objects or c.at_config.false)
+
+    @property
     def headline(self) -> dict[str, float]:
         """The figures to compare by, in their order."""
         figures = {

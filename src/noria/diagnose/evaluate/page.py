@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,7 +44,7 @@ def evaluation_page(report: EvaluationReport) -> str:
     first = report.results[0].scores if report.results else None
     return render_page(
         "evaluate.html",
-        title=f"Evaluation on {report.dataset.name}",
+        title=f"Evaluation on {Path(report.dataset.name).name}",
         dataset=report.dataset,
         notices=report.dataset.notices,
         heads=["", *(r.name for r in report.results)],
@@ -92,7 +93,7 @@ def _classes(result: ConfigScores) -> tuple[list[str], list[list[str]]]:
     if isinstance(scores, DetectionScores):
         heads = ["class", "objects", "AP50-95", "AP50", "small", "medium", "large"]
         heads += ["threshold", "precision", "recall", "F1", "best threshold", "best F1"]
-        return heads, [_detection_row(one) for one in scores.classes]
+        return heads, [_detection_row(one) for one in scores.seen]
     if isinstance(scores, ClassificationScores):
         heads = ["class", "pictures", "accuracy", "precision"]
         return heads, [

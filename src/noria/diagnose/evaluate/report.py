@@ -184,10 +184,12 @@ def _compared(values: Sequence[float | None]) -> list[str]:
 
 
 def class_rows(results: Sequence[ConfigScores]) -> tuple[list[str], list[list[str]]]:
-    """The main figure of every class by config: the heads, and a row of texts for each class."""
+    """The main figure of each known class by config: the heads, and a row of texts for each."""
     names = list(dict.fromkeys(c.name for r in results for c in r.scores.classes))
     columns = [{c.name: class_figure(c) for c in r.scores.classes} for r in results]
-    rows = [[name, *_compared([column.get(name) for column in columns])] for name in names]
+    values = {name: [column.get(name) for column in columns] for name in names}
+    known = {n: v for n, v in values.items() if any(finite(x) is not None for x in v)}
+    rows = [[name, *_compared(row)] for name, row in known.items()]
     return ["class", *(r.name for r in results)], rows
 
 
