@@ -172,6 +172,19 @@ def turned(layers, network, params):
         dataset = load_dataset(boxes(), images=tmp_path / "images")
         assert any("boxes are turned" in str(n) for n in evaluate(cfg, dataset).notices)
 
+    def test_faint_boxes_are_no_reason_to_warn(self, mean_config, boxes, tmp_path):
+        parser = """
+def faint(layers, network, params):
+    scores = np.full(400, 0.01) if params.min_threshold < 0.01 else np.full(400, 0.9)
+    return Detections(np.random.default_rng(0).uniform(4, 9, (400, 4)), scores, [0] * 400)
+"""
+        cfg = mean_config(parser=parser, parse_bbox_func_name="faint")
+        dataset = load_dataset(boxes(), images=tmp_path / "images")
+        rules = {n.rule for n in evaluate(cfg, dataset).notices}
+        assert "too-many-boxes" not in rules
+        rules = {n.rule for n in evaluate(cfg, dataset, as_configured=True).notices}
+        assert "too-many-boxes" in rules
+
     def test_a_parser_with_a_threshold_of_its_own_is_named(self, mean_config, boxes, tmp_path):
         parser = """
 def sure(layers, network, params):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,6 +41,10 @@ if TYPE_CHECKING:
 WORST = 12
 _PARSER_FLOOR = 0.05  # a parser that never goes below has a threshold of its own
 _ENOUGH = 20  # boxes to judge that by
+_OF_MANY_BOXES = (
+    "too-many-boxes",
+    "background-class",
+)  # rules of the watch that faint boxes set off
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +230,7 @@ def evaluate_detector(
     sure = [f.select(collector.sure[p]) for f, p in zip(found, places, strict=True)]
     if cfg.cluster_mode in AVERAGING and not as_configured:
         second = _BoxCollector(cfg, classes, masks=False)
-        run_over(cfg, dataset, second, options)
+        run_over(cfg, dataset, second, replace(options, on_frame=lambda: None))
         sure = [second.found[p] for p in places]
     truths = [_known(dataset.pictures[p].truth, classes) for p in places]
     count = len(names)
@@ -258,7 +262,12 @@ def evaluate_detector(
         WorstBoxes(places[i], truths[i], sure[i], matches[i].missed, matches[i].false)
         for i in order[:WORST]
     )
+    if not as_configured:
+        run.notices = [n for n in run.notices if n.rule not in _OF_MANY_BOXES]
     run.notices += _notices(cfg, collector, as_configured)
+    if not masks and cfg.network_type is NetworkType.INSTANCE_SEGMENTATION:
+        text = "boxes alone are compared: not every true object has a mask"
+        run.notices.append(Notice("info", text, dataset.name))
     threshold = None if as_configured else LOW_THRESHOLD
     confusion = box_confusion(names, truths, sure)
     chosen = total([at_config[k] for k in classes.known.tolist()])

@@ -111,6 +111,10 @@ def test_frames_of_a_film_and_fewer_of_them(tmp_path):
         ({"annotations": 5}, "its annotations are int"),
         ({"images": None}, "its images are missing"),
         ({"images": []}, "lists no image"),
+        (
+            {"images": [{"id": i, "file_name": f"{i}/b.jpg"} for i in (7, 3)]},
+            "b.jpg would be the picture of 7/b.jpg and of 3/b.jpg",
+        ),
         ({"images": [{"id": 1, "file_name": "gone.jpg"}]}, "none of the 1 pictures"),
     ],
 )

@@ -93,18 +93,30 @@ class ImageFolders:
         self.folders = list(dict.fromkeys(folders))
         self.where = where
         self.missing: list[str] = []
+        self._found: dict[Path, str] = {}
         for folder in self.folders:
             if not folder.exists():
                 raise MediaError("there is no such folder", where=str(folder))
 
-    def find(self, name: str) -> Path | None:
-        """The file of that name; else of its last part, in one of the folders."""
-        last = Path(name).name
-        for wanted in dict.fromkeys((name, last)):
+    def find(self, *names: str) -> Path | None:
+        """The first file of these names; else of their last parts, in one of the folders.
+
+        Raises:
+            MediaError: it is another picture's already.
+        """
+        for wanted in dict.fromkeys((*names, *(Path(name).name for name in names))):
             for folder in self.folders:
-                if wanted and (folder / wanted).is_file():
-                    return folder / wanted
-        self.missing.append(name)
+                file = folder / wanted
+                if wanted and file.is_file():
+                    other = self._found.setdefault(file, names[0])
+                    if other != names[0]:
+                        raise MediaError(
+                            f"{file} would be the picture of {other} and of {names[0]}",
+                            where=self.where,
+                            expected="a picture of its own for each",
+                        )
+                    return file
+        self.missing.append(names[0])
         return None
 
     def notices(self, total: int) -> list[Notice]:

@@ -48,8 +48,10 @@ def load_voc(path: Path, images: Sequence[Path] = (), split: str | None = None) 
     read = []
     for file in sorted(files, key=natural_key):
         root = _tree(file)
-        name = (root.findtext("filename") or "").strip() or f"{file.stem}.jpg"
-        found = _beside(finder.folders, file.stem) or finder.find(name)
+        name = (root.findtext("filename") or "").strip()
+        # `filename` is often that of another machine, or a copied one: the XML file's comes first
+        same = [f"{file.stem}{suffix}" for suffix in sorted(IMAGE_SUFFIXES)]
+        found = finder.find(*same, *([name] if name else ()))
         if found is not None:
             read.append((found, file, root))
     notices = finder.notices(len(files))
@@ -73,13 +75,6 @@ def _split(path: Path, folder: Path, split: str) -> list[Path]:
                 expected=f"a file {files[-1]}",
             )
     return files
-
-
-def _beside(folders: Sequence[Path], stem: str) -> Path | None:
-    """The image with the name of the XML file: `filename` is often that of another machine."""
-    names = (f"{stem}{suffix}" for suffix in sorted(IMAGE_SUFFIXES))
-    found = ((folder / n) for n in names for folder in folders)
-    return next((p for p in found if p.is_file()), None)
 
 
 def _tree(file: Path) -> Element:
