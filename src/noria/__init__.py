@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         load_pipeline,
     )
     from noria.diagnose.evaluate import EvaluationReport, evaluate, load_dataset
+    from noria.diagnose.explanation import explain
     from noria.draw import Painter, Tiler, show
     from noria.infer.batch import Batch
     from noria.infer.engine_runs import RawOutput
@@ -84,6 +85,7 @@ else:
                 "ModelConfig ModelSpec PipelineSpec SinkSpec SourceSpec TrackerSpec load_pipeline"
             ),
             ".diagnose.evaluate": "EvaluationReport evaluate load_dataset",
+            ".diagnose.explanation": "explain",
             ".draw": "Painter Tiler show",
             "._core.errors": "NoriaError",
             ".infer.batch": "Batch",
@@ -175,6 +177,7 @@ __all__ = [
     "engine",
     "errors",
     "evaluate",
+    "explain",
     "infer",
     "load_dataset",
     "load_pipeline",
