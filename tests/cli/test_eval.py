@@ -1,6 +1,7 @@
 """`noria eval`: tables, JSON, gates and wrong usage."""
 
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -44,6 +45,10 @@ def test_json_of_several_configs(mean_config, data):
     assert first["figures"]["mAP large"] is None
     assert first["at_config"]["right"] > second["at_config"]["right"]
     assert first["classes"][0]["name"] == "Thing"
+    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
+    page = page.partition("## Evaluation")[2].partition("\n## ")[0]
+    keys = {*found["dataset"], *first, *first["at_config"], *first["classes"][0]}
+    assert [key for key in keys if f"`{key}`" not in page] == []
     more = run(mean_config(num_detected_classes=3, labelfile_path=None), *data)
     assert "classes are paired in their order" in more.stderr
     shown = run(cfg, cfg, *data)

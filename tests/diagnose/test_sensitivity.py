@@ -159,15 +159,15 @@ class TestTruth:
         for name in ("a.png", "b.png"):
             Image.new("RGB", (8, 8)).save(tmp_path / name)
         chosen, truths, notices = read_truth(self.coco(tmp_path), [], cfg, 10)
-        assert [Path(c.name).name for c in chosen] == ["a.png", "b.png"]
+        assert [Path(c.name).name for c in chosen] == ["b.png", "a.png"]
         # no category is called as a label is: they are classes in the order of their ids
-        assert [t.class_ids.tolist() for t in truths] == [[1], [0]]
-        assert truths[1].crowd.tolist() == [True]
+        assert [t.class_ids.tolist() for t in truths] == [[0], [1]]
+        assert truths[0].crowd.tolist() == [True]
         assert "paired in their order" in notices[0].message
         (tmp_path / "labels.txt").write_text("other\ny\nx\n")
         cfg = cfg.with_overrides(num_detected_classes=3)
         _, truths, _ = read_truth(self.coco(tmp_path), [str(tmp_path)], cfg, 10)
-        assert [t.class_ids.tolist() for t in truths] == [[2], [1]]
+        assert [t.class_ids.tolist() for t in truths] == [[1], [2]]
 
     @pytest.mark.parametrize(
         "changes",

@@ -1,17 +1,24 @@
 """COCO's JSON: read as it is meant, and refused with the row that is wrong."""
 
+import io
 import json
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
 
+from noria.diagnose.average_precision import coco_scores
 from noria.diagnose.evaluate.datasets.coco import load_coco
 from noria.errors import MediaError
 from noria.meta.masks import rle_encode
 from tests.diagnose.evaluate.datasets.pictures import picture
+from tests.diagnose.made_up import ALL_CLASSES, made_up
+from tests.diagnose.test_average_precision import same
 
 GOOD = {
     "images": [
@@ -40,7 +47,7 @@ def row(**changes):
 def test_boxes_classes_and_pictures(tmp_path):
     found = load_coco(write(tmp_path), [tmp_path / "val"])
     assert found.classes == ("y", "x")  # in the order of the ids
-    first, second = found.pictures
+    second, first = found.pictures
     assert first.path == tmp_path / "val" / "a.jpg"
     assert first.size == (40, 20)
     assert second.path == tmp_path / "val" / "b.jpg"
@@ -64,7 +71,7 @@ def test_masks_of_polygons_and_run_lengths(tmp_path):
         path = write(tmp_path, **row(segmentation=given_mask))
         found = load_coco(path, [tmp_path / "val"])
         assert found.has_masks
-        assert found.pictures[0].truth.masks == (given_mask,)
+        assert found.pictures[1].truth.masks == (given_mask,)
 
 
 def test_things_left_out_are_said(tmp_path):
@@ -157,3 +164,44 @@ def test_whatever_stands_in_it_is_read_or_refused(tmp_path_factory, key, value):
     with suppress(MediaError):
         found = load_coco(write(folder, **{key: changed}), [folder / "val"])
         assert all(np.isfinite(p.truth.boxes).all() for p in found.pictures)
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_a_file_is_scored_as_pycocotools_scores_it(tmp_path_factory, seed):
+    """Ids with gaps, crowds, `ignore`, areas: the file goes into either evaluation."""
+    folder = tmp_path_factory.mktemp("same")
+    rng = np.random.default_rng(seed)
+    truths, found = made_up(seed, 5, areas=True, false=8)
+    annotations, results = [], []
+    images = rng.permutation(90)[:5].tolist()
+    categories = rng.permutation(90)[:ALL_CLASSES].tolist()
+    for image, truth, seen in zip(images, truths, found, strict=True):
+        for i, k in enumerate(truth.class_ids.tolist()):
+            row = {"id": len(annotations) + 3, "image_id": image, "category_id": categories[k]}
+            row |= {"bbox": truth.boxes[i].tolist(), "area": float(truth.areas[i])}
+            row |= {"iscrowd": int(truth.crowd[i]), "ignore": int(rng.integers(0, 2))}
+            annotations.append(row)
+        for box, k, score in zip(seen.boxes, seen.class_ids, seen.scores, strict=True):
+            row = {"image_id": image, "category_id": categories[k], "bbox": box.tolist()}
+            results.append(row | {"score": float(score)})
+    document = {
+        "images": [{"id": i, "file_name": f"{i}", "width": 600, "height": 600} for i in images],
+        "categories": [{"id": i, "name": f"n{i}"} for i in categories],
+        "annotations": annotations,
+    }
+    (folder / "t.json").write_text(json.dumps(document))
+    for image in images:
+        (folder / f"{image}").touch()
+    dataset = load_coco(folder / "t.json")
+    found = [found[images.index(int(p.name))] for p in dataset.pictures]
+    places = [dataset.classes.index(f"n{i}") for i in categories]
+    found = [replace(f, class_ids=np.array(places)[f.class_ids]) for f in found]
+    mine = coco_scores([p.truth for p in dataset.pictures], found, ALL_CLASSES)
+    with redirect_stdout(io.StringIO()):
+        oracle = COCO(folder / "t.json")
+        evaluation = COCOeval(oracle, oracle.loadRes(results), "bbox")
+        evaluation.evaluate()
+        evaluation.accumulate()
+        evaluation.summarize()
+    same(mine, evaluation)

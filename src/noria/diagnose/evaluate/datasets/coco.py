@@ -60,8 +60,8 @@ class _File(msgspec.Struct):
 def load_coco(path: Path, images: Sequence[Path] = ()) -> Dataset:
     """Read a COCO JSON.
 
-    Classes are its categories in the order of their ids. Pictures are looked for in the folders
-    and beside the JSON. If `images` is one video, the JSON's images are its frames, from the first
+    Classes and pictures are in the order of their ids. Pictures are looked for in the folders and
+    beside the JSON. If `images` is one video, the JSON's images are its frames, from the first
     on. As pycocotools has it, `ignore` counts only with `iscrowd`.
 
     Raises:
@@ -101,13 +101,15 @@ def load_coco(path: Path, images: Sequence[Path] = ()) -> Dataset:
         notices += folders.notices(len(file.images))
     if not file.images:
         raise MediaError("the truth lists no image", where=where, expected=_EXPECTED)
+    # by their ids, as pycocotools: of equal scores those of the first picture count first
+    listed = file.images if film else sorted(file.images, key=lambda i: i.id)
     return Dataset(
         where,
         "boxes",
         tuple(c.name or str(c.id) for c in categories),
         tuple(
             _picture(i, None if film else files[i.id], by_image[i.id], places)
-            for i in file.images
+            for i in listed
             if film or files[i.id] is not None
         ),
         film,
