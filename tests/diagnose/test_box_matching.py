@@ -10,7 +10,7 @@ from tests.diagnose.made_up import made_up
 from tests.diagnose.test_average_precision import pycoco
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.booleans())
 def test_pairs_are_those_of_pycocotools(seed, crowds):
     truths, found = made_up(seed, 4, crowds=crowds)

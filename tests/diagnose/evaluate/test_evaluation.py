@@ -11,6 +11,8 @@ import pytest
 import noria
 from noria import ModelConfig, evaluate, load_dataset
 from noria.diagnose.box_matching import Scored
+from noria.diagnose.evaluate import Dataset
+from noria.diagnose.evaluate.classification import best_attribute
 from noria.diagnose.evaluate.running import with_low_thresholds
 from noria.errors import ConfigError, MediaError, MissingExtraError, NoriaError
 from tests.diagnose.evaluate.conftest import BLUE, GREEN, RED
@@ -231,6 +233,18 @@ class TestClassifier:
         assert wrong.confidence == pytest.approx(250 / 255, abs=1e-3)
         assert scores.confusion.mistakes(3) == ["blue taken for green: 1"]
         assert report[0].classes.only_dataset == ("grey",)
+
+    def test_a_closing_semicolon_adds_no_class(self, classifier, folders, tmp_path):
+        (tmp_path / "labels.txt").write_text("red;green;blue;\n")
+        scores = evaluate(classifier, load_dataset(folders))[0].scores
+        assert (scores.top1, scores.top5) == (0.75, 1)
+
+    def test_a_model_of_several_outputs_is_scored_by_the_one_that_fits(self):
+        dataset = Dataset("d", "classes", ("left", "right"), ())
+        found, notices = best_attribute([["red", "blue"], ["Left", "Right"]], dataset, "c.txt")
+        assert found == 1
+        assert "2 outputs: number 1 is scored (Left, Right)" in notices[0].message
+        assert best_attribute([["red"]], dataset, "c.txt") == (0, [])
 
     def test_secondary_models_take_whole_pictures(self, classifier, folders):
         cfg = classifier.with_overrides(process_mode=2, operate_on_gie_id=1)

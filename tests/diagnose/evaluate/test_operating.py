@@ -18,7 +18,7 @@ def at(truths, found, threshold):
     return points_at(truths, kept, matches, [threshold] * ALL_CLASSES)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.booleans())
 def test_the_best_threshold_is_the_best_of_all(seed, crowds):
     truths, found = made_up(seed, 5, crowds=crowds)

@@ -136,7 +136,7 @@ class _AnswerCollector:
                     label = info.label or f"class {info.value}"
                     self.answers[place] = _Answer(found, label, info.confidence, ranked)
                     return
-        if meta.objects.classifiers or ranked is None:
+        if self._labels or meta.objects.classifiers or ranked is None:
             self.answers[place] = _Answer(-1, "", 0.0, ranked)
         else:  # without a label file nothing is attached
             score = float(self._scores(meta).max())
@@ -150,12 +150,10 @@ class _AnswerCollector:
 
     def _ranked(self, meta: FrameMeta) -> tuple[int, ...] | None:
         scores = self._scores(meta)
-        if len(scores) < 2 or (self._labels and len(scores) != len(self._labels)):
-            return None
-        if not np.isfinite(scores).all():
+        if len(scores) < 2 or not np.isfinite(scores).all():
             return None
         best = np.argsort(-scores, kind="stable")[:5].tolist()
-        labels = [self._labels[i] if self._labels else "" for i in best]
+        labels = [self._labels[i] if i < len(self._labels) else "" for i in best]
         return tuple(map(self._classes.class_of, labels, best))
 
 

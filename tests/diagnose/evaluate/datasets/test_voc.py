@@ -83,7 +83,7 @@ def test_a_folder_without_annotations_is_refused(tmp_path):
         load_voc(tmp_path)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.sampled_from([item(), "<object>", "</object>", "<name>", "&lt;", "&a;", "x",
                                  "<bndbox/>", "<![CDATA[", "]]>", "<!--", "-->", "\0"]),
                 max_size=6))  # fmt: skip
