@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         TrackerSpec,
         load_pipeline,
     )
+    from noria.diagnose.evaluate import EvaluationReport, evaluate, load_dataset
     from noria.diagnose.explanation import explain
     from noria.draw import Painter, Tiler, show
     from noria.infer.batch import Batch
@@ -83,6 +84,7 @@ else:
             ".config": (
                 "ModelConfig ModelSpec PipelineSpec SinkSpec SourceSpec TrackerSpec load_pipeline"
             ),
+            ".diagnose.evaluate": "EvaluationReport evaluate load_dataset",
             ".diagnose.explanation": "explain",
             ".draw": "Painter Tiler show",
             "._core.errors": "NoriaError",
@@ -134,6 +136,7 @@ __all__ = [
     "ColorSpace",
     "DetectionParams",
     "Detections",
+    "EvaluationReport",
     "Frame",
     "FrameMeta",
     "Inferencer",
@@ -173,8 +176,10 @@ __all__ = [
     "draw",
     "engine",
     "errors",
+    "evaluate",
     "explain",
     "infer",
+    "load_dataset",
     "load_pipeline",
     "media",
     "meta",

@@ -23,6 +23,7 @@ _COMMANDS = {
     "build": "Build the engine of a config ahead of time.",
     "calibrate": "Find the INT8 scales of a model from pictures.",
     "bench": "Time engines, side by side.",
+    "eval": "Measure how good configs are on pictures with truth.",
     "trtexec": "Build, run and time an engine with the options of trtexec.",
     "lint": "Check configs with everything that they name, before they run.",
     "explain": "Show every step on one frame, and the cause of each lost object.",
@@ -53,8 +54,8 @@ Examples:
 \b
 Exit codes:
   0 done          3 config refused     5 custom library or parser   7 refused by --strict
-  1 other error   4 model or engine    6 source or output           130 interrupted
-  2 wrong usage
+  1 other error   4 model or engine    6 source or output           8 below a --min of eval
+  2 wrong usage                                                     130 interrupted
 """
 
 EXIT_INTERRUPTED = 130
