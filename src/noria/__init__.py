@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         TrackerSpec,
         load_pipeline,
     )
+    from noria.diagnose.compare import compare
     from noria.draw import Painter, Tiler, show
     from noria.infer.batch import Batch
     from noria.infer.engine_runs import RawOutput
@@ -82,6 +83,7 @@ else:
             ".config": (
                 "ModelConfig ModelSpec PipelineSpec SinkSpec SourceSpec TrackerSpec load_pipeline"
             ),
+            ".diagnose.compare": "compare",
             ".draw": "Painter Tiler show",
             "._core.errors": "NoriaError",
             ".infer.batch": "Batch",

@@ -1,0 +1,286 @@
+"""Result of a comparison: stages, drift of boxes, layers, times, and the verdict."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from math import isinf, isnan, nan
+from typing import Any
+
+import numpy as np
+
+from noria._core.notices import Notice
+from noria.diagnose.average_precision import Scored
+from noria.diagnose.compare.chain import ChainStage
+from noria.diagnose.compare.keys import KeyChange
+from noria.diagnose.compare.layers import LayerDrift, TensorDrift
+from noria.diagnose.compare.matching import BoxPairs, Drift, Tolerance, finite
+from noria.media.frame import Frame
+
+SAME_ABOVE_DB = 40.0
+"""Outputs of networks without boxes count as the same from here on: an error of 1 % of the signal."""
+
+
+@dataclass(slots=True, eq=False)
+class StageDrift:
+    """One stage, or several that cannot be exchanged one by one.
+
+    Attributes:
+        stages: in order.
+        keys: settings of these stages that differ.
+        effect: A's objects against those with this stage alone taken from B.
+        candidates: of the parser: all its boxes, in network pixels.
+        decibels: signal to noise of the worst tensor of the input or the engine, the same data
+            before it; NaN for other stages, and for tensors of different shapes.
+        largest: greatest absolute difference in it.
+        note: why the stage could not be compared.
+    """
+
+    stages: tuple[ChainStage, ...]
+    keys: list[KeyChange] = field(default_factory=list)
+    effect: Drift = field(default_factory=Drift)
+    candidates: Drift | None = None
+    decibels: float = nan
+    largest: float = nan
+    note: str = ""
+
+    @property
+    def name(self) -> str:
+        """`engine`, or `input and engine`."""
+        return " and ".join(self.stages)
+
+    @property
+    def same(self) -> bool:
+        """True if the stage gives the same: bits of tensors, boxes to the last digit."""
+        tensors = isnan(self.decibels) or (isinf(self.decibels) and self.decibels > 0)
+        exact = Tolerance(1.0 - 1e-9, 0.0)
+        return tensors and not self.effect.beyond(exact) and not self.note
+
+    def departs(self, tolerance: Tolerance) -> bool:
+        """True if the stage alone changes objects by more than the tolerance."""
+        return self.effect.beyond(tolerance) > 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FrameDrift:
+    """A frame with its objects on both sides, and the number that differ beyond the tolerance."""
+
+    frame: Frame
+    a: Scored
+    b: Scored
+    pairs: BoxPairs
+    beyond: int
+
+
+@dataclass(frozen=True, slots=True)
+class StageTime:
+    """Median milliseconds of a stage per frame; both sides took turns."""
+
+    stage: ChainStage
+    a_ms: float
+    b_ms: float
+
+    @property
+    def ratio(self) -> float:
+        """B by A."""
+        return self.b_ms / self.a_ms if self.a_ms else nan
+
+
+@dataclass(slots=True, eq=False)
+class Comparison:
+    """Two models on the same frames.
+
+    Attributes:
+        a, b: titles.
+        source: name of the pictures.
+        tolerance: differences that do not count.
+        detectors: True if both find objects; other networks are compared by their outputs.
+        frames: how many were compared.
+        total: objects of A against those of B.
+        stages: in order; see `StageDrift`.
+        outputs_db: signal to noise of the worst output, each side from its own input; NaN if
+            shapes differ.
+        layers: of the engines, on the same input; None where their outputs agree to 80 dB.
+        times: of the stages.
+        lost: config key or `no candidate` -> number of A's boxes that B lacks for it.
+        new: the same for B's boxes that A lacks.
+        worst: frames that differ most.
+        labels: names of the classes on each side.
+        notices: of loading and running.
+    """
+
+    a: str
+    b: str
+    source: str
+    tolerance: Tolerance
+    detectors: bool = True
+    frames: int = 0
+    total: Drift = field(default_factory=Drift)
+    stages: list[StageDrift] = field(default_factory=list)
+    outputs_db: float = nan
+    layers: LayerDrift | None = None
+    times: list[StageTime] = field(default_factory=list)
+    lost: Counter[str] = field(default_factory=Counter)
+    new: Counter[str] = field(default_factory=Counter)
+    worst: list[FrameDrift] = field(default_factory=list)
+    labels: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    notices: list[Notice] = field(default_factory=list)
+
+    @property
+    def by_boxes(self) -> bool:
+        """True if there are boxes to judge by."""
+        return self.detectors and bool(self.total.boxes_a or self.total.boxes_b)
+
+    @property
+    def same(self) -> bool:
+        """True if nothing differs by more than the tolerance."""
+        if self.by_boxes:
+            return not self.total.beyond(self.tolerance)
+        return self.outputs_db >= SAME_ABOVE_DB
+
+    @property
+    def blamed(self) -> list[StageDrift]:
+        """Stages that depart by themselves, the greatest effect first."""
+        if not self.by_boxes:
+            first = [s for s in self.stages if not (isnan(s.decibels) or s.same)]
+            first.sort(key=lambda s: s.decibels)
+            coupled = [s for s in self.stages if len(s.stages) > 1]
+            return [] if self.same else coupled + first
+        found = [s for s in self.stages if s.departs(self.tolerance)]
+        return sorted(found, key=lambda s: -s.effect.beyond(self.tolerance))
+
+    @property
+    def verdict(self) -> str:
+        """One line: the same, or the stage to blame with its effect."""
+        if self.same:
+            return self._sameness()
+        blamed = self.blamed
+        if not blamed:
+            changed = ", ".join(s.name for s in self.stages if not s.same)
+            return f"no stage alone departs, together they do ({changed}): {_effect(self.total)}"
+        text = self._blame(blamed[0])
+        if not self.by_boxes:
+            return f"{text}: outputs keep {_db(self.outputs_db)}"
+        return f"{text}: {_effect(blamed[0].effect)}"
+
+    @property
+    def also(self) -> list[str]:
+        """One line for each further stage that departs."""
+        return [
+            f"{self._blame(s)}: {_effect(s.effect) if self.by_boxes else _db(s.decibels)}"
+            for s in self.blamed[1:]
+        ]
+
+    def _sameness(self) -> str:
+        frames = f"{self.frames} frame{'s' * (self.frames != 1)}"
+        if not self.by_boxes:
+            of = "no box on either side, and the same outputs" if self.detectors else "same outputs"
+            return f"{of} within {_db(self.outputs_db)} in {frames}"
+        ious, scores = self.total.ious, np.abs(self.total.score_changes)
+        return (
+            f"same boxes: IoU ≥ {np.floor(ious.min() * 1e4) / 1e4:.4f}, scores within "
+            f"{scores.max():.1g} ({self.total.matched} boxes in {frames})"
+        )
+
+    def _blame(self, stage: StageDrift) -> str:
+        verb = "depart" if len(stage.stages) > 1 else "departs"
+        if stage.stages == (ChainStage.LABELS,):
+            verb = "depart"
+        text = f"the {stage.name} {verb}"
+        node = None if self.layers is None else self.layers.first
+        if ChainStage.ENGINE in stage.stages and node is not None:
+            text += f" first at {node}"
+        if stage.keys:
+            shown = ", ".join(map(str, stage.keys[:3]))
+            more = len(stage.keys) - 3
+            text += f" ({shown}{f' and {more} more' if more > 0 else ''})"
+        return text
+
+    def as_dict(self) -> dict[str, Any]:
+        """All figures, for JSON."""
+        node = None if self.layers is None else self.layers.first
+        worst = None if self.layers is None else self.layers.worst
+        return {
+            "verdict": self.verdict,
+            "also": self.also,
+            "same": self.same,
+            "blamed": [s.name for s in self.blamed],
+            "a": self.a,
+            "b": self.b,
+            "source": self.source,
+            "frames": self.frames,
+            "tolerance": self.tolerance._asdict(),
+            "objects": self.total.as_dict() if self.detectors else None,
+            "outputs_db": finite(self.outputs_db),
+            "stages": [
+                {
+                    "stage": s.name,
+                    "same": s.same,
+                    "departs": s in self.blamed,
+                    "decibels": finite(s.decibels),
+                    "largest": finite(s.largest),
+                    "keys": [k._asdict() for k in s.keys],
+                    "effect": s.effect.as_dict() if self.detectors else None,
+                    "candidates": None if s.candidates is None else s.candidates.as_dict(),
+                    "note": s.note,
+                }
+                for s in self.stages
+            ],
+            "lost": dict(self.lost.most_common()),
+            "new": dict(self.new.most_common()),
+            "first_layer": None if node is None else layer_row(node),
+            "worst_layer": None if worst is None else layer_row(worst),
+            "layers": [layer_row(t) for t in self.layers.tensors] if self.layers else [],
+            "no_layers": self.layers.missing if self.layers else "",
+            "times_ms": [
+                {"stage": t.stage.value, "a": finite(t.a_ms), "b": finite(t.b_ms),
+                 "ratio": finite(t.ratio)}
+                for t in self.times
+            ],
+        }  # fmt: skip
+
+
+def layer_row(tensor: TensorDrift) -> dict[str, Any]:
+    """A tensor for JSON."""
+    return {
+        "tensor": tensor.name,
+        "node": tensor.node,
+        "operator": tensor.operator,
+        "precision": tensor.precision,
+        "shape": list(tensor.shape),
+        "decibels": finite(tensor.decibels),
+        "largest": finite(tensor.largest),
+        "loss": finite(tensor.loss),
+    }
+
+
+def _db(value: float) -> str:
+    if isnan(value):
+        return "other shapes"
+    if isinf(value):
+        return "the same bits" if value > 0 else "no signal"
+    return f"{value:.0f} dB"
+
+
+def _effect(drift: Drift) -> str:
+    parts = []
+    if drift.only_a:
+        parts.append(f"{drift.only_a} of {drift.boxes_a} boxes lost")
+    if drift.only_b:
+        parts.append(f"{drift.only_b} new")
+    if drift.class_changed:
+        parts.append(f"{drift.class_changed} of another class")
+    if drift.label_changed:
+        parts.append(f"{drift.label_changed} of another label")
+    scores, ious = drift.score_changes, drift.ious
+    if len(scores):
+        middle = float(np.median(scores))
+        if abs(middle) >= 5e-4:
+            parts.append(f"scores {'rise' if middle > 0 else 'fall'} by {abs(middle):.2g}"
+                         " in the median")  # fmt: skip
+        elif (largest := float(np.abs(scores).max())) >= 5e-4:
+            parts.append(f"scores move by up to {largest:.2g}")
+        if (least := float(ious.min())) < 0.9995:
+            parts.append(f"IoU down to {least:.2f}")
+    return ", ".join(parts) or "no change that can be seen"
+
