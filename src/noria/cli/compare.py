@@ -194,7 +194,7 @@ def _print_stages(result: Comparison) -> None:
     from noria.diagnose.compare.report import signal, stage_state
 
     table = plain_table(
-        ["stage", "", "signal", "lost", "new", "moved", "settings that differ"],
+        ["stage", "state", "signal", "lost", "new", "moved", "settings that differ"],
         right=("signal", "lost", "new", "moved"),
     )
     for stage in result.stages:

@@ -132,7 +132,7 @@ class _Run:
                 changes = [change for stage in stages for change in keys[stage]]
                 self.result.stages.append(StageDrift(stages, changes))
         self._order = count()
-        self._worst: list[tuple[int, int, FrameDrift]] = []
+        self._worst: list[tuple[tuple[int, int], int, FrameDrift]] = []
         self._noisiest: tuple[float, Arrays] | None = None
         self._traced = [Inferencer(s.model, s.record) for s in sides]
         self._traces = 0
@@ -207,7 +207,9 @@ class _Run:
         pairs = result.total.add(a, b, result.labels)
         beyond = single.beyond(result.tolerance)
         if beyond:
-            entry = (beyond, -next(self._order), FrameDrift(frame, a, b, pairs, beyond))
+            alone = len(pairs.only_a) + len(pairs.only_b) + len(pairs.changed)
+            drift = FrameDrift(frame, a, b, pairs, beyond)
+            entry = ((alone, beyond), -next(self._order), drift)
             if len(self._worst) < _WORST:
                 heapq.heappush(self._worst, entry)
             else:
@@ -228,7 +230,7 @@ class _Run:
     def finish(self, *, layers: bool) -> Comparison:
         """Compare layers, and sum up."""
         result = self.result
-        result.worst = [entry for _, _, entry in sorted(self._worst, key=lambda e: -e[0])]
+        result.worst = [entry for _, _, entry in sorted(self._worst, reverse=True)]
         if layers and self._noisiest is not None and self._noisiest[0] < DEPARTS_BELOW_DB:
             result.layers = compare_layers(*self.sides, self._noisiest[1])
         for stage in ChainStage:
