@@ -168,6 +168,7 @@ __all__ = [
     "Tiler",
     "Tracker",
     "TrackerSpec",
+    "compare",
     "config",
     "custom",
     "draw",

@@ -43,7 +43,7 @@ _SHOWN_LAYERS = 8
 _NUMBERED = re.compile(r"([12]):(.+)")
 
 
-class _OfSide(click.ParamType):
+class _OfSide(click.ParamType[tuple[int, str]]):
     """`1:VALUE` for A or `2:VALUE` for B."""
 
     name = "N:VALUE"
@@ -117,21 +117,21 @@ def compare(
     from noria.config.overrides import distributed
     from noria.diagnose.compare import SideSpec, Tolerance
     from noria.diagnose.compare import compare as run
-    from noria.diagnose.compare.report import write_report
 
     overrides = distributed(given, [a.name, b.name])
     precision, backend = dict(precisions), dict(backends)
-    sides = [
+    first, second = (
         SideSpec(path, overrides[n], cast("Precision | None", precision.get(n)), backend.get(n))
         for n, path in enumerate((a, b))
-    ]
+    )
     with (
         stdout_is_for_results() if as_json else nullcontext(),
         RunProgress(enabled=not as_json) as progress,
     ):
         progress.stage("opening")
         result = run(
-            *sides,
+            first,
+            second,
             source,
             frames=frames,
             tolerance=Tolerance(iou, score),
@@ -142,6 +142,8 @@ def compare(
     if strict:
         refuse_warnings(result.notices)
     if output is not None:
+        from noria.diagnose.compare.report import write_report
+
         write_report(result, output)
     print_notices(result.notices)
     if as_json:
@@ -191,7 +193,7 @@ def _boxes(result: Comparison) -> str:
 
 
 def _print_stages(result: Comparison) -> None:
-    from noria.diagnose.compare.report import signal, stage_state
+    from noria.diagnose.compare.comparison import signal, stage_state
 
     table = plain_table(
         ["stage", "state", "signal", "lost", "new", "moved", "settings that differ"],

@@ -31,7 +31,8 @@ def frames(scene: Path) -> list[Frame]:
     """Four frames of the clip without their right edge, so that a letterbox has bars."""
     with open_source(str(scene / "conveyor.mp4")) as source:
         pictures = [frame.to_bgr() for i, frame in enumerate(source) if i in (10, 40, 70, 100)]
-    return [Frame.from_array(np.ascontiguousarray(p[:, :560]), frame=i) for i, p in enumerate(pictures)]
+    cut = [np.ascontiguousarray(picture[:, :560]) for picture in pictures]
+    return [Frame.from_array(picture, frame=i) for i, picture in enumerate(cut)]
 
 
 @pytest.fixture(scope="package")

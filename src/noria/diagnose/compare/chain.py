@@ -190,9 +190,7 @@ class Chain:
         own[:common] = other.per_class_threshold[:common]
         assert model.parser is not None  # a detector has one
         params = replace(post.params, per_class_threshold=own)
-        call = partial(
-            model.parser.parser, layers, self.sides[mix.input].model.network, params
-        )
+        call = partial(model.parser.parser, layers, self.sides[mix.input].model.network, params)
         try:
             found: Detections = self._times.timed(ChainStage.PARSER, mix.parser, call)
         except ParserError as error:

@@ -18,7 +18,7 @@ from noria.diagnose.compare.matching import BoxPairs, Drift, Tolerance, finite
 from noria.media.frame import Frame
 
 SAME_ABOVE_DB = 40.0
-"""Outputs of networks without boxes count as the same from here on: an error of 1 % of the signal."""
+"""Outputs of networks without boxes are the same from here on: errors of 1 % of the signal."""
 
 
 @dataclass(slots=True, eq=False)
@@ -174,8 +174,8 @@ class Comparison:
     def _sameness(self) -> str:
         frames = f"{self.frames} frame{'s' * (self.frames != 1)}"
         if not self.by_boxes:
-            of = "no box on either side, and the same outputs" if self.detectors else "same outputs"
-            return f"{of} within {_db(self.outputs_db)} in {frames}"
+            of = "no box on either side, and " if self.detectors else ""
+            return f"{of}same outputs: {_db(self.outputs_db)} in {frames}"
         ious, scores = self.total.ious, np.abs(self.total.score_changes)
         return (
             f"same boxes: IoU ≥ {np.floor(ious.min() * 1e4) / 1e4:.4f}, scores within "
@@ -240,6 +240,22 @@ class Comparison:
         }  # fmt: skip
 
 
+def stage_state(result: Comparison, stage: StageDrift) -> str:
+    """`same`, `within tolerance` or `departs`."""
+    if stage in result.blamed:
+        return "departs"
+    return "same" if stage.same else "within tolerance"
+
+
+def signal(value: float) -> str:
+    """Decibels for a table; empty where there are none."""
+    if isnan(value):
+        return ""
+    if isinf(value):
+        return "same bits" if value > 0 else "no signal"
+    return f"{value:.1f} dB"
+
+
 def layer_row(tensor: TensorDrift) -> dict[str, Any]:
     """A tensor for JSON."""
     return {
@@ -255,11 +271,7 @@ def layer_row(tensor: TensorDrift) -> dict[str, Any]:
 
 
 def _db(value: float) -> str:
-    if isnan(value):
-        return "other shapes"
-    if isinf(value):
-        return "the same bits" if value > 0 else "no signal"
-    return f"{value:.0f} dB"
+    return signal(value) or "other shapes"
 
 
 def _effect(drift: Drift) -> str:
@@ -283,4 +295,3 @@ def _effect(drift: Drift) -> str:
         if (least := float(ious.min())) < 0.9995:
             parts.append(f"IoU down to {least:.2f}")
     return ", ".join(parts) or "no change that can be seen"
-

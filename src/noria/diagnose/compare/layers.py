@@ -234,8 +234,8 @@ def _pairs(a: _Graph, b: _Graph) -> tuple[list[tuple[str, str]], bool]:
     named = [(name, name) for name in a.names if name in known]
     if 2 * len(named) >= min(len(a.names), len(b.names)):
         return named, True
-    keys = [[(g.makers[n].op_type, g.shape(n)) for n in g.names] for g in (a, b)]
-    blocks = SequenceMatcher(None, *keys, autojunk=False).get_matching_blocks()
+    first, second = ([(g.makers[n].op_type, g.shape(n)) for n in g.names] for g in (a, b))
+    blocks = SequenceMatcher(None, first, second, autojunk=False).get_matching_blocks()
     return [
         (a.names[block.a + i], b.names[block.b + i]) for block in blocks for i in range(block.size)
     ], False

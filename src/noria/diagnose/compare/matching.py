@@ -87,7 +87,7 @@ class Spread(NamedTuple):
         if not len(values):
             return cls(float("nan"), float("nan"), float("nan"))
         size = np.abs(values)
-        return cls(float(np.median(size)), float(np.quantile(size, 0.95)), float(size.max()))
+        return cls(float(np.median(size)), float(np.quantile(size, 0.95, method="inverted_cdf")), float(size.max()))
 
 
 class Tolerance(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import isinf, isnan
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,16 @@ import numpy as np
 
 from noria._core.errors import MediaError
 from noria.diagnose.average_precision import Scored
-from noria.diagnose.compare.comparison import Comparison, FrameDrift, StageDrift
+from noria.diagnose.compare.comparison import (
+    Comparison,
+    FrameDrift,
+    StageDrift,
+    signal,
+    stage_state,
+)
 from noria.diagnose.compare.layers import DEPARTS_BELOW_DB
 from noria.diagnose.compare.matching import Spread, label_of
+from noria.diagnose.pages import Series, line_chart, picture_uri, render_page
 
 _TOP_DB = 150.0  # equal bits, in the chart
 _MOST_LAYERS = 40
@@ -36,8 +42,6 @@ def write_report(result: Comparison, path: Path) -> None:
 
 def report_html(result: Comparison) -> str:
     """The report as one HTML page, pictures inside."""
-    from noria.diagnose.pages import render_page
-
     return render_page(
         "compare.html",
         title="Comparison of two models",
@@ -61,22 +65,6 @@ def report_html(result: Comparison) -> str:
                  (("Boxes that B lacks", result.lost), ("Boxes that A lacks", result.new))
                  if counts],
     )  # fmt: skip
-
-
-def stage_state(result: Comparison, stage: StageDrift) -> str:
-    """`same`, `within tolerance` or `departs`."""
-    if stage in result.blamed:
-        return "departs"
-    return "same" if stage.same else "within tolerance"
-
-
-def signal(value: float) -> str:
-    """Decibels for a table; empty where there are none."""
-    if isnan(value):
-        return ""
-    if isinf(value):
-        return "same bits" if value > 0 else "no signal"
-    return f"{value:.1f} dB"
 
 
 def _stage_row(result: Comparison, stage: StageDrift) -> dict[str, Any]:
@@ -109,8 +97,6 @@ def _layer_rows(result: Comparison) -> list[tuple[str, ...]]:
 
 
 def _chart(result: Comparison) -> Any:
-    from noria.diagnose.pages import Series, line_chart
-
     tensors = () if result.layers is None else result.layers.tensors
     if len(tensors) < 2:
         return ""
@@ -129,8 +115,6 @@ def _chart(result: Comparison) -> Any:
 
 
 def _frame(result: Comparison, entry: FrameDrift) -> dict[str, Any]:
-    from noria.diagnose.pages import picture_uri
-
     frame = entry.frame
     alone_a, alone_b = set(entry.pairs.only_a.tolist()), set(entry.pairs.only_b.tolist())
     boxes = [*_boxes(entry.a, alone_a, result.labels[0], "a"),
@@ -161,5 +145,3 @@ def _boxes(
             "box": [round(v, 1) for v in (*box[:2], max(box[2], 0.0), max(box[3], 0.0))],
             "text": f"{side.upper()}: {name} {score:.2f}",
         }
-
-

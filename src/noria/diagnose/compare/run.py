@@ -243,7 +243,8 @@ class _Run:
 def _groups(a: Side, b: Side) -> Iterable[tuple[ChainStage, ...]]:
     """Stages that can be exchanged alone; joined where the tensor between them differs."""
     first, second = a.model, b.model
-    assert first.preprocessor is not None and second.preprocessor is not None
+    assert first.preprocessor is not None
+    assert second.preprocessor is not None
     joined = [
         first.preprocessor.shape != second.preprocessor.shape,
         [_place(s) for s in first.session.outputs] != [_place(s) for s in second.session.outputs],

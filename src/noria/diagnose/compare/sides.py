@@ -134,7 +134,7 @@ def _name(given: SideSpec | ModelConfig) -> str:
 def _open(
     letter: str, given: SideSpec | ModelConfig, cfg: ModelConfig, threads: int | None
 ) -> Side:
-    notices: list[Notice] = []
+    notices = list(cfg.notices)
     where = str(cfg.path)
     if cfg.input_tensor_from_meta:
         raise ConfigError(
@@ -146,11 +146,12 @@ def _open(
         notices.append(Notice("info", text, where))
     cfg = with_profile(cfg.with_overrides(interval=0, stabilize_buffer_count=0))
     plan = _plan(given, cfg, threads)
-    notices += [*cfg.notices, *plan.decisions]
+    notices += plan.decisions
     record, options = Record(), LoadOptions(threads=threads)
     session: Session = plan.open_session(threads=threads)
     model = Model.around(cfg, session, options, record)
-    notices += model.notices
+    # those of a config that takes pictures whole are of no interest
+    notices += [notice for notice in model.notices if notice not in cfg.notices]
     return Side(letter, _title(given, plan), plan, model, record, notices)
 
 
