@@ -193,7 +193,7 @@ def _boxes(result: Comparison) -> str:
 
 
 def _print_stages(result: Comparison) -> None:
-    from noria.diagnose.compare.comparison import signal, stage_state
+    from noria.diagnose.compare.comparison import changes_text, signal, stage_state
 
     table = plain_table(
         ["stage", "state", "signal", "lost", "new", "moved", "settings that differ"],
@@ -202,7 +202,7 @@ def _print_stages(result: Comparison) -> None:
     for stage in result.stages:
         table.add_row(
             stage.name, stage_state(result, stage), signal(stage.decibels),
-            *_effect_cells(result, stage), printable(", ".join(map(str, stage.keys))),
+            *_effect_cells(result, stage), printable(changes_text(stage.keys)),
         )  # fmt: skip
     click.echo()
     console().print(table)

@@ -176,7 +176,7 @@ def test_another_input_size_joins_input_and_engine(scene, frames):
     onnx.save(model, scene / "large.onnx")
     other = changed(scene, onnx_file=scene / "large.onnx", infer_dims=(3, 384, 640))
     found = compare(cfg, other, frames[:2])
-    assert found.stages[0].name == "input and engine and parser"
+    assert found.stages[0].name == "input, engine and parser"
     assert found.blamed[0] is found.stages[0]
     assert np.isnan(found.outputs_db)
 

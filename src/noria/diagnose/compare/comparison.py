@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import isinf, isnan, nan
+from math import inf, isinf, isnan, nan
 from typing import Any
 
 import numpy as np
@@ -46,8 +47,8 @@ class StageDrift:
 
     @property
     def name(self) -> str:
-        """`engine`, or `input and engine`."""
-        return " and ".join(self.stages)
+        """`engine`, or `input, engine and parser`."""
+        return " and ".join(filter(None, (", ".join(self.stages[:-1]), self.stages[-1])))
 
     @property
     def same(self) -> bool:
@@ -142,10 +143,7 @@ class Comparison:
     def blamed(self) -> list[StageDrift]:
         """Stages that depart by themselves, the greatest effect first."""
         if not self.by_boxes:
-            first = [s for s in self.stages if not (isnan(s.decibels) or s.same)]
-            first.sort(key=lambda s: s.decibels)
-            coupled = [s for s in self.stages if len(s.stages) > 1]
-            return [] if self.same else coupled + first
+            return [] if self.same else self._noisy()
         found = [s for s in self.stages if s.departs(self.tolerance)]
         return sorted(found, key=lambda s: -s.effect.beyond(self.tolerance))
 
@@ -171,6 +169,13 @@ class Comparison:
             for s in self.blamed[1:]
         ]
 
+    def _noisy(self) -> list[StageDrift]:
+        """Stages with other tensors: joined ones first, then those with the least signal."""
+        joined = [s for s in self.stages if len(s.stages) > 1]
+        noisy = sorted((s for s in self.stages if s.decibels < inf), key=lambda s: s.decibels)
+        low = [s for s in noisy if s.decibels < SAME_ABOVE_DB]
+        return joined + (low or noisy[: not joined])
+
     def _sameness(self) -> str:
         frames = f"{self.frames} frame{'s' * (self.frames != 1)}"
         if not self.by_boxes:
@@ -190,11 +195,7 @@ class Comparison:
         node = None if self.layers is None else self.layers.first
         if ChainStage.ENGINE in stage.stages and node is not None:
             text += f" first at {node}"
-        if stage.keys:
-            shown = ", ".join(map(str, stage.keys[:3]))
-            more = len(stage.keys) - 3
-            text += f" ({shown}{f' and {more} more' if more > 0 else ''})"
-        return text
+        return f"{text} ({changes_text(stage.keys)})" if stage.keys else text
 
     def as_dict(self) -> dict[str, Any]:
         """All figures, for JSON."""
@@ -238,6 +239,12 @@ class Comparison:
                 for t in self.times
             ],
         }  # fmt: skip
+
+
+def changes_text(keys: Sequence[KeyChange], most: int = 3) -> str:
+    """The first few settings that differ, and the number of the others."""
+    more = len(keys) - most
+    return ", ".join(map(str, keys[:most])) + (f" and {more} more" if more > 0 else "")
 
 
 def stage_state(result: Comparison, stage: StageDrift) -> str:

@@ -28,7 +28,7 @@ _STAGES: dict[ChainStage, tuple[str, ...]] = {
     ChainStage.THRESHOLD: ("pre-cluster-threshold", "threshold", "post-cluster-threshold"),
     ChainStage.CLUSTER: (
         "cluster-mode", "enable-dbscan", "nms-iou-threshold", "topk", "eps", "group-threshold",
-        "minBoxes", "dbscan-min-score",
+        "minBoxes", "dbscan-min-score", "num-detected-classes",
     ),
     ChainStage.ATTACH: (
         "filter-out-class-ids", "detected-min-w", "detected-min-h", "detected-max-w",

@@ -87,7 +87,8 @@ class Spread(NamedTuple):
         if not len(values):
             return cls(float("nan"), float("nan"), float("nan"))
         size = np.abs(values)
-        return cls(float(np.median(size)), float(np.quantile(size, 0.95, method="inverted_cdf")), float(size.max()))
+        high = np.quantile(size, 0.95, method="inverted_cdf")
+        return cls(float(np.median(size)), float(high), float(size.max()))
 
 
 class Tolerance(NamedTuple):

@@ -77,6 +77,7 @@ def compare(
         raise ConfigError(f"frames={frames}", expected="1 or more")
     pictures, total, notices, name = _pictures(source, frames)
     first, second = open_sides(_spec(a), _spec(b), threads)
+    run = None
     try:
         run = _Run((first, second), tolerance or Tolerance(), name)
         run.result.notices += notices
@@ -88,6 +89,8 @@ def compare(
             raise MediaError("there is no frame in it", where=name)
         return run.finish(layers=layers)
     finally:
+        if run is not None:
+            run.close()
         first.close()
         second.close()
 
@@ -226,6 +229,11 @@ class _Run:
             if len(rows):
                 items = trace_frame(self._traced[side], frame).items
                 counts.update(_fates(items[0].candidates if items else None, objects, rows))
+
+    def close(self) -> None:
+        """End the threads of the traces."""
+        for inferencer in self._traced:
+            inferencer.runs.close()
 
     def finish(self, *, layers: bool) -> Comparison:
         """Compare layers, and sum up."""
