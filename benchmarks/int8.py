@@ -20,7 +20,8 @@ from rich.table import Table
 from benchmarks.common import ROOT, data_dir
 from noria.config import ModelConfig
 from noria.config.enums import NetworkMode
-from noria.diagnose.average_precision import Scored, agreement, average_precision
+from noria.diagnose.average_precision import average_precision
+from noria.diagnose.box_matching import Scored, agreement
 from noria.diagnose.truth import read_truth, scored
 from noria.engine.backends import installed_backends
 from noria.engine.machine import this_machine
@@ -68,7 +69,7 @@ def _models(folder: Path) -> Iterator[tuple[str, ModelConfig, list[Frame], Judge
     shutil.copytree(ROOT / "examples" / "conveyor", demo)
     clip = str(demo / "conveyor.mp4")
     cfg = _calibrated(demo, [clip], 20, ())
-    chosen, truths = read_truth(demo / "truth.json", [clip], cfg, 100)
+    chosen, truths, _ = read_truth(demo / "truth.json", [clip], cfg, 100)
 
     def points(reference: list[Scored], found: list[Scored]) -> float:
         """mAP50-95"""

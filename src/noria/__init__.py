@@ -37,6 +37,8 @@ if TYPE_CHECKING:
         load_pipeline,
     )
     from noria.diagnose.compare import compare
+    from noria.diagnose.evaluate import EvaluationReport, evaluate, load_dataset
+    from noria.diagnose.explanation import explain
     from noria.draw import Painter, Tiler, show
     from noria.infer.batch import Batch
     from noria.infer.engine_runs import RawOutput
@@ -84,6 +86,8 @@ else:
                 "ModelConfig ModelSpec PipelineSpec SinkSpec SourceSpec TrackerSpec load_pipeline"
             ),
             ".diagnose.compare": "compare",
+            ".diagnose.evaluate": "EvaluationReport evaluate load_dataset",
+            ".diagnose.explanation": "explain",
             ".draw": "Painter Tiler show",
             "._core.errors": "NoriaError",
             ".infer.batch": "Batch",
@@ -134,6 +138,7 @@ __all__ = [
     "ColorSpace",
     "DetectionParams",
     "Detections",
+    "EvaluationReport",
     "Frame",
     "FrameMeta",
     "Inferencer",
@@ -174,7 +179,10 @@ __all__ = [
     "draw",
     "engine",
     "errors",
+    "evaluate",
+    "explain",
     "infer",
+    "load_dataset",
     "load_pipeline",
     "media",
     "meta",

@@ -1,69 +1,118 @@
-"""mAP agrees with the COCO evaluation; agreement with a loop."""
+"""mAP of boxes and masks equals that of pycocotools."""
+
+import contextlib
+import io
 
 import numpy as np
 import pytest
-from faster_coco_eval import COCO, COCOeval_faster
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
 
-from noria.diagnose.average_precision import Scored, Truth, agreement, average_precision, overlaps
+from noria.diagnose.average_precision import SIZES, average_precision, coco_scores
+from noria.diagnose.box_matching import Scored, Truth
+from noria.meta.masks import rle_decode, rle_encode
+from tests.diagnose.made_up import ALL_CLASSES, made_up
 
-
-def made_up(seed, pictures=12, classes=3, crowds=True):
-    """Random truths, and findings near them with misses, doubles and false ones."""
-    rng = np.random.default_rng(seed)
-    truths, found = [], []
-    for _ in range(pictures):
-        n = int(rng.integers(0, 6))
-        boxes = np.concatenate([rng.uniform(0, 300, (n, 2)), rng.uniform(20, 120, (n, 2))], axis=1)
-        kinds = rng.integers(0, classes, n)
-        crowd = rng.random(n) < (0.15 if crowds else 0)
-        truths.append(Truth(boxes, kinds, crowd))
-        picked = [i for i in range(n) if rng.random() < 0.85 for _ in range(rng.integers(1, 3))]
-        near = boxes[picked] + rng.normal(0, 6, (len(picked), 4))
-        false = np.concatenate([rng.uniform(0, 300, (2, 2)), rng.uniform(20, 120, (2, 2))], axis=1)
-        all_boxes = np.concatenate([near, false]).clip(1, None)
-        all_kinds = np.concatenate([kinds[picked], rng.integers(0, classes, 2)])
-        found.append(Scored(all_boxes, all_kinds, rng.random(len(all_boxes)).round(4)))
-    return truths, found
+SIDE = 600
 
 
-def coco(truths, found):
+def pycoco(truths, found, kind="bbox", classes=ALL_CLASSES):
+    """The evaluation of pycocotools, run and summarised."""
     annotations, results = [], []
     for image, (truth, seen) in enumerate(zip(truths, found, strict=True), 1):
-        for box, kind, crowd in zip(truth.boxes, truth.class_ids, truth.crowd, strict=True):
-            annotations.append(
-                {
-                    "id": len(annotations) + 1, "image_id": image, "category_id": int(kind) + 1,
-                    "bbox": box.tolist(), "area": float(box[2] * box[3]), "iscrowd": int(crowd),
-                }
-            )  # fmt: skip
-        for box, kind, score in zip(seen.boxes, seen.class_ids, seen.scores, strict=True):
-            results.append(
-                {
-                    "image_id": image, "category_id": int(kind) + 1, "bbox": box.tolist(),
-                    "score": float(score),
-                }
-            )  # fmt: skip
-    dataset = COCO(
-        {
-            "images": [{"id": i + 1, "width": 500, "height": 500} for i in range(len(truths))],
+        areas = truth.boxes[:, 2:].prod(axis=1) if truth.areas is None else truth.areas
+        for i, box in enumerate(truth.boxes.tolist()):
+            one = {"id": len(annotations) + 1, "image_id": image, "bbox": box}
+            one |= {"category_id": int(truth.class_ids[i]) + 1, "iscrowd": int(truth.crowd[i])}
+            one |= {"area": float(areas[i])}
+            if kind == "segm":
+                one["segmentation"] = truth.masks[i]
+            annotations.append(one)
+        for i, box in enumerate(seen.boxes.tolist()):
+            one = {"image_id": image, "score": float(seen.scores[i])}
+            one |= {"category_id": int(seen.class_ids[i]) + 1}
+            if kind == "segm":
+                one["segmentation"] = {"size": [SIDE, SIDE], "counts": seen.masks[i]}
+            else:
+                one["bbox"] = box
+            results.append(one)
+    with contextlib.redirect_stdout(io.StringIO()):
+        dataset = COCO()
+        dataset.dataset = {
+            "info": {},
+            "images": [{"id": i + 1, "width": SIDE, "height": SIDE} for i in range(len(truths))],
             "annotations": annotations,
-            "categories": [{"id": i + 1, "name": str(i)} for i in range(3)],
+            "categories": [{"id": i + 1, "name": str(i)} for i in range(classes)],
         }
-    )
-    evaluation = COCOeval_faster(dataset, dataset.loadRes(results), "bbox")
-    evaluation.evaluate()
-    evaluation.accumulate()
-    evaluation.summarize()
-    return evaluation.stats_as_dict
+        dataset.createIndex()
+        evaluation = COCOeval(dataset, dataset.loadRes(results), kind)
+        evaluation.evaluate()
+        evaluation.accumulate()
+        evaluation.summarize()
+    return evaluation
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_agrees_with_the_coco_evaluation(seed):
-    truths, found = made_up(seed, crowds=seed % 2 == 0)
-    stats = coco(truths, found)
-    assert average_precision(truths, found) == pytest.approx(stats["AP_all"], abs=1e-6)
-    half = average_precision(truths, found, np.array([0.5]))
-    assert half == pytest.approx(stats["AP_50"], abs=1e-6)
+def same(mine, theirs):
+    """Whether all figures of the summary, and every curve, are those of pycocotools."""
+    stats = np.where(theirs.stats == -1, np.nan, theirs.stats)
+    ours = [mine.ap(), mine.ap(0.5), mine.ap(0.75), *(mine.ap(size=s) for s in SIZES[1:])]
+    assert ours == pytest.approx(stats[:6].tolist(), abs=1e-6, nan_ok=True)
+    recalls = [mine.ar(), *(mine.ar(size=s) for s in SIZES[1:])]
+    assert recalls == pytest.approx(stats[8:].tolist(), abs=1e-6, nan_ok=True)
+    assert np.allclose(mine.precision, theirs.eval["precision"][..., -1], atol=1e-6)
+    assert np.allclose(mine.recall, theirs.eval["recall"][..., -1], atol=1e-6)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 8),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([3, 60, 130]),
+)
+def test_boxes_as_pycocotools(seed, pictures, crowds, areas, most):
+    """Crowds, areas that are not the boxes', more than 100 boxes of a class, equal scores."""
+    truths, found = made_up(seed, pictures, crowds=crowds, areas=areas, false=most)
+    if any(len(one.boxes) for one in found):
+        same(coco_scores(truths, found, ALL_CLASSES), pycoco(truths, found))
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_masks_as_pycocotools(seed, crowds):
+    truths, found = made_up(seed, 3, crowds=crowds)
+
+    def polygon(box):
+        x, y, w, h = box
+        return [[x, y, x + w, y + h / 3, x + w / 2, y + h]]
+
+    def run_lengths(box):
+        x, y, w, h = (round(v) for v in box)
+        mask = np.zeros((SIDE, SIDE), bool)
+        mask[max(0, y) : y + h, max(0, x) : x + w // 2] = True
+        return rle_encode(mask)
+
+    def crowd(box):
+        columns = rle_decode(run_lengths(box), SIDE, SIDE).T.ravel()
+        edges = np.flatnonzero(np.diff(np.concatenate(([0], columns, [0]))))
+        counts = np.diff(np.concatenate(([0], edges, [columns.size]))).tolist()
+        return {"size": [SIDE, SIDE], "counts": counts}
+
+    truths = [
+        Truth(
+            t.boxes, t.class_ids, t.crowd, None, t.areas,
+            tuple(crowd(b) if c else polygon(b) for b, c in zip(t.boxes, t.crowd, strict=True)),
+        )
+        for t in truths
+    ]  # fmt: skip
+    found = [
+        Scored(f.boxes, f.class_ids, f.scores, tuple(map(run_lengths, f.boxes))) for f in found
+    ]
+    mine = coco_scores(truths, found, ALL_CLASSES, kind="segm", sizes=[(SIDE, SIDE)] * 3)
+    same(mine, pycoco(truths, found, "segm"))
 
 
 def test_nothing_true_and_nothing_found():
@@ -73,21 +122,20 @@ def test_nothing_true_and_nothing_found():
     one = Truth(np.array([[0.0, 0, 9, 9]]), np.zeros(1, int), np.zeros(1, bool))
     assert average_precision([one], [nothing]) == 0
     assert average_precision([one], [Scored(one.boxes, one.class_ids, np.ones(1))]) == 1
+    assert np.isnan(average_precision([empty], [Scored(one.boxes, one.class_ids, np.ones(1))]))
+    assert np.isnan(coco_scores([one], [nothing], 2).curve(1)).all()
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_agreement_is_counted_as_it_is_said(seed):
-    _, a = made_up(seed)
-    _, b = made_up(seed, crowds=False)
-    there = total = 0
-    for mine, theirs in zip(a, b, strict=True):
-        for box, kind, score in zip(mine.boxes, mine.class_ids, mine.scores, strict=True):
-            if score < 0.5:
-                continue
-            total += 1
-            there += any(
-                k == kind and overlaps(box[None], o[None])[0, 0] >= 0.8
-                for o, k in zip(theirs.boxes, theirs.class_ids, strict=True)
-            )
-    assert agreement(a, b) == pytest.approx(there / total)
-    assert agreement(a, a) == 1
+def test_a_difficult_object_is_neither_lost_nor_found_twice():
+    """It takes the first box that covers it; the second one is false, unlike one in a crowd."""
+    boxes = np.array([[0.0, 0, 50, 50], [100, 100, 50, 50]])
+    kinds = np.zeros(2, int)
+    difficult = np.array([True, False])
+    truth = Truth(boxes, kinds, np.zeros(2, bool), difficult)
+    assert average_precision([truth], [Scored(boxes[1:], kinds[1:], np.ones(1))]) == 1
+    both = Scored(boxes, kinds, np.array([0.9, 0.5]))
+    assert average_precision([truth], [both]) == 1
+    twice = Scored(boxes[[0, 0, 1]], np.zeros(3, int), np.array([0.9, 0.8, 0.5]))
+    assert average_precision([truth], [twice]) == pytest.approx(0.5)
+    crowd = Truth(boxes, kinds, difficult)
+    assert average_precision([crowd], [twice]) == 1

@@ -15,7 +15,7 @@ from noria.cli import main
 from noria.config import ModelConfig
 from noria.config.enums import NetworkMode
 from noria.diagnose import int8_choice
-from noria.diagnose.average_precision import Scored
+from noria.diagnose.box_matching import Scored
 from noria.diagnose.int8_choice import agreement_of, choose_int8, moved, strongest
 from noria.diagnose.truth import scored
 from noria.engine.precision import CalibrationTable

@@ -13,8 +13,8 @@ from benchmarks.int8 import sensitive_layers
 from noria.cli import main
 from noria.config import ModelConfig
 from noria.config.enums import NetworkMode
-from noria.diagnose import sensitivity
-from noria.diagnose.average_precision import agreement
+from noria.diagnose.box_matching import agreement
+from noria.diagnose.sensitivity import sensitivity
 from noria.diagnose.truth import read_truth, scored
 from noria.engine.backends import installed_backends
 from noria.engine.precision import CalibrationTable, export
@@ -155,17 +155,19 @@ class TestTruth:
         return tmp_path / "t.json"
 
     def test_pictures_and_classes(self, mean_config, tmp_path):
-        cfg = ModelConfig.load(mean_config())
+        cfg = ModelConfig.load(mean_config(num_detected_classes=2))
         for name in ("a.png", "b.png"):
             Image.new("RGB", (8, 8)).save(tmp_path / name)
-        chosen, truths = read_truth(self.coco(tmp_path), [], cfg, 10)
-        assert [Path(c.name).name for c in chosen] == ["a.png", "b.png"]
+        chosen, truths, notices = read_truth(self.coco(tmp_path), [], cfg, 10)
+        assert [Path(c.name).name for c in chosen] == ["b.png", "a.png"]
         # no category is called as a label is: they are classes in the order of their ids
-        assert [t.class_ids.tolist() for t in truths] == [[1], [0]]
-        assert truths[1].crowd.tolist() == [True]
+        assert [t.class_ids.tolist() for t in truths] == [[0], [1]]
+        assert truths[0].crowd.tolist() == [True]
+        assert "paired in their order" in notices[0].message
         (tmp_path / "labels.txt").write_text("other\ny\nx\n")
-        _, truths = read_truth(self.coco(tmp_path), [str(tmp_path)], cfg, 10)
-        assert [t.class_ids.tolist() for t in truths] == [[2], [1]]
+        cfg = cfg.with_overrides(num_detected_classes=3)
+        _, truths, _ = read_truth(self.coco(tmp_path), [str(tmp_path)], cfg, 10)
+        assert [t.class_ids.tolist() for t in truths] == [[1], [2]]
 
     @pytest.mark.parametrize(
         "changes",

@@ -11,13 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.infer.candidates import Candidates, Fate, Stage, iou
+from noria.infer.batch import Batch
+from noria.infer.candidates import Candidates, Fate, FateStage, iou
 from noria.infer.cluster import Reason
 from noria.infer.inferencer import Inferencer
-from noria.infer.trace import FrameTrace, trace_frame
-from noria.meta import Detections
+from noria.infer.steps import RunSteps
+from noria.infer.trace import FrameTrace, item_trace, trace_frame
+from noria.meta import Detections, InputTensor, Roi
 from tests.infer.scenes import batch_of, classifier, picture
 from tests.infer.test_box_losses import ROWS, detector, own_parser
+from tests.infer.test_segmentation_models import HALVES, instance_model, instances
 
 Config = Callable[..., Path]
 PATCHES = [("red", (10, 10, 40, 80)), ("green", (60, 10, 20, 30))]
@@ -49,31 +52,31 @@ def test_a_trace_finds_the_objects_of_a_run(tmp_path: Path) -> None:
     assert [f.stage for f in fates] == ["object", "cluster", "object", "object"]
     assert [f.object for f in fates] == [0, -1, 1, 2]
     overlap = iou(found.detections.boxes[1], found.detections.boxes[0])
-    assert fates[1] == Fate(Stage.CLUSTER, "nms-iou-threshold", overlap, 0.5, by=0)
+    assert fates[1] == Fate(FateStage.CLUSTER, "nms-iou-threshold", overlap, 0.5, by=0)
 
 
 @pytest.mark.parametrize(
     ("attrs", "keys", "row", "fate"),
     [
-        ("detected-min-w=11", {}, 0, Fate(Stage.FILTER, "detected-min-w", 10, 11)),
-        ("detected-min-h=10", {}, 2, Fate(Stage.FILTER, "detected-min-h", 8, 10)),
-        ("detected-max-w=15", {}, 3, Fate(Stage.FILTER, "detected-max-w", 20, 15)),
-        ("detected-max-h=15", {}, 0, Fate(Stage.FILTER, "detected-max-h", 20, 15)),
-        ("roi-top-offset=20", {}, 0, Fate(Stage.FILTER, "roi-top-offset", 10, 20)),
-        ("roi-bottom-offset=20", {}, 3, Fate(Stage.FILTER, "roi-bottom-offset", 53, 44)),
-        ("", {"filter_out_class_ids": 1}, 3, Fate(Stage.FILTER, "filter-out-class-ids", 1)),
-        ("topk=1", {}, 2, Fate(Stage.TOPK, "topk", 2, 1)),
+        ("detected-min-w=11", {}, 0, Fate(FateStage.FILTER, "detected-min-w", 10, 11)),
+        ("detected-min-h=10", {}, 2, Fate(FateStage.FILTER, "detected-min-h", 8, 10)),
+        ("detected-max-w=15", {}, 3, Fate(FateStage.FILTER, "detected-max-w", 20, 15)),
+        ("detected-max-h=15", {}, 0, Fate(FateStage.FILTER, "detected-max-h", 20, 15)),
+        ("roi-top-offset=20", {}, 0, Fate(FateStage.FILTER, "roi-top-offset", 10, 20)),
+        ("roi-bottom-offset=20", {}, 3, Fate(FateStage.FILTER, "roi-bottom-offset", 53, 44)),
+        ("", {"filter_out_class_ids": 1}, 3, Fate(FateStage.FILTER, "filter-out-class-ids", 1)),
+        ("topk=1", {}, 2, Fate(FateStage.TOPK, "topk", 2, 1)),
         (
             "post-cluster-threshold=0.75", {}, 2,
-            Fate(Stage.CLUSTER, "post-cluster-threshold", 0.7, 0.75),
+            Fate(FateStage.CLUSTER, "post-cluster-threshold", 0.7, 0.75),
         ),
         (
             "pre-cluster-threshold=0.75", {}, 2,
-            Fate(Stage.THRESHOLD, "pre-cluster-threshold", 0.7, 0.75),
+            Fate(FateStage.THRESHOLD, "pre-cluster-threshold", 0.7, 0.75),
         ),
         (
             "[class-attrs-1]\npre-cluster-threshold=0.65", {}, 3,
-            Fate(Stage.THRESHOLD, "pre-cluster-threshold", 0.6, 0.65),
+            Fate(FateStage.THRESHOLD, "pre-cluster-threshold", 0.6, 0.65),
         ),
     ],
 )  # fmt: skip
@@ -96,10 +99,10 @@ def test_below_the_threshold_a_trace_knows_doubles_from_lost_objects(tmp_path: P
         found = only(traced(model))
     assert found.parsed == 1
     below = [found.fate(row).stage for row in (1, 2)]
-    assert below == [Stage.THRESHOLD, Stage.THRESHOLD]
-    assert found.fate(1, lowered=True).stage is Stage.CLUSTER
+    assert below == [FateStage.THRESHOLD, FateStage.THRESHOLD]
+    assert found.fate(1, lowered=True).stage is FateStage.CLUSTER
     assert found.fate(1, lowered=True).by == 0
-    assert found.fate(2, lowered=True).stage is Stage.OBJECT
+    assert found.fate(2, lowered=True).stage is FateStage.OBJECT
     assert found.stages(lowered=True).tolist() == [4, 1, 4]
 
 
@@ -115,8 +118,8 @@ def test_what_an_own_parser_returned_is_traced(tmp_path: Path) -> None:
     keys = own_parser(tmp_path, "Detections([[5, 5, 9, 9], [1, 1, 9, 9]], [0.9, 0.9], [0, 7])")
     with detector(tmp_path, **keys) as model:
         found = only(traced(model))
-    assert found.fate(0).stage is Stage.OBJECT
-    assert found.fate(1) == Fate(Stage.THRESHOLD, "num-detected-classes", 7, 2)
+    assert found.fate(0).stage is FateStage.OBJECT
+    assert found.fate(1) == Fate(FateStage.THRESHOLD, "num-detected-classes", 7, 2)
 
 
 def test_a_parser_that_refuses_is_the_error_of_the_item(tmp_path: Path) -> None:
@@ -189,8 +192,8 @@ def test_every_candidate_has_one_fate_and_every_object_one_candidate(tmp_path: P
         stages, objects = found.stages(), []
         for row in range(len(found)):
             fate = found.fate(row)
-            assert list(Stage)[stages[row]] is fate.stage
-            assert (fate.key is None) == (fate.stage is Stage.OBJECT)
+            assert list(FateStage)[stages[row]] is fate.stage
+            assert (fate.key is None) == (fate.stage is FateStage.OBJECT)
             assert hidden[row] == (fate.key == "pre-cluster-threshold")
             assert outside[row] == (fate.key == "num-detected-classes")
             objects += [fate.object] if fate.object >= 0 else []
@@ -206,3 +209,34 @@ def test_merged_candidates_are_of_their_object(tmp_path: Path) -> None:
     found = only(trace)
     assert found.actual.reasons[0] in (Reason.KEPT, Reason.MERGED)
     assert found.fate(0).object == found.fate(1).object
+
+
+def test_regions_that_the_caller_prepared_are_traced_in_a_run(mean_config: Config) -> None:
+    """A run with a callback traces the same as `trace_frame`, without a second run."""
+    batch = Batch.of([picture([], size=(160, 120))])
+    roi = Roi(0, 50.75, 20, 64, 32, 0.5, 0.5, 0, 8)
+    tensor = np.full((1, 3, 32, 32), 0.75, np.float32)
+    batch.tensors.append(InputTensor("image", tensor, [roi], [1]))
+    runs: list[RunSteps] = []
+    with Inferencer.from_config(mean_config(input_tensor_from_meta=1)) as model:
+        model.runs.on_steps = runs.append
+        model.process(batch)
+    (run,) = runs
+    item = item_trace(run, 0)
+    assert (item.object, item.crop) == (-1, None)
+    np.testing.assert_array_equal(item.tensor, tensor[0])
+    assert item.candidates is not None
+    assert item.candidates.rects.tolist() == [[66, 20, 32, 32]]
+    np.testing.assert_array_equal(item.candidates.rects, batch.metas[0].objects.rects)
+    assert item.candidates.fate(0) == Fate(FateStage.OBJECT, object=0)
+
+
+def test_instances_and_their_masks_are_traced(tmp_path: Path) -> None:
+    instance_model(tmp_path)
+    with Inferencer.from_config(instances(tmp_path, output_instance_mask=1)) as model:
+        plain = model(picture(HALVES, size=(64, 64)))
+        trace = trace_frame(model, picture(HALVES, size=(64, 64)))
+    assert len(trace.meta.objects) == len(plain.objects) > 0
+    assert trace.meta.objects.masks is not None
+    found = only(trace)
+    assert (found.stages() == list(FateStage).index(FateStage.OBJECT)).sum() == len(plain.objects)

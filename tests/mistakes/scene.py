@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,11 +76,11 @@ def picture(number: int, scene: str = "pictures") -> npt.NDArray[np.uint8]:
     return np.clip(made, 0, 255).astype(np.uint8)
 
 
-def write_scenes(folder: Path) -> None:
+def write_scenes(folder: Path, scenes: Iterable[str] = SCENES) -> None:
     """Write a folder of PNG files for each scene."""
     from PIL import Image
 
-    for scene in SCENES:
+    for scene in scenes:
         (folder / scene).mkdir(parents=True)
         for number in range(COUNT):
             made = Image.fromarray(picture(number, scene))

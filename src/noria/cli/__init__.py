@@ -24,7 +24,9 @@ _COMMANDS = {
     "calibrate": "Find the INT8 scales of a model from pictures.",
     "compare": "Find where two models differ on the same frames, and which stage is to blame.",
     "bench": "Time engines, side by side.",
+    "eval": "Measure how good configs are on pictures with truth.",
     "trtexec": "Build, run and time an engine with the options of trtexec.",
+    "explain": "Show every step on one frame, and the cause of each lost object.",
     "show": "Show a config with origins, a model, or an engine.",
     "init": "Write the config of a bare model, or a plugin to begin with.",
     "trace-plugins": "Show every call into the plugins of a model.",
@@ -52,8 +54,8 @@ Examples:
 \b
 Exit codes:
   0 done          3 config refused     5 custom library or parser   7 refused by --strict
-  1 other error   4 model or engine    6 source or output           130 interrupted
-  2 wrong usage
+  1 other error   4 model or engine    6 source or output           8 below a --min of eval
+  2 wrong usage                                                     130 interrupted
 """
 
 EXIT_INTERRUPTED = 130

@@ -1,6 +1,1 @@
 """Looking at models and pipelines from outside: how good they are, and why."""
-
-from noria.diagnose.average_precision import Scored, Truth, average_precision
-from noria.diagnose.sensitivity import SensitivityReport, sensitivity
-
-__all__ = ["Scored", "SensitivityReport", "Truth", "average_precision", "sensitivity"]

@@ -14,7 +14,7 @@ import numpy as np
 from noria._core.errors import ConfigError
 from noria._core.notices import Notice
 from noria.config.enums import ClusterMode
-from noria.diagnose.average_precision import Scored, overlaps
+from noria.diagnose.box_matching import Scored, overlaps
 from noria.diagnose.sensitivity import Bench
 from noria.diagnose.truth import scored
 from noria.engine.backends import DEFAULT_BACKEND, get_backend

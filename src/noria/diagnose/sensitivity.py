@@ -14,7 +14,8 @@ import numpy.typing as npt
 from noria._core.errors import ConfigError, MediaError
 from noria._core.notices import Notice
 from noria.config.enums import NetworkType, ProcessMode
-from noria.diagnose.average_precision import Scored, Truth, agreement, average_precision
+from noria.diagnose.average_precision import average_precision
+from noria.diagnose.box_matching import Scored, Truth, agreement
 from noria.diagnose.truth import read_truth, scored
 from noria.engine.backends import DEFAULT_BACKEND, get_backend
 from noria.engine.builder import BuildOptions, build
@@ -228,7 +229,7 @@ class Bench:
         )
         self.truths: list[Truth] = []
         if truth is not None:
-            self.chosen, self.truths = read_truth(truth, sources, cfg, frames)
+            self.chosen, self.truths, self.notices = read_truth(truth, sources, cfg, frames)
         else:
             self.chosen, self.notices = select_frames(sources, frames)
         self._reference: list[Scored] | None = None

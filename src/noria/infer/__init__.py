@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from noria.infer.batch import Batch
     from noria.infer.engine_runs import RawOutput
     from noria.infer.inferencer import Inferencer
+    from noria.infer.trace import FrameTrace, ItemTrace, item_trace, trace_frame
     from noria.infer.update import ModelUpdater
 else:
     __getattr__, __dir__ = lazy(
@@ -21,8 +22,18 @@ else:
             ".batch": "Batch",
             ".inferencer": "Inferencer",
             ".engine_runs": "RawOutput",
+            ".trace": "FrameTrace ItemTrace item_trace trace_frame",
             ".update": "ModelUpdater",
         },
     )
 
-__all__ = ["Batch", "Inferencer", "ModelUpdater", "RawOutput"]
+__all__ = [
+    "Batch",
+    "FrameTrace",
+    "Inferencer",
+    "ItemTrace",
+    "ModelUpdater",
+    "RawOutput",
+    "item_trace",
+    "trace_frame",
+]

@@ -13,6 +13,7 @@ from noria.config import ClassAttrs
 from noria.config.enums import NetworkMode
 from noria.infer.attach import EDGE, DropReason
 from noria.infer.cluster import Reason
+from noria.infer.labels import class_name
 from noria.infer.tally import HALVINGS
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def dropped_boxes(tally: BoxTally) -> dict[str, Counter[str]]:
 def _label(tally: BoxTally, class_id: int) -> str:
     if class_id == len(tally.per_class):
         return "other classes"
-    return tally.labels[class_id] if class_id < len(tally.labels) else f"class {class_id}"
+    return class_name(tally.labels, class_id)
 
 
 def named(counts: Counter[str]) -> str:

@@ -29,7 +29,7 @@ _TOPS = (DropReason.ROI_TOP_OFFSET, DropReason.FRAME_TOP)
 _BOTTOMS = (DropReason.ROI_BOTTOM_OFFSET, DropReason.FRAME_BOTTOM)
 
 
-class Stage(StrEnum):
+class FateStage(StrEnum):
     """The step that decided on a candidate, in the order of the steps."""
 
     THRESHOLD = "threshold"
@@ -54,7 +54,7 @@ class Fate:
         object: the object of the frame that it became or was merged into, or -1.
     """
 
-    stage: Stage
+    stage: FateStage
     key: str | None = None
     value: float | None = None
     limit: float | None = None
@@ -70,12 +70,14 @@ class Decisions:
         reasons: (N,) uint8, `Reason` of clustering.
         drops: (N,) uint8, `DropReason` of the filters; 0 for a candidate that did not reach them.
         by: (N,) int32, see `ClusterTrace.by`.
+        outputs: (N,) int32, the output of clustering that each became or was merged into, or -1.
         objects: (N,) int32, place among the attached objects of this pass, or -1.
     """
 
     reasons: npt.NDArray[np.uint8]
     drops: npt.NDArray[np.uint8]
     by: IntArray
+    outputs: IntArray
     objects: IntArray
 
     @classmethod
@@ -92,7 +94,7 @@ class Decisions:
         drop[attached.dropped] = attached.reasons
         place = np.full(len(drop), -1, np.int32)
         place[attached.kept] = np.arange(len(attached.kept), dtype=np.int32)
-        return cls(trace.reason, drop[trace.output], trace.by, place[trace.output])
+        return cls(trace.reason, drop[trace.output], trace.by, trace.output, place[trace.output])
 
     def extended(self, hidden: int) -> Decisions:
         """The same with as many more candidates that are below their pre-cluster threshold."""
@@ -102,6 +104,7 @@ class Decisions:
             np.concatenate([self.reasons, below]),
             np.concatenate([self.drops, np.zeros(hidden, np.uint8)]),
             np.concatenate([self.by, none]),
+            np.concatenate([self.outputs, none]),
             np.concatenate([self.objects, none]),
         )
 
@@ -142,14 +145,14 @@ class Candidates:
             lowered: as if no pre-cluster threshold were above any candidate.
 
         Returns:
-            (N,) int8, places in `Stage`.
+            (N,) int8, places in `FateStage`.
         """
         decided = self.lowered if lowered else self.actual
-        found = np.full(len(self), list(Stage).index(Stage.CLUSTER), np.int8)
-        found[np.isin(decided.reasons, _THRESHOLD)] = list(Stage).index(Stage.THRESHOLD)
-        found[decided.reasons == Reason.TOPK] = list(Stage).index(Stage.TOPK)
-        found[decided.drops > 0] = list(Stage).index(Stage.FILTER)
-        found[decided.objects >= 0] = list(Stage).index(Stage.OBJECT)
+        found = np.full(len(self), list(FateStage).index(FateStage.CLUSTER), np.int8)
+        found[np.isin(decided.reasons, _THRESHOLD)] = list(FateStage).index(FateStage.THRESHOLD)
+        found[decided.reasons == Reason.TOPK] = list(FateStage).index(FateStage.TOPK)
+        found[decided.drops > 0] = list(FateStage).index(FateStage.FILTER)
+        found[decided.objects >= 0] = list(FateStage).index(FateStage.OBJECT)
         return found
 
     def fate(self, row: int, *, lowered: bool = False) -> Fate:
@@ -162,16 +165,16 @@ class Candidates:
         """
         decided = self.lowered if lowered else self.actual
         if decided.objects[row] >= 0:
-            return Fate(Stage.OBJECT, object=self.first + int(decided.objects[row]))
+            return Fate(FateStage.OBJECT, object=self.first + int(decided.objects[row]))
         if drop := DropReason(int(decided.drops[row])):
             value, limit = self._filtered(row, drop)
-            return Fate(Stage.FILTER, drop.test, value, limit)
+            return Fate(FateStage.FILTER, drop.test, value, limit)
         reason, by = Reason(int(decided.reasons[row])), int(decided.by[row])
-        stage = Stage.CLUSTER
+        stage = FateStage.CLUSTER
         if reason in _THRESHOLD:
-            stage = Stage.THRESHOLD
+            stage = FateStage.THRESHOLD
         elif reason is Reason.TOPK:
-            stage = Stage.TOPK
+            stage = FateStage.TOPK
         return Fate(stage, reason.key, *self._clustered(row, reason, by, decided), by)
 
     def _clustered(
@@ -181,7 +184,7 @@ class Candidates:
         if reason is Reason.CLASS_OUT_OF_RANGE:
             return class_id, len(params.thresholds)
         limits = params.limits(reason)
-        limit = None if limits is None else limits[class_id].item()
+        limit = None if limits is None else _decimal(limits[class_id])
         value: float | None = None
         if reason in (Reason.BELOW_PRE_THRESHOLD, Reason.POST_THRESHOLD):
             value = float(self.detections.scores[row])
@@ -228,6 +231,11 @@ class Candidates:
             rows = np.flatnonzero((x <= left) & (left < x + w) & (y <= top) & (top < y + h))
         order: IntArray = rows[np.argsort(-weight[rows], kind="stable")].astype(np.int32)
         return order
+
+
+def _decimal(value: np.generic) -> float:
+    """A number of the config as it was written: 0.2, not 0.20000000298."""
+    return float(str(value))
 
 
 def overlaps(boxes: FloatArray, box: Sequence[float] | Rect | FloatArray) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +34,11 @@ class Labels:
 
     def __len__(self) -> int:
         return len(self.records)
+
+
+def class_name(names: Sequence[str], class_id: int) -> str:
+    """The name of a class, or `class 7` where there is none."""
+    return names[class_id] if 0 <= class_id < len(names) else f"class {class_id}"
 
 
 def load_labels(path: str | Path) -> Labels:

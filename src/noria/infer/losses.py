@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from noria.config.enums import NetworkType
 from noria.infer.box_losses import box_reasons, dropped_boxes, named
+from noria.infer.labels import class_name
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
@@ -109,8 +110,7 @@ def _run_reasons(cfg: ModelConfig, tally: Tally) -> Iterable[str]:
 
 
 def _class_name(objects: ObjectTally, component: int, class_id: int) -> str:
-    names = objects.labels.get(component, ())
-    return names[class_id] if 0 <= class_id < len(names) else f"class {class_id}"
+    return class_name(objects.labels.get(component, ()), class_id)
 
 
 def _object_reasons(

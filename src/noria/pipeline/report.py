@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from noria._core.notices import Notice
+from noria.infer.labels import class_name
 from noria.infer.losses import Counts, InferenceLosses
 from noria.media import Source
 from noria.meta import FrameMeta, Objects
@@ -277,8 +278,7 @@ def count_objects(meta: FrameMeta, counts: Counter[str]) -> None:
         names = objects.labels.get(component, ())
         for class_id, number in zip(values.tolist(), numbers.tolist(), strict=True):
             if class_id >= 0:
-                name = names[class_id] if class_id < len(names) else f"class {class_id}"
-                counts[name] += number
+                counts[class_name(names, class_id)] += number
             else:
                 _count_texts(objects, component, class_id, counts)
 

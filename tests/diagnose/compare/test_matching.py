@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from noria.diagnose.average_precision import Scored, overlaps
-from noria.diagnose.compare.matching import Drift, Tolerance, match_boxes
+from noria.diagnose.box_matching import Scored, overlaps
+from noria.diagnose.compare.matching import Drift, Tolerance, pair_boxes
 
 
 def objects(*rows: tuple[float, float, float, float, int, float]) -> Scored:
@@ -27,7 +27,7 @@ def scenes(draw: st.DrawFn) -> Scored:
 
 @given(scenes(), scenes())
 def test_every_box_is_in_one_pair_or_alone(a, b):
-    pairs = match_boxes(a, b)
+    pairs = pair_boxes(a, b)
     for side, alone, boxes in ((0, pairs.only_a, a.boxes), (1, pairs.only_b, b.boxes)):
         used = [*pairs.rows[:, side], *pairs.changed[:, side], *alone]
         assert sorted(used) == list(range(len(boxes)))
@@ -51,7 +51,7 @@ def test_matching_does_not_depend_on_which_is_first(a, b):
 def test_the_best_overlap_goes_first():
     a = objects((0, 0, 10, 10, 0, 0.9), (2, 0, 10, 10, 0, 0.8))
     b = objects((2, 0, 10, 10, 0, 0.7))
-    pairs = match_boxes(a, b)
+    pairs = pair_boxes(a, b)
     assert pairs.rows.tolist() == [[1, 0]]
     assert pairs.only_a.tolist() == [0]
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria._core.errors import EngineError, GeometryError, MediaError, ParserError
-from noria.diagnose.average_precision import Scored
+from noria.diagnose.box_matching import Scored
 from noria.diagnose.compare.sides import Side
 from noria.infer.batch import frame_meta
 from noria.infer.cluster import Clusterer, ClusterParams

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from noria._core.notices import Notice
-from noria.diagnose.average_precision import Scored
+from noria.diagnose.box_matching import Scored
 from noria.diagnose.compare.chain import ChainStage
 from noria.diagnose.compare.keys import KeyChange
 from noria.diagnose.compare.layers import LayerDrift, TensorDrift

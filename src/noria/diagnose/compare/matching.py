@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from noria.diagnose.average_precision import Array, Scored, overlaps
+from noria.diagnose.box_matching import Array, Scored, overlaps
 
 Rows = npt.NDArray[np.int64]
 
@@ -35,7 +35,7 @@ class BoxPairs:
     only_b: Rows
 
 
-def match_boxes(a: Scored, b: Scored, least: float = LEAST_IOU) -> BoxPairs:
+def pair_boxes(a: Scored, b: Scored, least: float = LEAST_IOU) -> BoxPairs:
     """Pair boxes greedily, the best overlap first, each at most once.
 
     Pairs of one class go before pairs of two.
@@ -135,7 +135,7 @@ class Drift:
             a, b: its objects.
             labels: names of the classes on each side.
         """
-        pairs = match_boxes(a, b)
+        pairs = pair_boxes(a, b)
         self.boxes_a += len(a.boxes)
         self.boxes_b += len(b.boxes)
         self.only_a += len(pairs.only_a)

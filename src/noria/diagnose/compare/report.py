@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from noria._core.errors import MediaError
-from noria.diagnose.average_precision import Scored
+from noria.diagnose.box_matching import Scored
 from noria.diagnose.compare.comparison import (
     Comparison,
     FrameDrift,

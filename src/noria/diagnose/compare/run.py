@@ -15,7 +15,7 @@ import numpy as np
 from noria._core.errors import ConfigError, MediaError
 from noria._core.notices import Notice
 from noria.config import ModelConfig
-from noria.diagnose.average_precision import Scored
+from noria.diagnose.box_matching import Scored
 from noria.diagnose.compare.chain import PURE, Arrays, Chain, ChainStage, ChainTimes, Mix
 from noria.diagnose.compare.comparison import Comparison, FrameDrift, StageDrift, StageTime
 from noria.diagnose.compare.keys import key_changes

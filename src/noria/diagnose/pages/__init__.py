@@ -1,6 +1,20 @@
-"""Self-contained HTML reports: one file each, no outside resource, light and dark."""
+"""Self-contained HTML reports: one file each, no outside resource, light and dark.
 
-from noria.diagnose.pages.charts import Series, line_chart
-from noria.diagnose.pages.render import picture_uri, render_page
+Names resolve on first use: who writes no report loads no template engine.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from noria._core.lazy import lazy
+
+if TYPE_CHECKING:
+    from noria.diagnose.pages.charts import Series, line_chart
+    from noria.diagnose.pages.render import picture_uri, render_page
+else:
+    __getattr__, __dir__ = lazy(
+        __name__, {".charts": "Series line_chart", ".render": "picture_uri render_page"}
+    )
 
 __all__ = ["Series", "line_chart", "picture_uri", "render_page"]

@@ -68,6 +68,21 @@ def read_image(path: Path, name: str | None = None) -> Plane:
         raise MediaError(f"the image cannot be read: {text}", where=name) from error
 
 
+def image_size(path: Path) -> tuple[int, int] | None:
+    """Width and height of an image in pixels, EXIF orientation applied; None if it cannot be read.
+
+    Only the file's head is read.
+    """
+    from PIL import Image
+
+    try:
+        with _quietly(), Image.open(path) as image:
+            swap = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
+            return image.size[::-1] if swap else image.size
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
+        return None
+
+
 def _rgb(image: Any) -> Plane:
     if image.mode.startswith("I;16") or image.mode == "I":
         wide = np.asarray(image.convert("I"))
@@ -114,16 +129,11 @@ class ImageSource(Source):
         self.width, self.height = self._first_size()
 
     def _first_size(self) -> tuple[int, int]:
-        from PIL import Image
-
         for path in self.files:
-            try:
-                with _quietly(), Image.open(path) as image:
-                    swap = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
-                    return image.size[::-1] if swap else image.size
-            except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
-                if len(self.files) == 1:
-                    read_image(path, self.name)  # says what is wrong
+            if (size := image_size(path)) is not None:
+                return size
+            if len(self.files) == 1:
+                read_image(path, self.name)  # says what is wrong
         return 0, 0
 
     def _read(self) -> Generator[Frame, None, None]:

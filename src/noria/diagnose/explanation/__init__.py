@@ -1,0 +1,20 @@
+"""One frame explained: every candidate, the step that dropped it, and the key to change."""
+
+from noria.diagnose.explanation.explained import (
+    Explanation,
+    explain,
+    explain_frame,
+    for_one_frame,
+    place_of,
+)
+from noria.diagnose.explanation.records import FrameExplanation, ModelExplanation
+
+__all__ = [
+    "Explanation",
+    "FrameExplanation",
+    "ModelExplanation",
+    "explain",
+    "explain_frame",
+    "for_one_frame",
+    "place_of",
+]
