@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from PIL import Image
 
 from noria.cli import main
+from noria.infer.inferencer import Inferencer
+from noria.media import open_source
 
 SCENE = Path(__file__).parents[2] / "examples" / "conveyor"
 CONFIG = "config_infer_primary.txt"
@@ -76,13 +79,40 @@ def test_models_of_two_kinds_are_refused(scene):
     assert "A is a detector, B a classifier" in done.stderr
 
 
-def test_networks_without_boxes_are_compared_by_their_outputs(scene):
-    words = ["compare", *[str(scene / "config_infer_secondary_characters.txt")] * 2]
-    words += [str(scene / "conveyor.mp4"), "--frames", "2"]
+def test_classifiers_are_compared_by_their_attributes(scene, tmp_path):
+    crops = tmp_path / "crops"
+    crops.mkdir()
+    with Inferencer.from_config(scene / CONFIG) as detector:
+        with open_source(str(scene / "conveyor.mp4")) as source:
+            picture = next(iter(source))
+        for number, found in enumerate(detector(picture).objects):
+            left, top, width, height = map(int, found.rect)
+            crop = picture.to_rgb()[top : top + height, left : left + width]
+            Image.fromarray(crop).save(crops / f"{number}.png")
+    config, report = scene / "config_infer_secondary_characters.txt", tmp_path / "report.html"
+    words = ["compare", config, config, crops, "--frames", "6"]
+    words += ["--set", "1:classifier-threshold=0.05"]
+
+    def run(*more):
+        return CliRunner().invoke(main, [str(word) for word in (*words, *more)])
+
+    done = run("--set", "2:classifier-threshold=0.05")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("same attributes: scores within 0 (")
+    assert "each whole picture is taken as one object" in done.stderr
+    done = run("-o", report, "--set", "2:classifier-threshold=0.999")
+    assert done.exit_code == 1
+    assert done.stdout.startswith("the parser departs (classifier-threshold 0.05 → 0.999): ")
+    assert "attributes lost" in report.read_text()
+    assert "<rect" not in report.read_text()
+
+
+def test_other_networks_are_compared_by_their_outputs(scene):
+    words = ["compare", *[str(scene / CONFIG)] * 2, str(scene / "conveyor.mp4"), "--frames", "2"]
+    words += ["--set", "1:network-type=100", "--set", "2:network-type=100"]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("same outputs: same bits in 2 frames")
-    assert "each whole picture is taken as one object" in done.stderr
     done = CliRunner().invoke(main, [*words, "--set", "2:net-scale-factor=0.002"])
     assert done.exit_code == 1
     assert done.stdout.startswith("the input departs (net-scale-factor ")

@@ -158,7 +158,7 @@ def _print(result: Comparison) -> None:
     for line in result.also:
         click.echo(printable(f"also {line}"))
     click.echo(printable(f"\nA  {result.a}\nB  {result.b}"))
-    if result.detectors:
+    if result.unit:
         click.echo(_boxes(result))
     _print_stages(result)
     for title, counts in (
@@ -175,7 +175,7 @@ def _print(result: Comparison) -> None:
 
 def _boxes(result: Comparison) -> str:
     total = result.total
-    text = f"\n{total.boxes_a} boxes of A, {total.boxes_b} of B, {total.matched} pairs"
+    text = f"\n{total.boxes_a} {result.unit} of A, {total.boxes_b} of B, {total.matched} pairs"
     for number, name in (
         (total.only_a, "only in A"), (total.only_b, "only in B"),
         (total.class_changed, "of another class"), (total.label_changed, "of another label"),
@@ -209,7 +209,7 @@ def _print_stages(result: Comparison) -> None:
 
 
 def _effect_cells(result: Comparison, stage: StageDrift) -> list[str]:
-    if not result.detectors:
+    if not result.unit:
         return ["", "", ""]
     effect = stage.effect
     moved = effect.beyond(result.tolerance) - effect.only_a - effect.only_b

@@ -60,7 +60,7 @@ def test_drift_counts_classes_labels_and_scores():
     drift = Drift()
     a = objects((0, 0, 10, 10, 0, 0.9), (50, 0, 10, 10, 1, 0.5), (90, 0, 9, 9, 1, 0.4))
     b = objects((0, 0, 10, 10, 0, 0.8), (50, 0, 10, 10, 2, 0.5), (200, 0, 9, 9, 1, 0.4))
-    drift.add(a, b, (("car", "dog", "x"), ("van", "dog", "x")))
+    drift.add(a, b, ({0: "car", 1: "dog"}, {0: "van", 1: "dog"}))
     assert (drift.boxes_a, drift.boxes_b, drift.matched) == (3, 3, 1)
     assert (drift.only_a, drift.only_b, drift.class_changed, drift.label_changed) == (1, 1, 1, 1)
     assert drift.score_changes == pytest.approx([-0.1])

@@ -22,13 +22,15 @@ from noria.diagnose.compare.sides import Side
 from noria.infer.batch import frame_meta
 from noria.infer.cluster import Clusterer, ClusterParams
 from noria.infer.geometry import ScaleTransform
-from noria.infer.items import layers_of
-from noria.infer.postprocess import DetectorPostprocessor
+from noria.infer.items import Items, layers_of
+from noria.infer.postprocess import ClassifierPostprocessor, DetectorPostprocessor
+from noria.infer.steps import ItemSteps
 from noria.media.frame import Frame
 from noria.meta import Detections
 
 Arrays = dict[str, npt.NDArray[Any]]
 _T = TypeVar("_T")
+_VALUES = 2**20  # more than an attribute has
 
 
 class ChainStage(StrEnum):
@@ -136,12 +138,11 @@ class Chain:
         return self._once(("clustered", *mix[:5]), partial(self._cluster, mix))
 
     def objects(self, mix: Mix) -> Scored:
-        """Objects in frame pixels."""
+        """Objects in frame pixels, or attributes: each at a place of its own, see `class_names`."""
+        post = self.sides[mix.parser].model.postprocessor
+        if isinstance(post, ClassifierPostprocessor):
+            return self._once(("attributes", *mix[:3]), partial(self._classify, post, mix))
         return self._once(("objects", *mix[:6]), partial(self._attach, mix))
-
-    def labels(self, side: int) -> tuple[str, ...]:
-        """Names of the classes."""
-        return tuple(self.sides[side].model.labels.detector)
 
     def params(self, threshold: int, cluster: int) -> ClusterParams:
         """Clustering of one side with the thresholds of another, as far as both have the class."""
@@ -216,3 +217,31 @@ class Chain:
             np.asarray(found.class_ids, np.int64),
             np.asarray(found.scores, np.float64),
         )
+
+    def _classify(self, post: ClassifierPostprocessor, mix: Mix) -> Scored:
+        place = self.scaled(mix.input)[1]
+        items = Items([frame_meta(self.frame)], [self.frame], transforms=[place])
+        steps = [ItemSteps()]
+        call = partial(post.attach, self.outputs(mix.input, mix.engine), items, steps)
+        self._times.timed(ChainStage.PARSER, mix.parser, call)
+        if steps[0].error is not None:
+            self.refused.setdefault(mix.parser, str(steps[0].error))
+        found = steps[0].classified
+        attributes = () if found is None else found.labels
+        return Scored(
+            np.array([(2 * a.attribute, 0, 1, 1) for a in attributes], np.float64).reshape(-1, 4),
+            np.array([a.attribute * _VALUES + a.value for a in attributes], np.int64),
+            np.array([a.confidence for a in attributes], np.float64),
+        )
+
+
+def class_names(side: Side) -> dict[int, str]:
+    """Class id -> name; of a classifier each value of each attribute is a class."""
+    labels = side.model.labels
+    if isinstance(side.model.postprocessor, ClassifierPostprocessor):
+        return {
+            attribute * _VALUES + value: name
+            for attribute, names in enumerate(labels.records)
+            for value, name in enumerate(names)
+        }
+    return dict(enumerate(labels.detector))

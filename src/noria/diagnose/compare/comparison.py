@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, isinf, isnan, nan
 from typing import Any
@@ -95,7 +95,7 @@ class Comparison:
         a, b: titles.
         source: name of the pictures.
         tolerance: differences that do not count.
-        detectors: True if both find objects; other networks are compared by their outputs.
+        unit: `boxes` or `attributes`, which both find; empty: networks are compared by outputs.
         frames: how many were compared.
         total: objects of A against those of B.
         stages: in order; see `StageDrift`.
@@ -106,7 +106,7 @@ class Comparison:
         lost: config key or `no candidate` -> number of A's boxes that B lacks for it.
         new: the same for B's boxes that A lacks.
         worst: frames that differ most.
-        labels: names of the classes on each side.
+        labels: class id -> name on each side.
         notices: of loading and running.
     """
 
@@ -114,7 +114,7 @@ class Comparison:
     b: str
     source: str
     tolerance: Tolerance
-    detectors: bool = True
+    unit: str = "boxes"
     frames: int = 0
     total: Drift = field(default_factory=Drift)
     stages: list[StageDrift] = field(default_factory=list)
@@ -124,13 +124,13 @@ class Comparison:
     lost: Counter[str] = field(default_factory=Counter)
     new: Counter[str] = field(default_factory=Counter)
     worst: list[FrameDrift] = field(default_factory=list)
-    labels: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    labels: tuple[Mapping[int, str], Mapping[int, str]] = field(default_factory=lambda: ({}, {}))
     notices: list[Notice] = field(default_factory=list)
 
     @property
     def by_boxes(self) -> bool:
-        """True if there are boxes to judge by."""
-        return self.detectors and bool(self.total.boxes_a or self.total.boxes_b)
+        """True if there are boxes or attributes to judge by."""
+        return bool(self.unit) and bool(self.total.boxes_a or self.total.boxes_b)
 
     @property
     def same(self) -> bool:
@@ -155,19 +155,20 @@ class Comparison:
         blamed = self.blamed
         if not blamed:
             changed = ", ".join(s.name for s in self.stages if not s.same)
-            return f"no stage alone departs, together they do ({changed}): {_effect(self.total)}"
+            effect = _effect(self.total, self.unit)
+            return f"no stage alone departs, together they do ({changed}): {effect}"
         text = self._blame(blamed[0])
         if not self.by_boxes:
             return f"{text}: outputs keep {_db(self.outputs_db)}"
-        return f"{text}: {_effect(blamed[0].effect)}"
+        return f"{text}: {_effect(blamed[0].effect, self.unit)}"
 
     @property
     def also(self) -> list[str]:
         """One line for each further stage that departs."""
-        return [
-            f"{self._blame(s)}: {_effect(s.effect) if self.by_boxes else _db(s.decibels)}"
-            for s in self.blamed[1:]
-        ]
+        return [f"{self._blame(stage)}: {self._loss(stage)}" for stage in self.blamed[1:]]
+
+    def _loss(self, stage: StageDrift) -> str:
+        return _effect(stage.effect, self.unit) if self.by_boxes else _db(stage.decibels)
 
     def _noisy(self) -> list[StageDrift]:
         """Stages with other tensors: joined ones first, then those with the least signal."""
@@ -179,13 +180,14 @@ class Comparison:
     def _sameness(self) -> str:
         frames = f"{self.frames} frame{'s' * (self.frames != 1)}"
         if not self.by_boxes:
-            of = "no box on either side, and " if self.detectors else ""
+            of = f"no {self.unit} on either side, and " if self.unit else ""
             return f"{of}same outputs: {_db(self.outputs_db)} in {frames}"
         ious, scores = self.total.ious, np.abs(self.total.score_changes)
-        return (
-            f"same boxes: IoU ≥ {np.floor(ious.min() * 1e4) / 1e4:.4f}, scores within "
-            f"{scores.max():.1g} ({self.total.matched} boxes in {frames})"
-        )
+        text = f"same {self.unit}: "
+        if self.unit == "boxes":
+            text += f"IoU ≥ {np.floor(ious.min() * 1e4) / 1e4:.4f}, "
+        text += f"scores within {scores.max():.1g}"
+        return f"{text} ({self.total.matched} {self.unit} in {frames})"
 
     def _blame(self, stage: StageDrift) -> str:
         verb = "depart" if len(stage.stages) > 1 else "departs"
@@ -211,7 +213,8 @@ class Comparison:
             "source": self.source,
             "frames": self.frames,
             "tolerance": self.tolerance._asdict(),
-            "objects": self.total.as_dict() if self.detectors else None,
+            "unit": self.unit,
+            "objects": self.total.as_dict() if self.unit else None,
             "outputs_db": finite(self.outputs_db),
             "stages": [
                 {
@@ -221,7 +224,7 @@ class Comparison:
                     "decibels": finite(s.decibels),
                     "largest": finite(s.largest),
                     "keys": [k._asdict() for k in s.keys],
-                    "effect": s.effect.as_dict() if self.detectors else None,
+                    "effect": s.effect.as_dict() if self.unit else None,
                     "candidates": None if s.candidates is None else s.candidates.as_dict(),
                     "note": s.note,
                 }
@@ -281,10 +284,10 @@ def _db(value: float) -> str:
     return signal(value) or "other shapes"
 
 
-def _effect(drift: Drift) -> str:
+def _effect(drift: Drift, unit: str) -> str:
     parts = []
     if drift.only_a:
-        parts.append(f"{drift.only_a} of {drift.boxes_a} boxes lost")
+        parts.append(f"{drift.only_a} of {drift.boxes_a} {unit} lost")
     if drift.only_b:
         parts.append(f"{drift.only_b} new")
     if drift.class_changed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import NamedTuple
 
 from noria.diagnose.compare.chain import ChainStage
@@ -24,6 +25,7 @@ _STAGES: dict[ChainStage, tuple[str, ...]] = {
         "parse-bbox-func-name", "parse-bbox-instance-mask-func-name", "custom-lib-path",
         "parse-classifier-func-name", "parse-segmentation-func-name", "custom-lib-abi",
         "num-detected-classes", "network-type",
+        "classifier-threshold", "segmentation-threshold",
     ),
     ChainStage.THRESHOLD: ("pre-cluster-threshold", "threshold", "post-cluster-threshold"),
     ChainStage.CLUSTER: (
@@ -47,7 +49,10 @@ class KeyChange(NamedTuple):
     b: str
 
     def __str__(self) -> str:
-        return f"{self.key} {_short(self.a)} → {_short(self.b)}"
+        a, b = _short(self.a), _short(self.b)
+        if a == b:  # files of one name
+            a, b = self.a, self.b
+        return f"{self.key} {a} → {b}"
 
 
 def key_changes(a: Side, b: Side) -> dict[ChainStage, list[KeyChange]]:
@@ -83,4 +88,6 @@ def _values(side: Side) -> dict[str, str]:
 def _short(text: str) -> str:
     if "/" in text:
         text = text.rpartition("/")[2]
+    with suppress(ValueError):
+        text = f"{float(text):.6g}"
     return (text if len(text) <= 40 else text[:39] + "…") or "(none)"

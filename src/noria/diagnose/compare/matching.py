@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -127,7 +127,7 @@ class Drift:
         self,
         a: Scored,
         b: Scored,
-        labels: tuple[Sequence[str], Sequence[str]] = ((), ()),
+        labels: tuple[Mapping[int, str], Mapping[int, str]] = ({}, {}),
     ) -> BoxPairs:
         """Count one frame.
 
@@ -147,7 +147,7 @@ class Drift:
         self._ious.append(pairs.ious)
         self._scores.append(np.nan_to_num(moved, nan=np.inf))
         for class_id in a.class_ids[pairs.rows[:, 0]].tolist():
-            self.label_changed += label_of(labels[0], class_id) != label_of(labels[1], class_id)
+            self.label_changed += labels[0].get(class_id, "") != labels[1].get(class_id, "")
         return pairs
 
     @property
@@ -188,11 +188,6 @@ class Drift:
             "score_drift": {k: finite(v) for k, v in Spread.of(scores)._asdict().items()},
             "iou_loss": {k: finite(v) for k, v in Spread.of(1 - ious)._asdict().items()},
         }
-
-
-def label_of(labels: Sequence[str], class_id: int) -> str:
-    """Name of a class; empty if it has none."""
-    return labels[class_id] if 0 <= class_id < len(labels) else ""
 
 
 def finite(value: float) -> float | None:

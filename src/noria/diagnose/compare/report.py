@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from noria.diagnose.compare.comparison import (
     stage_state,
 )
 from noria.diagnose.compare.layers import DEPARTS_BELOW_DB
-from noria.diagnose.compare.matching import Spread, label_of
+from noria.diagnose.compare.matching import Spread
 from noria.diagnose.pages import Series, line_chart, picture_uri, render_page
 
 _TOP_DB = 150.0  # equal bits, in the chart
@@ -117,20 +117,26 @@ def _chart(result: Comparison) -> Any:
 def _frame(result: Comparison, entry: FrameDrift) -> dict[str, Any]:
     frame = entry.frame
     alone_a, alone_b = set(entry.pairs.only_a.tolist()), set(entry.pairs.only_b.tolist())
+    caption = f"{frame.source or 'picture'}, frame {frame.frame}: {entry.beyond} differ, "
+    caption += f"{len(alone_a)} only in A, {len(alone_b)} only in B"
     boxes = [*_boxes(entry.a, alone_a, result.labels[0], "a"),
              *_boxes(entry.b, alone_b, result.labels[1], "b")]  # fmt: skip
     return {
         "uri": picture_uri(frame.to_rgb()),
         "width": frame.width,
         "height": frame.height,
-        "boxes": boxes,
-        "caption": f"{frame.source or 'picture'}, frame {frame.frame}: {entry.beyond} differ, "
-        f"{len(alone_a)} only in A, {len(alone_b)} only in B",
+        "boxes": boxes if result.unit == "boxes" else [],
+        "caption": caption if result.unit == "boxes" else _texts(caption, boxes),
     }
 
 
+def _texts(caption: str, found: list[dict[str, Any]]) -> str:
+    """The caption with the attributes, which have no place in the picture."""
+    return "; ".join([caption, *(one["text"] for one in found)])
+
+
 def _boxes(
-    objects: Scored, alone: set[int], labels: tuple[str, ...], side: str
+    objects: Scored, alone: set[int], labels: Mapping[int, str], side: str
 ) -> Iterator[dict[str, Any]]:
     for row, (box, class_id, score) in enumerate(
         zip(objects.boxes.tolist(), objects.class_ids.tolist(), objects.scores.tolist(),
@@ -138,7 +144,7 @@ def _boxes(
     ):  # fmt: skip
         if not np.isfinite(box).all():
             continue
-        name = label_of(labels, class_id) or f"class {class_id}"
+        name = labels.get(class_id) or f"class {class_id}"
         yield {
             "side": side,
             "alone": row in alone,

@@ -16,7 +16,15 @@ from noria._core.errors import ConfigError, MediaError
 from noria._core.notices import Notice
 from noria.config import ModelConfig
 from noria.diagnose.box_matching import Scored
-from noria.diagnose.compare.chain import PURE, Arrays, Chain, ChainStage, ChainTimes, Mix
+from noria.diagnose.compare.chain import (
+    PURE,
+    Arrays,
+    Chain,
+    ChainStage,
+    ChainTimes,
+    Mix,
+    class_names,
+)
 from noria.diagnose.compare.comparison import Comparison, FrameDrift, StageDrift, StageTime
 from noria.diagnose.compare.keys import key_changes
 from noria.diagnose.compare.layers import DEPARTS_BELOW_DB, Tensor, compare_layers, decibels
@@ -25,7 +33,7 @@ from noria.diagnose.compare.sides import Side, SideSpec, open_sides
 from noria.infer.calibration import select_frames, selected_frames
 from noria.infer.candidates import Candidates, overlaps
 from noria.infer.inferencer import Inferencer
-from noria.infer.postprocess import DetectorPostprocessor
+from noria.infer.postprocess import ClassifierPostprocessor, DetectorPostprocessor
 from noria.infer.trace import trace_frame
 from noria.media import as_frame
 from noria.media.frame import Frame
@@ -35,7 +43,12 @@ DEFAULT_FRAMES = 20
 _WORST = 4  # frames kept with their pictures
 _TRACED = 20  # frames in which lost boxes are looked up: a trace calls the parser twice
 NO_CANDIDATE = "no candidate"
-_DETECTOR_ONLY = tuple(s for s in ChainStage if s not in (ChainStage.INPUT, ChainStage.ENGINE))
+_UNITS = {DetectorPostprocessor: "boxes", ClassifierPostprocessor: "attributes"}
+_STAGES = {
+    "boxes": tuple(ChainStage),
+    "attributes": (ChainStage.INPUT, ChainStage.ENGINE, ChainStage.PARSER, ChainStage.LABELS),
+    "": (ChainStage.INPUT, ChainStage.ENGINE),
+}
 
 ModelLike = SideSpec | ModelConfig | str | Path
 Pictures = str | Path | Sequence[Any]
@@ -114,24 +127,21 @@ class _Run:
     def __init__(self, sides: tuple[Side, Side], tolerance: Tolerance, source: str) -> None:
         a, b = self.sides = sides
         kinds = [s.model.config.network_type for s in sides]
-        detectors = [isinstance(s.model.postprocessor, DetectorPostprocessor) for s in sides]
-        if kinds[0] is not kinds[1] and detectors != [True, True]:
+        units = [_UNITS.get(type(s.model.postprocessor), "") for s in sides]
+        if kinds[0] is not kinds[1] and units != ["boxes", "boxes"]:
             raise ConfigError(
                 f"A is a {kinds[0].name.lower()}, B a {kinds[1].name.lower()} (network-type)",
                 where=f"{a.model.config.path}, {b.model.config.path}",
                 expected="two models of one kind",
             )
         self.times = ChainTimes()
-        self.result = Comparison(a.title, b.title, source, tolerance, detectors[0])
-        self.result.labels = (
-            tuple(a.model.labels.detector),
-            tuple(b.model.labels.detector),
-        )
+        self.result = Comparison(a.title, b.title, source, tolerance, units[0])
+        self.result.labels = (class_names(a), class_names(b))
         for side in sides:
             self.result.notices += side.notices
         keys = key_changes(a, b)
         for stages in _groups(a, b):
-            if detectors[0] or stages[0] not in _DETECTOR_ONLY:
+            if stages[0] in _STAGES[units[0]]:
                 changes = [change for stage in stages for change in keys[stage]]
                 self.result.stages.append(StageDrift(stages, changes))
         self._order = count()
@@ -145,16 +155,19 @@ class _Run:
         warm_up = not self.result.frames
         chain = Chain(frame, self.sides, ChainTimes() if warm_up else self.times)
         turn = self.result.frames % 2
-        for side in (turn, 1 - turn):  # in turns: caches serve both alike
+        order = (turn, 1 - turn)  # in turns: caches serve both alike
+        for side in order:
+            chain.scaled(side)
+        for side in order:
             chain.outputs(side, side)
-            if self.result.detectors:
+            if self.result.unit:
                 chain.objects(PURE[side])
         if warm_up:
             self._warm_times(frame)
         self._outputs(chain)
         for stage in self.result.stages:
             self._stage(stage, chain)
-        if self.result.detectors:
+        if self.result.unit:
             self._objects(chain, frame)
         for side, reason in chain.refused.items():
             text = f"the parser of {'AB'[side]} refuses outputs: {reason}"
@@ -166,7 +179,7 @@ class _Run:
         chain = Chain(frame, self.sides, self.times)
         for side in (0, 1):
             chain.outputs(side, side)
-            if self.result.detectors:
+            if self.result.unit:
                 chain.objects(PURE[side])
 
     def _outputs(self, chain: Chain) -> None:
@@ -187,14 +200,14 @@ class _Run:
         stage.largest = float(np.fmax(stage.largest, found[1]))
         if len(stage.stages) > 1:
             stage.note = "tensors between them have other names or shapes"
-        if not self.result.detectors:
+        if not self.result.unit:
             return
         mix = Mix.only(*stage.stages)
-        if stage.stages == (ChainStage.PARSER,):
+        if stage.stages == (ChainStage.PARSER,) and self.result.unit == "boxes":
             if stage.candidates is None:
                 stage.candidates = type(stage.effect)()
             stage.candidates.add(_plain(chain.parsed(PURE[0])), _plain(chain.parsed(mix)))
-        labels = (chain.labels(0), chain.labels(mix.labels))
+        labels = (self.result.labels[0], self.result.labels[mix.labels])
         stage.effect.add(chain.objects(PURE[0]), chain.objects(mix), labels)
 
     def _remember(self, chain: Chain, ratio: float) -> None:
@@ -217,7 +230,8 @@ class _Run:
                 heapq.heappush(self._worst, entry)
             else:
                 heapq.heappushpop(self._worst, entry)
-        self._reasons(frame, a, b, pairs)
+        if result.unit == "boxes":
+            self._reasons(frame, a, b, pairs)
 
     def _reasons(self, frame: Frame, a: Scored, b: Scored, pairs: BoxPairs) -> None:
         """Look up why each side lacks boxes of the other."""
