@@ -40,7 +40,9 @@ def test_the_verdict_comes_first_and_the_exit_code_says_it(scene, tmp_path):
     done = compare(scene, "--conf", "2:0.999", "--set", "2:detected-min-w=30", "-o", report)
     assert done.exit_code == 1, done.output
     assert done.stdout.startswith("the threshold departs (pre-cluster-threshold 0.3 → 0.999): ")
-    assert "boxes that B lacks, by the key that drops them: pre-cluster-threshold" in done.stdout
+    assert (
+        "boxes that B lacks, by the key that drops them, in 2 frames: pre-cluster-" in done.stdout
+    )
     assert "the threshold departs" in report.read_text()
 
 
@@ -62,6 +64,7 @@ def test_json_has_every_figure(scene):
     [
         (("--precision", "int8"), 2, "2:int8 is B"),
         (("--precision", "2:int3"), 2, "is not one of"),
+        (("--precision", "2:int8"), 4, "int8 is to be compared, and fp32 is built"),
         (("--backend", "2:foo"), 4, "no runtime is called 'foo'"),
         (("--set", "topk=3"), 3, "there are 2 models"),
         (("--iou", "nan"), 2, "not in the range"),

@@ -162,12 +162,12 @@ def _print(result: Comparison) -> None:
         click.echo(_boxes(result))
     _print_stages(result)
     for title, counts in (
-        ("boxes that B lacks, by the key that drops them:", result.lost),
-        ("boxes that A lacks, by the key that drops them:", result.new),
+        ("boxes that B lacks, by the key that drops them", result.lost),
+        ("boxes that A lacks, by the key that drops them", result.new),
     ):
         if counts:
             text = ", ".join(f"{key} {number}" for key, number in counts.most_common(6))
-            click.echo(f"\n{title} {text}")
+            click.echo(f"\n{title}, in {result.looked_up} frames: {text}")
     if result.layers is not None:
         _print_layers(result)
     _print_times(result)

@@ -105,6 +105,7 @@ class Comparison:
         times: of the stages.
         lost: config key or `no candidate` -> number of A's boxes that B lacks for it.
         new: the same for B's boxes that A lacks.
+        looked_up: number of frames in which `lost` and `new` were counted, at most 20.
         worst: frames that differ most.
         labels: class id -> name on each side.
         notices: of loading and running.
@@ -123,6 +124,7 @@ class Comparison:
     times: list[StageTime] = field(default_factory=list)
     lost: Counter[str] = field(default_factory=Counter)
     new: Counter[str] = field(default_factory=Counter)
+    looked_up: int = 0
     worst: list[FrameDrift] = field(default_factory=list)
     labels: tuple[Mapping[int, str], Mapping[int, str]] = field(default_factory=lambda: ({}, {}))
     notices: list[Notice] = field(default_factory=list)
@@ -193,7 +195,8 @@ class Comparison:
         verb = "depart" if len(stage.stages) > 1 else "departs"
         if stage.stages == (ChainStage.LABELS,):
             verb = "depart"
-        text = f"the {stage.name} {verb}"
+        name = stage.name.replace(ChainStage.ATTACH, "attach filter")
+        text = f"the {name} {verb}"
         node = None if self.layers is None else self.layers.first
         if ChainStage.ENGINE in stage.stages and node is not None:
             text += f" first at {node}"
@@ -232,6 +235,7 @@ class Comparison:
             ],
             "lost": dict(self.lost.most_common()),
             "new": dict(self.new.most_common()),
+            "looked_up": self.looked_up,
             "first_layer": None if node is None else layer_row(node),
             "worst_layer": None if worst is None else layer_row(worst),
             "layers": [layer_row(t) for t in self.layers.tensors] if self.layers else [],

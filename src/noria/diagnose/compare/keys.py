@@ -9,6 +9,7 @@ from typing import NamedTuple
 from noria.diagnose.compare.chain import ChainStage
 from noria.diagnose.compare.sides import Side
 
+_ALL = "class-attrs-all."
 _STAGES: dict[ChainStage, tuple[str, ...]] = {
     ChainStage.INPUT: (
         "net-scale-factor", "offsets", "mean-file", "model-color-format", "maintain-aspect-ratio",
@@ -60,8 +61,8 @@ def key_changes(a: Side, b: Side) -> dict[ChainStage, list[KeyChange]]:
     first, second = _values(a), _values(b)
     differ: dict[str, list[KeyChange]] = {}
     for name in first | second:
-        change = KeyChange(name.removeprefix("class-attrs-all."), first.get(name, ""),
-                           second.get(name, ""))  # fmt: skip
+        shown = name.removeprefix(_ALL)
+        change = KeyChange(shown, _value(first, name), _value(second, name))
         if change.a != change.b:
             differ.setdefault(name.rpartition(".")[2], []).append(change)
     found = {stage: _of(keys, differ) for stage, keys in _STAGES.items()}
@@ -83,6 +84,12 @@ def _values(side: Side) -> dict[str, str]:
         prefix = f"{row.group}." if row.group.startswith("class-attrs") else ""
         values[prefix + row.key] = row.text
     return values
+
+
+def _value(values: dict[str, str], name: str) -> str:
+    """A value; of a class without a group of its own that of all classes."""
+    key = name.rpartition(".")[2]
+    return values.get(name, values.get(_ALL + key, "") if "." in name else "")
 
 
 def _short(text: str) -> str:

@@ -43,7 +43,10 @@ DEFAULT_FRAMES = 20
 _WORST = 4  # frames kept with their pictures
 _TRACED = 20  # frames in which lost boxes are looked up: a trace calls the parser twice
 NO_CANDIDATE = "no candidate"
-_UNITS = {DetectorPostprocessor: "boxes", ClassifierPostprocessor: "attributes"}
+_UNITS: dict[type | None, str] = {
+    DetectorPostprocessor: "boxes",
+    ClassifierPostprocessor: "attributes",
+}
 _STAGES = {
     "boxes": tuple(ChainStage),
     "attributes": (ChainStage.INPUT, ChainStage.ENGINE, ChainStage.PARSER, ChainStage.LABELS),
@@ -252,6 +255,8 @@ class _Run:
     def finish(self, *, layers: bool) -> Comparison:
         """Compare layers, and sum up."""
         result = self.result
+        result.notices = list(dict.fromkeys(result.notices))
+        result.looked_up = self._traces
         result.worst = [entry for _, _, entry in sorted(self._worst, reverse=True)]
         if layers and self._noisiest is not None and self._noisiest[0] < DEPARTS_BELOW_DB:
             result.layers = compare_layers(*self.sides, self._noisiest[1])

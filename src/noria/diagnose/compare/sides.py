@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from noria._core.errors import ConfigError
-from noria._core.notices import Notice
+from noria._core.errors import ConfigError, EngineError
+from noria._core.notices import Notice, notices_on_errors
 from noria.config import ModelConfig
 from noria.config.enums import ProcessMode
 from noria.config.overrides import Overrides
@@ -147,6 +147,8 @@ def _open(
     cfg = with_profile(cfg.with_overrides(interval=0, stabilize_buffer_count=0))
     plan = _plan(given, cfg, threads)
     notices += plan.decisions
+    if isinstance(given, SideSpec):
+        _check_precision(given, plan, notices)
     record, options = Record(), LoadOptions(threads=threads)
     session: Session = plan.open_session(threads=threads)
     model = Model.around(cfg, session, options, record)
@@ -169,6 +171,22 @@ def _plan(given: SideSpec | ModelConfig, cfg: ModelConfig, threads: int | None) 
         backend=given.backend,
         save=not forced,
     )
+
+
+def _check_precision(given: SideSpec, plan: Plan, notices: list[Notice]) -> None:
+    """Refuse another precision than the one to compare; a run falls back with a warning."""
+    built = plan.header.precision
+    if given.precision in (None, "best", built):
+        return
+    with notices_on_errors(notices):
+        raise EngineError(
+            f"{given.precision} is to be compared, and {built} is built",
+            where=str(given.path),
+            expected=f"an engine in {given.precision}: the warnings have the reason",
+            fix="INT8 takes the scales that noria calibrate finds"
+            if given.precision == "int8"
+            else (),
+        )
 
 
 def _title(given: SideSpec | ModelConfig, plan: Plan) -> str:
