@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from docs._ext import conformance, key_tables, pipeline_schema, standard_plugins
+from docs._ext import conformance, key_tables, lint_rules, pipeline_schema, standard_plugins
 
 DOCS = Path(__file__).parents[1]
 
@@ -14,6 +14,7 @@ def main() -> None:
     texts = {
         pipeline_schema.SCHEMA_FILE: pipeline_schema.schema_text(),
         DOCS / "conformance.md": conformance.page(),
+        DOCS / "lint-rules.md": lint_rules.page(),
         DOCS / "standard-plugins.md": standard_plugins.page(),
     }
     for name, tables in (

@@ -23,12 +23,14 @@ class NoriaError(Exception):
         where: `file:line`, key, layer, node or function it is about.
         expected: what must be there instead.
         fix: how to get there; one hint or several.
+        rule: id of the rule in `noria lint --rules` that explains it; None takes the class's.
 
     Attributes:
         notices: what was decided before it; often why it came to this.
     """
 
     exit_code = 1
+    rule: str | None = None
 
     def __init_subclass__(cls) -> None:
         if cls.__module__ == __name__:
@@ -41,7 +43,9 @@ class NoriaError(Exception):
         where: str | None = None,
         expected: str | None = None,
         fix: str | Sequence[str] | None = None,
+        rule: str | None = None,
     ) -> None:
+        self.rule = rule or type(self).rule
         self.found = found
         self.where = where
         self.expected = expected
@@ -64,34 +68,41 @@ class ConfigError(NoriaError):
     """A configuration file cannot be read, or a value in it is refused."""
 
     exit_code = 3
+    rule = "config-refused"
 
 
 class ModelError(NoriaError):
     """A model file is missing, damaged, or of a kind that cannot be used."""
 
     exit_code = 4
+    rule = "model-unreadable"
 
 
 class EngineError(NoriaError):
     """A plan cannot be built, read or run."""
 
     exit_code = 4
+    rule = "engine-impossible"
 
 
 class PluginError(EngineError):
     """A plugin failed, returned a wrong result, or is not there."""
 
     exit_code = 5
+    rule = "plugin-failed"
 
 
 class CustomLibraryError(NoriaError):
     """A user's library cannot be loaded, or lacks a function that the config names."""
 
     exit_code = 5
+    rule = "library-unusable"
 
 
 class ParserError(CustomLibraryError):
     """A parser failed, or returned something that is not a detection result."""
+
+    rule = "parser-failed"
 
 
 class DetectionsError(NoriaError, ValueError):

@@ -28,8 +28,8 @@ class Notice:
     """One decision that was taken on the user's behalf.
 
     `level` is `info` (a choice, for the record) or `warning` (something asked for does not happen
-    as asked: a fallback, an ignored key, a dropped result). `rule` names the rule of the
-    plausibility watch (`noria.infer.watch`) that found it; None for every other notice.
+    as asked: a fallback, an ignored key, a dropped result). `rule` is the id of the rule that found
+    it, as `noria lint --rules` lists them; None for decisions that no rule is about.
     """
 
     level: Level
@@ -45,9 +45,15 @@ class NoriaWarning(UserWarning):
     """A notice of level `warning`, where Python's `warnings` show it."""
 
 
-def note_once(notices: list[Notice], level: Level, message: str, where: str | None = None) -> None:
+def note_once(
+    notices: list[Notice],
+    level: Level,
+    message: str,
+    where: str | None = None,
+    rule: str | None = None,
+) -> None:
     """Append a notice unless the same one is already there."""
-    notice = Notice(level, message, where)
+    notice = Notice(level, message, where, rule)
     if notice not in notices:
         notices.append(notice)
 

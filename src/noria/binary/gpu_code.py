@@ -116,4 +116,4 @@ def note_pointers(image: int, path: Path, decisions: list[Notice]) -> None:
         decisions.append(Notice("info", f"{evidence}: {ON_DEVICE}", str(path)))
         return
     text = f"{evidence}, and {reason}: its plugins are given the host's memory"
-    decisions.append(Notice("warning", text, str(path)))
+    decisions.append(Notice("warning", text, str(path), rule="function-for-gpu"))

@@ -26,6 +26,7 @@ _COMMANDS = {
     "bench": "Time engines, side by side.",
     "eval": "Measure how good configs are on pictures with truth.",
     "trtexec": "Build, run and time an engine with the options of trtexec.",
+    "lint": "Check configs with everything that they name, before they run.",
     "explain": "Show every step on one frame, and the cause of each lost object.",
     "show": "Show a config with origins, a model, or an engine.",
     "init": "Write the config of a bare model, or a plugin to begin with.",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,20 +14,14 @@ import click
 from noria._core.errors import ConfigError, ModelError
 from noria.cli.output import (
     console,
-    notice_rows,
     plain_table,
-    print_error,
     print_json,
-    print_notices,
     printable,
-    stdout_is_for_results,
 )
 from noria.cli.overriding import load_config, overridable, refuse_options, with_results
 
 if TYPE_CHECKING:
-    from noria.config import ModelConfig
     from noria.config.overrides import GivenKey
-    from noria.diagnose.dry_run import DryRun
     from noria.network import Network
 
 
@@ -36,6 +29,7 @@ EPILOG = """\b
 Examples:
   noria show config_infer_primary.txt
   noria show config_infer_primary.yml --set-only
+  noria show pipeline.yml
   noria show model.onnx --layers
   noria show model.caffemodel --with deploy.prototxt
   noria show model.onnx_b1_gpu0_fp32.engine --json
@@ -59,7 +53,7 @@ def show(
     as_json: bool,
     given: list[GivenKey],
 ) -> int:
-    """Show FILE: a config, a model (.onnx, .caffemodel, .uff, .weights) or an engine (.engine).
+    """Show FILE: a config, a pipeline file, a model (.onnx, .caffemodel, .uff, .weights) or engine.
 
     A config is shown with the effective value of every key, where each comes from, what its model
     takes and gives, which parser decodes, and why noria run would refuse it, if it would. The
@@ -75,7 +69,16 @@ def show(
     elif is_model(file):
         data = _model_data(file, partner)
     else:
-        return _show_config(load_config(file, given), set_only, layers, as_json)
+        from noria.cli.show_config import ConfigView, show_pipeline
+        from noria.config import is_pipeline_file
+
+        view = ConfigView(set_only, layers, as_json)
+        if is_pipeline_file(file):
+            return show_pipeline(file, given, view)
+        data, code = view.show(load_config(file, given))
+        if as_json:
+            print_json(data)
+        return code
     if as_json:
         print_json(data)
         return 0
@@ -83,103 +86,13 @@ def show(
     return 0
 
 
-def _show_config(cfg: ModelConfig, set_only: bool, layers: bool, as_json: bool) -> int:
-    from noria.config.enums import NetworkType
-    from noria.diagnose.dry_run import dry_run
-    from noria.infer.parsers import suggest
-
-    rows = [r for r in cfg.effective() if not set_only or r[3] != "default"]
-    with stdout_is_for_results() if as_json else nullcontext():
-        checked = dry_run(cfg)
-    network = checked.network
-    facts = _maker_facts(checked)
-    if network is not None:
-        facts["inputs"] = [str(s) for s in network.inputs]
-        facts["outputs"] = [str(s) for s in checked.outputs]
-        if cfg.network_type is NetworkType.DETECTOR:
-            fits = suggest(checked.outputs, checked.picture, cfg.num_detected_classes)
-            facts["built-in parsers that fit"] = fits
-    facts["parser"] = [checked.parser] if checked.parser else []
-    listed = _layers(network) if layers or checked.maker else []
-    if as_json:
-        data: dict[str, Any] = {
-            "config": str(cfg.path),
-            "values": [{"group": g, "key": k, "value": v, "origin": o} for g, k, v, o in rows],
-            "model": facts,
-            "problems": [str(p) for p in checked.problems],
-            "notices": notice_rows(checked.notices),
-        }
-        if checked.maker is not None:
-            failed = checked.not_made
-            data["made by"] = {
-                **asdict(checked.maker),
-                "library": str(checked.maker.library),
-                "not_made": None if failed is None else str(failed),
-            }
-        print_json(data | ({"layers": listed} if listed else {}))
-    else:
-        _print_values(rows, str(cfg.path))
-        for name, values in facts.items():
-            click.echo(printable(f"{name}: {', '.join(values) or 'none'}"))
-        if listed:
-            click.echo(printable(f"layers: {_counted_layers(listed, shown=layers)}"))
-            if layers:
-                _print_layers(listed)
-        print_notices(checked.notices)
-        for problem in checked.problems:
-            print_error(str(problem), "noria run would refuse: ")
-    return checked.problems[0].exit_code if checked.problems else 0
-
-
-def _maker_facts(checked: DryRun) -> dict[str, list[str]]:
-    """The network that a function of the custom library makes: its origin and its contents."""
-    maker = checked.maker
-    if maker is None:
-        return {}
-    there = "makes the network" if maker.there else "is not there"
-    from_code = f"{maker.function} of {maker.library.name} ({maker.kind}) {there}"
-    if maker.there and not maker.callable_here:
-        from_code = f"{maker.function} of {maker.library.name} ({maker.kind}) cannot be called here"
-    facts = {"network": [from_code], "signature": [f"{maker.signature} ({maker.reason})"]}
-    if maker.evidence:
-        facts["library"] = list(maker.evidence)
-    if checked.not_made is not None:
-        # as a problem it is shown whole
-        failed = checked.not_made
-        facts["not made"] = [f"{failed.where}: {failed.found}" if failed in checked.problems
-                             else str(failed)]  # fmt: skip
-    elif maker.there and checked.network is not None:
-        counts = checked.network.summary().operators.items()
-        facts["operators"] = [f"{count} {name}" for name, count in counts]
-    return facts
-
-
-def _layers(network: Network | None) -> list[dict[str, Any]]:
+def layers_of_network(network: Network | None) -> list[dict[str, Any]]:
+    """List the layers of a network as data; none where it is too large for that."""
     from noria.engine.layers import layers_of_model
 
     if network is None or network.is_large:
         return []
     return [asdict(layer) for layer in layers_of_model(network.graph_proto())]
-
-
-def _print_values(rows: Sequence[tuple[str, str, str, str]], path: str) -> None:
-    """Values in three columns; an origin in the config itself is its line only."""
-    own = f"{Path(path).name}:"
-    texts = [
-        (g, key, value, origin.replace(origin[: origin.rfind(own) + len(own)], "line "))
-        if own in origin
-        else (g, key, value, origin)
-        for g, key, value, origin in rows
-    ]
-    wide = max((len(key) for _, key, _, _ in texts), default=0)
-    values = min(40, max((len(value) for _, _, value, _ in texts), default=0))
-    click.echo(printable(path))
-    group = None
-    for g, key, value, origin in texts:
-        if g != group:
-            click.echo(f"[{g}]")
-            group = g
-        click.echo(printable(f"  {key:<{wide}}  {value:<{values}}  {origin}".rstrip()))
 
 
 _WEIGHTS = (".caffemodel", ".uff", ".weights", ".prototxt", ".onnx")
@@ -213,7 +126,7 @@ def _model_data(path: Path, partner: Path | None) -> dict[str, Any]:
     data["opsets"] = {domain or "ai.onnx": v for domain, v in summary.opsets.items()}
     data["built-in parsers that fit"] = suggest(network.outputs) or ["none"]
     if not network.is_large:
-        data["layers"] = _layers(network)
+        data["layers"] = layers_of_network(network)
     return data
 
 
@@ -355,22 +268,22 @@ def _print_engine_or_model(data: dict[str, Any], *, layers: bool) -> None:
     tactics, tuning = data.pop("tactics", []), data.pop("tuning", None)
     rows = data.pop("layers", [])
     if rows:
-        data["layers"] = _counted_layers(rows, shown=layers)
+        data["layers"] = counted_layers(rows, shown=layers)
     _print_fields(data)
     if tuning is not None:
         _print_tactics(tactics, tuning)
     if layers and rows:
-        _print_layers(rows)
+        print_layers(rows)
 
 
-def _counted_layers(rows: Sequence[dict[str, Any]], *, shown: bool) -> str:
+def counted_layers(rows: Sequence[dict[str, Any]], *, shown: bool) -> str:
     """Number of layers by type of computation; unless they are `shown`, how to list them."""
     counted = Counter(row["precision"] or "unknown" for row in rows)
     kinds = ", ".join(f"{count} {kind}" for kind, count in counted.most_common())
     return f"{len(rows)} ({kinds})" + ("" if shown else "; --layers lists them")
 
 
-def _print_layers(rows: Sequence[dict[str, Any]]) -> None:
+def print_layers(rows: Sequence[dict[str, Any]]) -> None:
     """A table of layers, as `noria.engine.layers` gives them."""
     heads = ("layer", "operator", "precision", "shape", "parameters")
     table = plain_table(heads, right=("parameters",))

@@ -87,6 +87,7 @@ def order_models(models: list[Item], document: Document) -> list[Item]:
             again[1].line or 1,
             f"gie-unique-id {number} is given twice, first in line {again[0].line}.",
             "a number for each model",
+            rule="unique-id-twice",
         )
     while left:
         for item in left:
@@ -96,14 +97,14 @@ def order_models(models: list[Item], document: Document) -> list[Item]:
         else:
             item = left[0]  # they wait for each other: as in the file
             line = item[1]["operate_on_gie_id"].line or 1
-            document.remark(line, "models work on each other's objects in a circle")
+            text = "models work on each other's objects in a circle"
+            document.remark(line, text, rule="models-in-circle")
         if None not in own and item[0].get("operate_on_gie_id", -1) >= 0:
             wanted = item[0]["operate_on_gie_id"]
             if wanted not in own:
                 line = item[1]["operate_on_gie_id"].line or 1
-                document.remark(
-                    line, f"operate-on-gie-id={wanted}: no model has this gie-unique-id"
-                )
+                text = f"operate-on-gie-id={wanted}: no model has this gie-unique-id"
+                document.remark(line, text, rule="objects-from-nowhere")
         left.remove(item)
         placed.append(item)
         ids.add(item[0].get("gie_unique_id"))
@@ -202,7 +203,9 @@ class _App:
         elif common is None:
             line = groups["source-attr-all"].line
             self.document.remark(
-                line, "the sources of [source-list] are off with [source-attr-all]"
+                line,
+                "the sources of [source-list] are off with [source-attr-all]",
+                rule="group-off",
             )
             return
         self.sources.source_list(listed, common, groups["source-list"].line)
@@ -304,6 +307,7 @@ class _App:
             document.remark(
                 found.line("ll-lib-file"),
                 f"{quoted(library)} is not loaded: the built-in tracker iou is used",
+                rule="tracker-library",
             )
         config = found.get("ll-config-file")
         if config:
@@ -316,6 +320,7 @@ class _App:
                     found.line("ll-config-file"),
                     f"there is no file {quoted(str(path), limit=None)}: "
                     "the tracker iou is used as it is",
+                    rule="missing-file",
                 )
         if "operate-on-class-ids" in found.values:
             values["operate_on_class_ids"] = found.values["operate-on-class-ids"]

@@ -64,9 +64,8 @@ class AppReader:
         switch = entries.get("enable")
         if kind.switched:
             if switch is None:
-                self.document.remark(
-                    group.line, f"[{quoted(group.name)}] has no enable=1 and is off", "warning"
-                )
+                text = f"[{quoted(group.name)}] has no enable=1 and is off"
+                self.document.remark(group.line, text, rule="group-off")
                 return None
             on = self.value(switch, kind.keys.get("enable") or ENABLE)
             if not on:
@@ -145,6 +144,7 @@ class AppReader:
         self.document.remark(
             entry.line,
             f"{quoted(entry.key)} is not a key of [{quoted(group.name)}] and has no effect{hint}",
+            rule="unknown-key",
         )
 
     def unknown_group(self, group: Group) -> None:
@@ -157,7 +157,8 @@ class AppReader:
             names = {g.name.removesuffix("N"): g.name.replace("N", number) for g in APP_GROUPS}
             near = nearest(stem, list(names))
         hint = f"; did you mean [{quoted(names[near])}]?" if near else ""
-        self.document.remark(group.line, f"group [{quoted(group.name)}] is not known{hint}")
+        text = f"group [{quoted(group.name)}] is not known{hint}"
+        self.document.remark(group.line, text, rule="unknown-group")
 
     def tell_unused(self) -> None:
         """Add the notices about keys that are not applied, one for each reason."""

@@ -113,20 +113,34 @@ class Document:
         return self.options[line - _GIVEN] if line >= _GIVEN else f"line {line}"
 
     def refuse(
-        self, line: int, found: str, expected: str | None = None, fix: str | None = None
+        self,
+        line: int,
+        found: str,
+        expected: str | None = None,
+        fix: str | None = None,
+        *,
+        rule: str = "pipeline-value",
     ) -> None:
-        """Add a problem of one line."""
+        """Add a problem of one line; `rule` is the id of the rule about it."""
         # any of the texts may repeat what the file says
         found = quoted(found, limit=None)
         expected = expected and quoted(expected, limit=None)
         fix = fix and quoted(fix, limit=200)
-        self.problems.append(ConfigError(found, where=self.where(line), expected=expected, fix=fix))
+        where = self.where(line)
+        error = ConfigError(found, where=where, expected=expected, fix=fix, rule=rule)
+        self.problems.append(error)
 
     def remark(
-        self, line: int, message: str, level: Literal["info", "warning"] = "warning"
+        self,
+        line: int,
+        message: str,
+        level: Literal["info", "warning"] = "warning",
+        *,
+        rule: str = "not-applied",
     ) -> None:
-        """Add a notice about one line."""
-        self.notices.append((line, Notice(level, quoted(message, limit=None), self.where(line))))
+        """Add a notice about one line; `rule` is the id of the rule about it."""
+        notice = Notice(level, quoted(message, limit=None), self.where(line), rule)
+        self.notices.append((line, notice))
 
     def counting(self, group: Group, replaced: Callable[[Entry, Entry], str]) -> dict[str, Entry]:
         """Return the entries of a group that count, in the order of the file; report the others.
@@ -138,12 +152,16 @@ class Document:
                 continue
             same = (first.text, first.problem) == (second.text, second.problem)
             message = f"{replaced(first, second)}: the last one counts"
-            self.remark(second.line, message, "info" if same else "warning")
+            level: Literal["info", "warning"] = "info" if same else "warning"
+            self.remark(second.line, message, level, rule="duplicate-key")
         entries = {}
         for entry in sorted(group.last().values(), key=lambda e: e.line):
             if not entry.key and entry.problem:
                 self.refuse(
-                    entry.line, f"group {quoted(group.name)} {entry.problem}.", "keys with values"
+                    entry.line,
+                    f"group {quoted(group.name)} {entry.problem}.",
+                    "keys with values",
+                    rule="syntax",
                 )
             else:
                 entries[entry.key] = entry

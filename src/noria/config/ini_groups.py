@@ -31,11 +31,12 @@ def read_keyfile(data: bytes, path: Path) -> Document:
             "the file starts with a UTF-8 byte order mark.",
             "plain UTF-8 text",
             "save it as UTF-8 without BOM",
+            rule="byte-order-mark",
         )
         data = data[3:]
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
-        document.refuse(line, "the file holds a NUL byte.", "a text file")
+        document.refuse(line, "the file holds a NUL byte.", "a text file", rule="syntax")
         return document
     _Reader(document).read(data.decode("utf-8", "surrogateescape"))
     return document
@@ -64,7 +65,11 @@ class _Reader:
             first = problems[0]
             found = f"{first.found} Is this YAML? Then its name must end in .yaml or .yml."
             problems[0] = ConfigError(
-                found, where=first.where, expected=first.expected, fix=first.fix
+                found,
+                where=first.where,
+                expected=first.expected,
+                fix=first.fix,
+                rule="other-form",
             )
 
     def _line(self, number: int, line: str) -> None:
@@ -78,6 +83,7 @@ class _Reader:
                 f"'{quoted(line)}' is not a group line.",
                 f"nothing behind the bracket: [{quoted(name[1])}]" if name else "[group-name]",
                 "a comment needs its own line" if name else None,
+                rule="syntax",
             )
             self._open(number, name[1] if name else "")  # so that its keys are still looked at
         elif "=" in line and not line.startswith("="):
@@ -86,7 +92,10 @@ class _Reader:
         else:
             self.yaml_lines += bool(_YAML_LINE.match(line))
             document.refuse(
-                number, f"'{quoted(line)}' is not key=value.", *self._hint_for_odd_line(line)
+                number,
+                f"'{quoted(line)}' is not key=value.",
+                *self._hint_for_odd_line(line),
+                rule="syntax",
             )
 
     @staticmethod
@@ -111,22 +120,27 @@ class _Reader:
                     number,
                     f"{quoted(key)} stands before the first group.",
                     "a line [property] above",
+                    rule="no-property-group",
                 )
             self.told_homeless = True
             return
         if "[" in key or "]" in key:
             if _LOCALE_KEY.fullmatch(key):
                 document.remark(
-                    number, f"{quoted(key)} is ignored: [...] behind a key marks a translation"
+                    number,
+                    f"{quoted(key)} is ignored: [...] behind a key marks a translation",
+                    rule="unknown-key",
                 )
             else:
-                document.refuse(number, f"'{quoted(key)}' is not a key name.", "no brackets in it")
+                found = f"'{quoted(key)}' is not a key name."
+                document.refuse(number, found, "no brackets in it", rule="syntax")
             return
         if (
             key == "Encoding"
             and self.group is next(iter(document.groups.values()))
             and value.upper() != "UTF-8"
         ):
-            document.refuse(number, f"Encoding={quoted(value)} is not supported.", "UTF-8")
+            found = f"Encoding={quoted(value)} is not supported."
+            document.refuse(number, found, "UTF-8", rule="syntax")
             return
         self.group.entries.append(Entry(key, value, number))

@@ -137,6 +137,7 @@ def missing_file(cfg: ModelConfig, key: str, path: Path) -> ConfigError:
         where=_place(cfg, key),
         expected=f"a file at {quoted(str(path), limit=None)}",
         fix=[quoted(hint, limit=None) for hint in hints],
+        rule="missing-file",
     )
 
 
@@ -152,7 +153,9 @@ def _no_model(cfg: ModelConfig) -> ConfigError:
         fix.append(f"the engine {quoted(str(engine), limit=None)} is not there either")
     where = _place(cfg, "model-engine-file") if engine else quoted(str(cfg.path), limit=None)
     expected = "onnx-file=..., or the keys of a Caffe, UFF or Darknet model"
-    return ConfigError("the config names no model.", where=where, expected=expected, fix=fix)
+    found = "the config names no model."
+    rule = "encoded-model" if cfg.tlt_encoded_model else "no-model"
+    return ConfigError(found, where=where, expected=expected, fix=fix, rule=rule)
 
 
 def _place(cfg: ModelConfig, key: str) -> str:

@@ -20,7 +20,7 @@ from noria.config.field_checks import check_spec_field, spec_key
 from noria.config.frozen import Frozen
 from noria.config.key import Key
 from noria.config.model_config import ModelConfig
-from noria.config.origin import Origin
+from noria.config.origin import EffectiveValue, Origin
 from noria.config.overrides import GivenKey, Overrides, distributed
 from noria.config.paths import is_stream, missing_hints, safe_uri
 from noria.config.pipeline_keys import COLORS, MAX_ITEMS, OVERRIDES, SECTIONS, TOP_KEYS, Section
@@ -169,6 +169,7 @@ class ModelSpec(_Spec):
                 where=self.origin("config").where,
                 expected=f"a file at {quoted(str(self.config), limit=None)}",
                 fix=[quoted(hint, limit=None) for hint in missing_hints(self.config)],
+                rule="missing-file",
             )
         given = {line.key for line in self._given.lines}
         cfg = ModelConfig.load(self.config, self._given)
@@ -358,6 +359,25 @@ class PipelineSpec(_Spec):
         """
         return [model.load() for model in self.models]
 
+    def effective(self) -> list[EffectiveValue]:
+        """Every value that is no default, with its origin; secrets in URIs are left out."""
+        rows = []
+        for name, section in SECTIONS.items():
+            value = getattr(self, name)
+            items = value if section.many else [] if value is None else [value]
+            for number, item in enumerate(items):
+                group = f"{name} {number}" if section.many else name
+                for field, shown in item._shown_values().items():
+                    text = quoted(_shown_text(shown), limit=None)
+                    origin = str(item.origin(field))
+                    rows.append(EffectiveValue(group, field.replace("_", "-"), text, origin))
+        for key in TOP_KEYS.values():
+            value = getattr(self, key.field or "")
+            if value != key.default:
+                origin = str(self.origin(key.field or ""))
+                rows.append(EffectiveValue("pipeline", key.name, _shown_text(value), origin))
+        return rows
+
     def dump(self) -> str:
         """The pipeline as a Noria pipeline file; paths are absolute, passwords are in it.
 
@@ -398,12 +418,21 @@ def build_spec(parts: Parts, document: Document) -> PipelineSpec:
                 origin.line or 1,
                 f"camera-id {number} is given twice, first in line {seen[number].line}.",
                 "a number for each source",
+                rule="source-id-twice",
             )
         elif number is not None:
             seen[number] = origin
     report(document.path, document.problems)
     spec._notices = tuple(n for _, n in sorted(document.notices, key=lambda pair: pair[0]))
     return spec
+
+
+def _shown_text(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ";".join(map(_shown_text, value))
+    if isinstance(value, Mapping):
+        return "; ".join(f"{k}: {_shown_text(v)}" for k, v in value.items())
+    return str(value)
 
 
 def dump_pipeline(spec: PipelineSpec) -> str:

@@ -94,10 +94,12 @@ def read_bytes(path: Path) -> bytes:
             "there is no such config file.",
             where=where,
             fix=[quoted(hint, limit=None) for hint in missing_hints(path.absolute())],
+            rule="file-unreadable",
         ) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise ConfigError(f"the config file cannot be read: {reason}.", where=where) from None
+        found = f"the config file cannot be read: {reason}."
+        raise ConfigError(found, where=where, rule="file-unreadable") from None
     large = len(data) > MAX_BYTES
     refuse_model(path, data, where, large=large)
     if large:
@@ -105,6 +107,7 @@ def read_bytes(path: Path) -> bytes:
             f"the file is larger than {MAX_BYTES >> 20} MiB.",
             where=where,
             expected="a config file, which is a few KiB of text",
+            rule="wrong-file",
         )
     return data
 
@@ -123,8 +126,16 @@ def _wait_for_writer(fd: int, where: str) -> None:
                 f"the file is a pipe, and nothing came out of it for {_PIPE_TIMEOUT_S:g} s.",
                 where=where,
                 expected="a config file",
+                rule="file-unreadable",
             )
     os.set_blocking(fd, True)
+
+
+def _rule_of(key: Key) -> str:
+    """The rule about texts that are no value of `key`."""
+    if key.enum or key.choices:
+        return "value-choice"
+    return "value-path" if key.kind in (Kind.PATH, Kind.PATHS) else "value-type"
 
 
 class _Interpreter:
@@ -152,6 +163,7 @@ class _Interpreter:
                         f"[{quoted(name)}] is not read: "
                         f"network-type {network_type} does not use it",
                         "info",
+                        rule="group-unread",
                     )
                 elif name != "class-attrs-all":
                     numbered.append(group)
@@ -185,7 +197,7 @@ class _Interpreter:
         if 0 in (values.get("infer_dims") or ()):
             values["infer_dims"] = None
             message = "infer-dims holds a 0 and counts as absent: the model's size is used"
-            remark(lines["infer_dims"], message, "info")
+            remark(lines["infer_dims"], message, "info", rule="dims-zero")
         percent = values.get("max_gpu_mem_per", 99.0)
         if not 0 < percent <= 100:
             values["max_gpu_mem_per"] = 99.0 if percent <= 0 else 100.0
@@ -193,6 +205,7 @@ class _Interpreter:
                 lines["max_gpu_mem_per"],
                 f"max-gpu-mem-per={percent:g} is outside 0..100; "
                 f"{values['max_gpu_mem_per']:g} is used",
+                rule="value-clamped",
             )
 
     def _legacy(self, entry: Entry, key: Key, entries: dict[str, Entry]) -> None:
@@ -204,6 +217,7 @@ class _Interpreter:
                 entry.line,
                 f"{key.name} is ignored: {winner.key} in {document.place(winner.line)} says it "
                 "already",
+                rule="key-overruled",
             )
             return
         value = self._convert(entry, key)
@@ -213,12 +227,13 @@ class _Interpreter:
         if key.name == "is-classifier":
             kind = NetworkType.CLASSIFIER if value else NetworkType.DETECTOR
             self._store("network_type", kind, entry)
-            document.remark(entry.line, f"{old}, read as network-type={int(kind)}", "info")
+            text = f"{old}, read as network-type={int(kind)}"
+            document.remark(entry.line, text, "info", rule="deprecated-key")
         elif key.name == "enable-dbscan":
             if value:
                 self._store("cluster_mode", ClusterMode.DBSCAN, entry)
             meaning = "read as cluster-mode=1" if value else "and 0 says nothing"
-            document.remark(entry.line, f"{old}, {meaning}", "info")
+            document.remark(entry.line, f"{old}, {meaning}", "info", rule="deprecated-key")
         else:
             order = PROPERTY_KEYS["uff-input-order"]
             if order.trouble(value[3]):
@@ -226,12 +241,14 @@ class _Interpreter:
                     entry.line,
                     f"{document.written(entry)} does not end in {order.trouble(value[3])}.",
                     f"as last item {order.expected()}",
+                    rule="value-choice",
                 )
                 return
             self._store("infer_dims", value[:3], entry)
             self._store("uff_input_order", value[3], entry)
             dims = ";".join(map(str, value[:3]))
-            document.remark(entry.line, f"{old}, read as infer-dims={dims}", "info")
+            text = f"{old}, read as infer-dims={dims}"
+            document.remark(entry.line, text, "info", rule="deprecated-key")
 
     # --- [class-attrs-*] --------------------------------------------------------------------------
 
@@ -273,6 +290,7 @@ class _Interpreter:
                 group.line,
                 f"[{name}] names no class.",
                 "[class-attrs-all], or a class number: [class-attrs-0]",
+                rule="class-group-name",
             )
             return None
         digits = match[1].lstrip("0") or "0"
@@ -282,10 +300,12 @@ class _Interpreter:
                 group.line,
                 f"[{name}] is about a class beyond num-detected-classes={count or 0}.",
                 f"a class from 0 to {count - 1}" if count else "num-detected-classes in [property]",
+                rule="class-beyond",
             )
             return None
         if match[2]:
-            document.remark(group.line, f"[{name}] is read as [class-attrs-{number}]")
+            text = f"[{name}] is read as [class-attrs-{number}]"
+            document.remark(group.line, text, rule="class-group-name")
         return number
 
     def _apply(self, base: ClassAttrs, group: Group, prefix: str) -> ClassAttrs:
@@ -314,7 +334,8 @@ class _Interpreter:
     def _old_threshold(self, entry: Entry, new: str, entries: dict[str, Entry]) -> None:
         other = entries.get(new)
         if other is None:
-            self.document.remark(entry.line, f"threshold is an old key, read as {new}", "info")
+            text = f"threshold is an old key, read as {new}"
+            self.document.remark(entry.line, text, "info", rule="deprecated-key")
             return
         winner, loser = sorted((entry, other), key=lambda e: e.line, reverse=True)
         self.document.remark(
@@ -322,6 +343,7 @@ class _Interpreter:
             f"threshold and {new} in one group are the same setting: {winner.key} in "
             f"{self.document.place(winner.line)} counts, {loser.key} in "
             f"{self.document.place(loser.line)} does not",
+            rule="key-overruled",
         )
 
     # --- one entry --------------------------------------------------------------------------------
@@ -342,7 +364,8 @@ class _Interpreter:
                 fix = "a list is one text with semicolons: 3;640;640"
             elif entry.problem == "has no value":
                 fix = 'write a value, or remove the line; an empty text is ""'
-            document.refuse(entry.line, f"{key.name} {entry.problem}.", key.expected(), fix)
+            found = f"{key.name} {entry.problem}."
+            document.refuse(entry.line, found, key.expected(), fix, rule="value-form")
             return _BAD
         try:
             if document.form_of(entry) == "ini":
@@ -361,7 +384,8 @@ class _Interpreter:
             noun = bad.noun if key.enum is None else key.enum.noun()
             expected = bad.expected if plain else key.expected()
             fix = bad.fix or _HINTS.get(key.name)
-            document.refuse(entry.line, f"{document.written(entry)} is not {noun}.", expected, fix)
+            found, rule = f"{document.written(entry)} is not {noun}.", _rule_of(key)
+            document.refuse(entry.line, found, expected, fix, rule=rule)
             return _BAD
         trouble = None if value is None else key.trouble(value)
         if trouble:
@@ -370,6 +394,7 @@ class _Interpreter:
                 f"{document.written(entry)} is not {trouble}.",
                 key.expected(),
                 _HINTS.get(key.name),
+                rule="value-choice" if key.enum or key.choices else "value-range",
             )
             return _BAD
         return key.enum(value) if key.enum is not None else value
@@ -397,14 +422,18 @@ class _Interpreter:
         self.unknown += 1
         hint = suggestion(entry.key, group) if self.unknown <= _MAX_SUGGESTIONS else ""
         if entry.given:
-            self.document.refuse(entry.line, f"{entry.key} is not a key.", None, hint or None)
+            found = f"{entry.key} is not a key."
+            self.document.refuse(entry.line, found, None, hint or None, rule="unknown-key")
             return
         message = f"{quoted(entry.key)} is not a key and has no effect"
-        self.document.remark(entry.line, f"{message}; {hint}" if hint else message)
+        message = f"{message}; {hint}" if hint else message
+        self.document.remark(entry.line, message, rule="unknown-key")
 
     def _ini_only(self, entry: Entry, key: Key) -> None:
         self.document.remark(
-            entry.line, f"{key.name} is not read in YAML and has no effect; write {key.legacy}"
+            entry.line,
+            f"{key.name} is not read in YAML and has no effect; write {key.legacy}",
+            rule="ini-only-key",
         )
 
     def _strays(self) -> set[str]:
@@ -431,6 +460,7 @@ class _Interpreter:
                 keys[0].line,
                 f"{names} stand{s} outside of every group and ha{'s' if s else 've'} no effect: "
                 f"indent under {quoted(meant)}:",
+                rule="stray-key",
             )
         return {key.name for keys in found.values() for key in keys}
 
@@ -450,11 +480,14 @@ class _Interpreter:
         if group.entries and group.entries[-1].given:
             expected = "property, class-attrs-all or class-attrs-<n>"
             fix = f"did you mean {meant}?" if meant else None
-            self.document.refuse(group.entries[-1].line, f"{name} is not a group.", expected, fix)
+            found = f"{name} is not a group."
+            self.document.refuse(group.entries[-1].line, found, expected, fix, rule="unknown-group")
         elif meant:
-            self.document.remark(group.line, f"group [{name}] is not read; did you mean [{meant}]?")
+            text = f"group [{name}] is not read; did you mean [{meant}]?"
+            self.document.remark(group.line, text, rule="unknown-group")
         else:
-            self.document.remark(group.line, f"group [{name}] is not read", "info")
+            text = f"group [{name}] is not read"
+            self.document.remark(group.line, text, "info", rule="unknown-group")
 
     def _no_property_group(self) -> None:
         document = self.document
@@ -468,4 +501,5 @@ class _Interpreter:
         elif {"sources", "models", "sinks"} & set(names):
             fix = "this is a pipeline file: noria run takes it; give a config that it names"
         line = document.groups[near[0]].line if near else 1
-        document.refuse(line, "the file has no group [property].", "a line [property]", fix)
+        found = "the file has no group [property]."
+        document.refuse(line, found, "a line [property]", fix, rule="no-property-group")

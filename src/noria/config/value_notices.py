@@ -44,28 +44,33 @@ def remark_text(document: Document, entry: Entry, key: Key) -> None:
         return
     text, name, form = entry.text, key.name, document.form_of(entry)
     if not text:
-        document.remark(entry.line, f"{name} is empty and counts as absent", "info")
+        text = f"{name} is empty and counts as absent"
+        document.remark(entry.line, text, "info", rule="value-empty")
         return
     found = []
     if _QUOTED.fullmatch(text):
-        found.append("the quotes are part of the value: remove them")
+        found.append(("value-quoted", "the quotes are part of the value: remove them"))
     if form == "ini" and _COMMENT.search(text) and key.kind in (Kind.STRING, Kind.PATH):
-        found.append("what looks like a comment is part of the value: put it on its own line")
+        message = "what looks like a comment is part of the value: put it on its own line"
+        found.append(("value-comment", message))
     if text != text.rstrip():
-        found.append("the blank at the end is part of the value: remove it")
+        found.append(("value-blank", "the blank at the end is part of the value: remove it"))
     if key.kind is Kind.PATH and (text.startswith("~") or "$" in text):
-        found.append("neither ~ nor $NAME is expanded")
+        found.append(("path-variable", "neither ~ nor $NAME is expanded"))
     if name.endswith("func-name") and not found and not _IDENTIFIER.fullmatch(text):
-        found.append("no function can be called that: letters, digits and _ only")
+        message = "no function can be called that: letters, digits and _ only"
+        found.append(("function-name", message))
     if form == "yaml" and key.kind is Kind.STRINGS and "" in text.split(";"):
-        found.append("there is an empty item: no semicolon behind the last one in YAML")
-    for message in found:
-        document.remark(entry.line, f"{document.written(entry)}: {message}")
+        message = "there is an empty item: no semicolon behind the last one in YAML"
+        found.append(("list-item", message))
+    for rule, message in found:
+        document.remark(entry.line, f"{document.written(entry)}: {message}", rule=rule)
     cut, until = _CUTS.get(name, (1023, "")) if form == "yaml" else (1023, "")
     items = text.split(";") if key.kind is Kind.STRINGS else [text]
     if key.kind in (Kind.STRING, Kind.STRINGS) and any(len(i.encode()) > cut for i in items):
         message = f"the original{until} cuts it after {cut} bytes, Noria does not"
-        document.remark(entry.line, f"{document.written(entry)}: {message}", "info")
+        message = f"{document.written(entry)}: {message}"
+        document.remark(entry.line, message, "info", rule="value-cut")
 
 
 def _remark_on_number(document: Document, entry: Entry, key: Key) -> None:
@@ -83,14 +88,14 @@ def _remark_on_number(document: Document, entry: Entry, key: Key) -> None:
         match = _LEADING_INT.match(item)
         rest = item[match.end() :].strip() if match else ""
         if match is None and key.kind is Kind.INTS:
-            document.remark(
-                entry.line, f"{document.written(entry)}: the item '{quoted(item)}' is read as 0"
-            )
+            text = f"{document.written(entry)}: the item '{quoted(item)}' is read as 0"
+            document.remark(entry.line, text, rule="list-item")
         elif match and rest and not rest.startswith(("#", "//")) and not whole:
             document.remark(
                 entry.line,
                 f"{document.written(entry)}: only {match[0].strip()} is read, "
                 f"'{quoted(rest)}' is not",
+                rule="number-rest",
             )
 
 
@@ -109,7 +114,7 @@ _SECONDARY = tuple(k.field for k in PROPERTY_KEYS.values() if k.mode == "seconda
 
 
 class Remark(NamedTuple):
-    """One finding about `fields`; the first one gives the place.
+    """One finding of `rule` about `fields`; the first one gives the place.
 
     `complete`: nothing needs to be added about Noria not acting on these keys.
     """
@@ -117,6 +122,7 @@ class Remark(NamedTuple):
     level: Literal["info", "warning"]
     fields: tuple[str, ...]
     message: str
+    rule: str
     complete: bool = True
 
 
@@ -136,8 +142,8 @@ def _notice(cfg: ModelConfig, remark: Remark) -> Notice:
     for name in remark.fields:
         origin = cfg.origin(name)
         if origin.kind != "default":
-            return Notice(remark.level, message, str(origin))
-    return Notice(remark.level, message, quoted(str(cfg.path), limit=None))
+            return Notice(remark.level, message, str(origin), remark.rule)
+    return Notice(remark.level, message, quoted(str(cfg.path), limit=None), remark.rule)
 
 
 def _given(cfg: ModelConfig, name: str) -> bool:
@@ -167,14 +173,15 @@ def _idle(cfg: ModelConfig, reported: set[str]) -> Iterator[Remark]:
             for name, line in lines.items()
         )
         verb, them = ("is", "it") if len(idle) == 1 else ("are", "them")
-        yield _warn(f"{places} {verb} read, and Noria does not act on {them} yet", *idle)
+        message = f"{places} {verb} read, and Noria does not act on {them} yet"
+        yield _warn(message, *idle, rule="key-idle")
 
 
 def _inapplicable(cfg: ModelConfig, reported: set[str]) -> Iterator[Remark]:
     """Keys that have nothing to act on here, and why."""
     for name, key in _BY_FIELD.items():
         if key.reason and name not in reported and _given(cfg, name):
-            yield _info(f"{key.name} has no effect: {key.reason}", name)
+            yield _info(f"{key.name} has no effect: {key.reason}", name, rule="key-without-effect")
 
 
 def _acts(cfg: ModelConfig, name: str) -> bool:
@@ -182,43 +189,45 @@ def _acts(cfg: ModelConfig, name: str) -> bool:
     return key.acts and (not key.acts_for or getattr(cfg, name) in key.acts_for)
 
 
-def _warn(message: str, *fields: str, complete: bool = True) -> Remark:
-    return Remark("warning", fields, message, complete)
+def _warn(message: str, *fields: str, rule: str, complete: bool = True) -> Remark:
+    return Remark("warning", fields, message, rule, complete)
 
 
-def _info(message: str, *fields: str, complete: bool = True) -> Remark:
-    return Remark("info", fields, message, complete)
+def _info(message: str, *fields: str, rule: str, complete: bool = True) -> Remark:
+    return Remark("info", fields, message, rule, complete)
 
 
 def _functions(cfg: ModelConfig) -> Iterator[Remark]:
     if cfg.gie_unique_id is None:
         message = "gie-unique-id is absent: 1 is used (the original needs it here or as a property)"
-        yield _info(message, "gie_unique_id")
+        yield _info(message, "gie_unique_id", rule="unique-id-absent")
     if cfg.mean_file and cfg.offsets:  # X5
-        yield _warn("offsets are not used: mean-file wins", "offsets")
+        message = "offsets are not used: mean-file wins"
+        yield _warn(message, "offsets", rule="mean-file-wins")
     # X6
     builder = cfg.engine_create_func_name
     kind = model_kind(cfg)
     if builder and kind and cfg.custom_lib_path is None:  # with a library, it says what it does
         used = {"onnx": "onnx-file", "uff": "uff-file"}.get(kind, "model-file")
         message = f"engine-create-func-name={builder} is not called: {used} is used"
-        yield _info(message, "engine_create_func_name")
+        yield _info(message, "engine_create_func_name", rule="builder-unused")
     for name, network_type in _FUNCTIONS.items():
         function = getattr(cfg, name)
         if function and cfg.network_type is not network_type:
             key = _BY_FIELD[name].name
             message = f"{key}={function} is not used: it is for network-type {network_type}"
-            yield _warn(message, name)
+            yield _warn(message, name, rule="function-of-other-type")
 
 
 def _preprocessing(cfg: ModelConfig) -> Iterator[Remark]:
     if cfg.symmetric_padding and not cfg.maintain_aspect_ratio:  # X7
         message = "symmetric-padding has no effect without maintain-aspect-ratio=1"
-        yield _warn(message, "symmetric_padding")
+        yield _warn(message, "symmetric_padding", rule="padding-without-ratio")
     if cfg.net_scale_factor <= 0:  # X8
         loses = " and offsets are not applied" if cfg.offsets else ""
         message = f"net-scale-factor={cfg.net_scale_factor:g} is not above 0: 1 is used{loses}"
-        yield _warn(message, "net_scale_factor", *(["offsets"] if cfg.offsets else []))
+        fields = ["net_scale_factor", *(["offsets"] if cfg.offsets else [])]
+        yield _warn(message, *fields, rule="scale-not-positive")
 
 
 def _engine(cfg: ModelConfig) -> Iterator[Remark]:
@@ -227,68 +236,72 @@ def _engine(cfg: ModelConfig) -> Iterator[Remark]:
         message = (
             f"network-mode {cfg.network_mode} without int8-calib-file: the original builds FP16"
         )
-        yield _info(message, "network_mode", complete=False)
+        yield _info(message, "network_mode", rule="int8-without-table", complete=False)
     # X10, X11
     if cfg.tlt_encoded_model and not cfg.tlt_model_key:
         message = "tlt-encoded-model needs tlt-model-key"
-        yield _warn(message, "tlt_encoded_model", complete=False)
+        yield _warn(message, "tlt_encoded_model", rule="encoded-model-key", complete=False)
     darknet = cfg.custom_network_config and cfg.model_file
     alone = bool(cfg.model_file) != bool(cfg.proto_file)
     if alone and not darknet and not library_makes_networks(cfg):
         here, there = ("model", "proto") if cfg.model_file else ("proto", "model")
-        yield _warn(f"{here}-file needs {there}-file", f"{here}_file", complete=False)
+        message = f"{here}-file needs {there}-file"
+        yield _warn(message, f"{here}_file", rule="model-in-halves", complete=False)
     caffe = cfg.model_file and cfg.proto_file and not darknet
     if (caffe or cfg.uff_file) and not cfg.output_blob_names:
         kind = "model" if caffe else "uff"
-        yield _warn(f"{kind}-file needs output-blob-names", f"{kind}_file", complete=False)
+        message = f"{kind}-file needs output-blob-names"
+        yield _warn(message, f"{kind}_file", rule="outputs-not-named", complete=False)
     if cfg.uff_file and not (cfg.uff_input_blob_name and cfg.infer_dims):
         message = "uff-file needs uff-input-blob-name and infer-dims"
-        yield _warn(message, "uff_file", complete=False)
+        yield _warn(message, "uff_file", rule="uff-input", complete=False)
 
 
 def _outputs(cfg: ModelConfig) -> Iterator[Remark]:
     if cfg.cluster_mode is not ClusterMode.NONE:  # X12
         refused = "needs cluster-mode=4: the original refuses to start"
         if cfg.network_type is NetworkType.INSTANCE_SEGMENTATION:
-            yield _warn(f"network-type 3 {refused}", "cluster_mode", "network_type")
+            message = f"network-type 3 {refused}"
+            yield _warn(message, "cluster_mode", "network_type", rule="masks-clustered")
         if cfg.output_instance_mask:
             message = f"output-instance-mask {refused}"
-            yield _warn(message, "output_instance_mask", complete=False)
+            yield _warn(message, "output_instance_mask", rule="masks-clustered", complete=False)
     if _given(cfg, "use_dla_core") and not cfg.enable_dla:  # X13
         message = "use-dla-core has no effect without enable-dla=1; no DLA is driven anyway"
-        yield _info(message, "use_dla_core")
+        yield _info(message, "use_dla_core", rule="dla")
     secondary_classifier = (
         cfg.network_type is NetworkType.CLASSIFIER and cfg.process_mode is ProcessMode.SECONDARY
     )
     if cfg.classifier_async_mode and not secondary_classifier:  # X14
         message = "classifier-async-mode has no effect without network-type=1 and process-mode=2"
-        yield _warn(message, "classifier_async_mode")
+        yield _warn(message, "classifier_async_mode", rule="async-without-objects")
 
 
 def _tensors(cfg: ModelConfig) -> Iterator[Remark]:
     if cfg.network_input_order and cfg.infer_dims is None:  # X15
         message = "network-input-order=1 needs infer-dims: the original takes the size for C,H,W"
-        yield _warn(message, "network_input_order")
+        yield _warn(message, "network_input_order", rule="order-without-dims")
     useless = [name for name in _PREPROCESSING if _given(cfg, name)]
     if cfg.input_tensor_from_meta and useless:  # X16
         message = (
             f"not used with input-tensor-from-meta=1: {_names(useless)}; whoever makes the tensors "
             "scales, and chooses the frames"
         )
-        yield _warn(message, "input_tensor_from_meta", *useless)
+        fields = ["input_tensor_from_meta", *useless]
+        yield _warn(message, *fields, rule="unused-with-own-tensors")
     if not cfg.auto_inc_mem and cfg.output_tensor_meta:  # X17
         message = (
             f"auto-inc-mem has no effect: {_BY_FIELD['auto_inc_mem'].reason} (the original can "
             "stall with auto-inc-mem=0 and output-tensor-meta=1)"
         )
-        yield _info(message, "auto_inc_mem")
+        yield _info(message, "auto_inc_mem", rule="key-without-effect")
     if cfg.disable_output_host_copy:  # X18
         reason = _BY_FIELD["disable_output_host_copy"].reason
         message = (
             f"disable-output-host-copy has no effect: {reason} (in the original a parser has to "
             "read GPU memory)"
         )
-        yield _info(message, "disable_output_host_copy")
+        yield _info(message, "disable_output_host_copy", rule="key-without-effect")
 
 
 def _other_mode(cfg: ModelConfig) -> Iterator[Remark]:  # X19
@@ -300,32 +313,33 @@ def _other_mode(cfg: ModelConfig) -> Iterator[Remark]:  # X19
                 message += "; to drop classes of this model's own boxes write filter-out-class-ids"
             elif not _written(cfg, "process_mode"):
                 message += "; is process-mode=2 missing?"
-            yield _warn(message, *useless)
+            yield _warn(message, *useless, rule="key-of-other-mode")
     elif cfg.interval:
-        yield _warn("interval is not used with process-mode 2", "interval")
+        message = "interval is not used with process-mode 2"
+        yield _warn(message, "interval", rule="key-of-other-mode")
 
 
 def _values(cfg: ModelConfig) -> Iterator[Remark]:
     # X21
     if cfg.overwrite_input_tensor and not cfg.ip_tensor_file:
         message = "overwrite-input-tensor needs ip-tensor-file"
-        yield _warn(message, "overwrite_input_tensor", complete=False)
+        yield _warn(message, "overwrite_input_tensor", rule="tensor-files", complete=False)
     if cfg.overwrite_output_tensor and not (cfg.op_tensor_files and cfg.output_blob_names):
         message = "overwrite-output-tensor needs op-tensor-files and output-blob-names"
-        yield _warn(message, "overwrite_output_tensor", complete=False)
+        yield _warn(message, "overwrite_output_tensor", rule="tensor-files", complete=False)
     if not _written(cfg, "net_scale_factor") and not cfg.input_tensor_from_meta:
         message = (
             "net-scale-factor is absent: the model gets values up to 255 "
             "(one trained on 0..1 needs 0.00392156862745098)"
         )
-        yield _info(message, "net_scale_factor")
+        yield _info(message, "net_scale_factor", rule="scale-absent")
     channels = 1 if cfg.model_color_format is ColorFormat.GRAY else 3
     if cfg.offsets and len(cfg.offsets) != channels and not cfg.mean_file:
         message = (
             f"{len(cfg.offsets)} offsets for {channels} channels of model-color-format "
             f"{cfg.model_color_format}: one per channel is needed"
         )
-        yield _warn(message, "offsets")
+        yield _warn(message, "offsets", rule="offsets-count")
 
 
 def _detector(cfg: ModelConfig) -> Iterator[Remark]:
@@ -334,32 +348,36 @@ def _detector(cfg: ModelConfig) -> Iterator[Remark]:
         return
     if cfg.num_detected_classes == 0:
         message = "num-detected-classes is 0: every box is dropped; write the number of classes"
-        yield _warn(message, "num_detected_classes")
+        yield _warn(message, "num_detected_classes", rule="no-classes")
     attrs = {cfg.all_classes, *cfg.classes.values()}
     if all(a.pre_cluster_threshold >= 1 for a in attrs):
-        yield _warn("pre-cluster-threshold is 1 or more for every class: no box can pass")
+        message = "pre-cluster-threshold is 1 or more for every class: no box can pass"
+        yield _warn(message, rule="threshold-above-all")
     mode = f"cluster-mode {cfg.cluster_mode}"
     # a library, or NMS in the model, may apply a threshold of its own
     own = cfg.custom_lib_path or cfg.cluster_mode is ClusterMode.NONE
     if not own and all(a.pre_cluster_threshold <= 0 for a in attrs):
-        yield _warn("pre-cluster-threshold is 0 for every class: every candidate counts as a box")
+        message = "pre-cluster-threshold is 0 for every class: every candidate counts as a box"
+        yield _warn(message, rule="threshold-0")
     suppresses = cfg.cluster_mode in (ClusterMode.NMS, ClusterMode.HYBRID)
     if suppresses and any(a.nms_iou_threshold <= 0 for a in attrs):
-        yield _warn("nms-iou-threshold is 0: of boxes of a class that touch, only the best stays")
+        message = "nms-iou-threshold is 0: of boxes of a class that touch, only the best stays"
+        yield _warn(message, rule="nms-iou-0")
     if cfg.cluster_mode in (ClusterMode.DBSCAN, ClusterMode.HYBRID):
         hybrid = cfg.cluster_mode is ClusterMode.HYBRID
         if not any(a.min_boxes for a in attrs):
             left = (
                 "NMS alone runs, as with cluster-mode=2" if hybrid else "every raw box goes through"
             )
-            yield _warn(f"{mode} skips DBSCAN while minBoxes is 0: {left}", "cluster_mode")
+            message = f"{mode} skips DBSCAN while minBoxes is 0: {left}"
+            yield _warn(message, "cluster_mode", rule="dbscan-skipped")
         elif not any(a.eps for a in attrs):
             left = ", and NMS does the work" if hybrid else ""
             message = f"{mode} with eps 0: no box ever has a neighbour{left}"
-            yield _warn(message, "cluster_mode")
+            yield _warn(message, "cluster_mode", rule="dbscan-eps-0")
     elif cfg.cluster_mode is ClusterMode.NMS and any(a.eps or a.min_boxes for a in attrs):
         message = "eps and minBoxes have no effect with cluster-mode 2, which is NMS (DBSCAN is 1)"
-        yield _info(message, "cluster_mode")
+        yield _info(message, "cluster_mode", rule="cluster-keys-unused")
     elif cfg.cluster_mode is ClusterMode.GROUP_RECTANGLES:
         yield _mode_0(cfg)
 
@@ -384,7 +402,8 @@ def _mode_0(cfg: ModelConfig) -> Remark:
     if lost:
         message += f"; {' and '.join(lost)} of this file lose against that"
     message += "; write cluster-mode=2 for NMS with your own values"
-    return (_warn if written or lost else _info)(message, "cluster_mode")
+    level = _warn if written or lost else _info
+    return level(message, "cluster_mode", rule="cluster-mode-0")
 
 
 _RULES: tuple[Rule, ...] = (

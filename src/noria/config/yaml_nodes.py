@@ -146,9 +146,10 @@ class YamlTree:
         """Report the error of the file, and further documents in it."""
         if self.malformed is not None:
             error = self.malformed
-            document.refuse(error.line, str(error), error.expected)
+            document.refuse(error.line, str(error), error.expected, rule="syntax")
         if self.second_document is not None:
-            document.remark(self.second_document, "only the first document of a YAML file is read")
+            text = "only the first document of a YAML file is read"
+            document.remark(self.second_document, text, rule="second-document")
 
     def _read(self) -> None:
         for event in self._events:
@@ -232,21 +233,25 @@ def read_tree(data: bytes, document: Document) -> MapNode | None:
     if isinstance(tree.root, MapNode):
         return tree.root
     if tree.root is None or (isinstance(tree.root, TextNode) and tree.root.empty):
-        document.refuse(1, "the file is empty.", _TOP_EXPECTED)
+        document.refuse(1, "the file is empty.", _TOP_EXPECTED, rule="syntax")
     else:
-        document.refuse(tree.root.line, "the file is not a mapping.", _TOP_EXPECTED)
+        found = "the file is not a mapping."
+        document.refuse(tree.root.line, found, _TOP_EXPECTED, rule="syntax")
     return None
 
 
 def _drop_odd_keys(node: MapNode, document: Document) -> None:
     for line in node.odd_keys:
-        document.refuse(line, "a key must be a plain text.", "key: value")
+        document.refuse(line, "a key must be a plain text.", "key: value", rule="syntax")
     first: dict[str, tuple[TextNode, Node]] = {}
     for key, value in node.pairs:
         if key.text in first:
             line = first[key.text][0].line
             document.refuse(
-                key.line, f"{quoted(key.text)} is repeated, first in line {line}.", "each key once"
+                key.line,
+                f"{quoted(key.text)} is repeated, first in line {line}.",
+                "each key once",
+                rule="duplicate-key",
             )
         else:
             first[key.text] = key, value
@@ -275,15 +280,17 @@ def read_yaml(data: bytes, path: Path) -> Document:
     tree = YamlTree(data, aliases="scalars")  # an alias of a mapping is no group
     if isinstance(tree.root, MapNode):
         for line in tree.root.odd_keys:
-            document.refuse(line, "a group name must be a plain text.", "such as property:")
+            found = "a group name must be a plain text."
+            document.refuse(line, found, "such as property:", rule="syntax")
         for key, value in tree.root.pairs:
             _read_group(document, key, value)
     elif tree.root is not None and tree.malformed is None:
         found = "the file is not a mapping."
-        document.refuse(tree.root.line, found, "groups, such as property:")
+        document.refuse(tree.root.line, found, "groups, such as property:", rule="syntax")
     if tree.malformed is not None and (ini := _INI_GROUP.match(data)):
         line, found = ini[0].count(b"\n") + 1, "[group] is INI, and the file's name says YAML."
-        document.refuse(line, found, "group:, below it key: value; or a name that ends in .txt")
+        expected = "group:, below it key: value; or a name that ends in .txt"
+        document.refuse(line, found, expected, rule="other-form")
     tree.report(document)
     return document
 
@@ -296,6 +303,7 @@ def _read_group(document: Document, key: TextNode, value: Node) -> None:
             key.line,
             f"group {quoted(name)} is repeated.",
             f"one mapping with all its keys: the first is in line {first.line}",
+            rule="duplicate-key",
         )
     group = document.groups.setdefault(name, Group(name, key.line))
     if isinstance(value, MapNode):
@@ -309,7 +317,7 @@ def _read_group(document: Document, key: TextNode, value: Node) -> None:
 
 def _read_entries(document: Document, group: Group, node: MapNode) -> None:
     for line in node.odd_keys:
-        document.refuse(line, "a key must be a plain text.", "key: value")
+        document.refuse(line, "a key must be a plain text.", "key: value", rule="syntax")
     for key, value in node.pairs:
         if isinstance(value, TextNode):
             problem = "has no value" if value.empty else None

@@ -54,7 +54,7 @@ class LayoutDecision:
             text = f"boxes are read as {forced} bytes each, as set"
             if evidence.layout in (None, forced):
                 return Notice("info", text, where)
-            return Notice("warning", f"{text}, although {reason}", where)
+            return Notice("warning", f"{text}, although {reason}", where, rule="box-layout")
         text = f"the size of boxes is undecided ({reason}): frames will tell"
         if self.current:
             sure = "" if self.certain else "; the first frames will confirm it"
@@ -108,7 +108,8 @@ class LayoutDecision:
         text = f"boxes have {layout} bytes ({_GENERATION[layout]}), confirmed: {evidence}"
         if against:
             text = f"boxes have {layout} bytes after all: {evidence}, although {self._reason}"
-        self._decisions.append(Notice("warning" if against else "info", text, self._where))
+        level: Literal["info", "warning"] = "warning" if against else "info"
+        self._decisions.append(Notice(level, text, self._where, rule="box-layout"))
 
     def _most_plausible(
         self, data: npt.NDArray[np.uint8], network: NetworkInfo, params: DetectionParams
@@ -128,7 +129,7 @@ class LayoutDecision:
                 "until a frame decides; if this is wrong, set custom-lib-abi"
             )
             level: Literal["info", "warning"] = "warning" if self.current else "info"
-            self._decisions.append(Notice(level, text, self._where))
+            self._decisions.append(Notice(level, text, self._where, rule="box-layout"))
         return best
 
     def _misfit(self, size: int, where: str) -> ParserError:

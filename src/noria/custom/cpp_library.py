@@ -116,7 +116,8 @@ class CppLibrary(CustomLibrary):
         where = f"{self.path}: {name}"
         symbol = next((s.kind for s in self._elf.symbols if s.name == name and s.defined), None)
         if symbol == 1:
-            raise CustomLibraryError(f"{name} is a variable, not a function", where=where)
+            found = f"{name} is a variable, not a function"
+            raise CustomLibraryError(found, where=where, rule="function-missing")
         if not self._object.has(name):
             raise no_such_function(self._elf, name, kind.kind, kind.check_macro)
         calls = CodeCalls(self._elf)
@@ -134,6 +135,7 @@ class CppLibrary(CustomLibrary):
                     kind="other parsers",
                     standing=partial(standing, wanted=kind.kind, calls=calls),
                 ),
+                rule="function-for-gpu",
             )
         return where
 
@@ -155,4 +157,5 @@ def _of_another_kind(name: str, wanted: str, kind: str, where: str) -> CustomLib
             f"name it in {KINDS[kind].key}, with network-type={network_type}",
             "or name a function of the kind that the key is for: noria inspect lists them",
         ],
+        rule="function-of-other-kind",
     )

@@ -189,7 +189,7 @@ class CppBoxParser(CppParser):
                 f"class ids above 2147483647, the first {int(ids[~keep][0]) & 0xFFFFFFFF}, and "
                 "were dropped as classes that are not configured"
             )
-            self._decisions.append(Notice("warning", message, where=self.where))
+            self._decisions.append(Notice("warning", message, self.where, rule="parser-results"))
         return DecodedBoxes(detections.select(keep), sound, *odd)
 
 
@@ -283,7 +283,7 @@ class CppSegmentationParser(CppParser):
                 rest = tensor.reshape(-1).view(np.uint8)[address - start :]
                 return rest[: len(rest) // 4 * 4].view(np.float32)
         text = "classProbabilityMap points outside of the output layers: probabilities are left out"
-        note_once(self._decisions, "warning", text, self.where)
+        note_once(self._decisions, "warning", text, self.where, rule="parser-results")
         return None
 
 

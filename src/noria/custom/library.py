@@ -30,6 +30,7 @@ def library_file(path: str | Path, abi: str) -> Path:
             "the custom library does not exist",
             where=str(path),
             fix="custom-lib-path is relative to the folder of the config file",
+            rule="missing-file",
         )
     if not path.is_file():
         raise CustomLibraryError(
@@ -140,7 +141,8 @@ def is_guarded(path: Path, python: bool, guard: GuardMode) -> tuple[bool, list[N
         text = f"it cannot run in a worker process: {problem}"
         if guard == "always":
             raise CustomLibraryError(text, where=str(path), fix="guard=never runs it in this one")
-        return False, [Notice("warning", f"{text}; it runs in this one", str(path))]
+        text += "; it runs in this one"
+        return False, [Notice("warning", text, str(path), rule="not-guarded")]
 
     if guard == "auto" and (entry := TrustStore().get(content_hash(path))):
         text = f"it runs in this process: trusted since {entry.since} ({entry.why})"

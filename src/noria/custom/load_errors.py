@@ -59,6 +59,7 @@ def check_header(path: Path, *, any_machine: bool = False) -> ElfFile:
             f"the library is built for {elf.machine_name}, this machine is {MACHINES[host_code]}",
             where=str(path),
             fix=f"compile its source on this machine: {_COMPILE}",
+            rule="library-machine",
         )
     if elf.file_type != 3:
         raise CustomLibraryError(
@@ -156,6 +157,7 @@ def load_failed(elf: ElfFile, reason: str, demangled: str) -> CustomLibraryError
         "the library cannot be loaded: " + "; ".join(found),
         where=str(elf.path),
         fix=list(dict.fromkeys(fix)),
+        rule="library-needs" if missing else None,
     )
 
 
@@ -211,11 +213,13 @@ def no_such_function(elf: ElfFile, name: str, kind: str, check_macro: str) -> Cu
                         "again",
                         f"{check_macro}({name}); reports this at compile time",
                     ],
+                    rule="function-missing",
                 )
     return CustomLibraryError(
         f"the library has no function {name!r}",
         where=str(elf.path),
         fix=missing_hints(elf, name, kind),
+        rule="function-missing",
     )
 
 
@@ -234,7 +238,9 @@ def named_at(error: CustomLibraryError, origin: Origin) -> CustomLibraryError:
     if origin.where is None or type(error) is not CustomLibraryError:  # a fault of its own
         return error
     where = f"{origin.where}: {error.where}" if error.where else origin.where
-    return CustomLibraryError(error.found, where=where, expected=error.expected, fix=error.fix)
+    return CustomLibraryError(
+        error.found, where=where, expected=error.expected, fix=error.fix, rule=error.rule
+    )
 
 
 def missing_hints(elf: ElfFile, name: str, kind: str) -> list[str]:

@@ -110,6 +110,7 @@ class PythonLibrary(CustomLibrary):
                     kind="parser-like functions",
                     standing=lambda other: self._standing(other, result),
                 ),
+                rule="function-missing",
             )
         _require_function(function, name, where, signature)
         return function, where, self.path.parent, []
@@ -126,7 +127,10 @@ class PythonLibrary(CustomLibrary):
 def _require_function(function: Any, name: str, where: str, expected: str) -> None:
     if not callable(function):
         raise CustomLibraryError(
-            f"{name} is a {type(function).__name__}, not a function", where=where, expected=expected
+            f"{name} is a {type(function).__name__}, not a function",
+            where=where,
+            expected=expected,
+            rule="function-missing",
         )
     if inspect.isclass(function):
         raise CustomLibraryError(
@@ -134,6 +138,7 @@ def _require_function(function: Any, name: str, where: str, expected: str) -> No
             where=where,
             expected=expected,
             fix=f"give the module an instance that can be called: parse = {name}()",
+            rule="function-signature",
         )
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
         kind = "generator" if inspect.isgeneratorfunction(function) else "coroutine"
@@ -141,9 +146,10 @@ def _require_function(function: Any, name: str, where: str, expected: str) -> No
             f"{name} is a {kind} function: calling it gives no result",
             where=where,
             expected=expected,
+            rule="function-signature",
         )
     if problem := _signature_error(function):
-        raise CustomLibraryError(problem, where=where, expected=expected)
+        raise CustomLibraryError(problem, where=where, expected=expected, rule="function-signature")
 
 
 def _signature_error(function: Callable[..., Any]) -> str | None:

@@ -82,7 +82,7 @@ class Checked(ABC, Generic[P, R]):
         """Add a notice the first time that `key` comes up."""
         if key not in self._warned:
             self._warned.add(key)
-            self.notices.append(Notice("warning", message, where=self.where))
+            self.notices.append(Notice("warning", message, self.where, rule="parser-results"))
 
     def refuse(self, found: str, expected: str | None = None, fix: str | None = None) -> NoReturn:
         """Raise a `ParserError` about the parser's result."""

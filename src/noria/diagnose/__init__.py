@@ -1,1 +1,1 @@
-"""Looking at models and pipelines from outside: how good they are, and why."""
+"""Looking at models and pipelines from outside: their quality, their faults, and the causes."""

@@ -13,17 +13,19 @@ from noria.config.model_files import model_paths
 from noria.custom.plugin_library import plugin_hints
 from noria.engine.backends import DEFAULT_BACKEND
 from noria.engine.input_shapes import resolve_shape
+from noria.engine.plan import Plan
 from noria.infer.class_checks import outputs_notices
 from noria.infer.labels import Labels, load_labels
 from noria.infer.model import require_runnable
 from noria.infer.parser_choice import (
+    Choice,
     choose_parser,
     require_grid_outputs,
     skipped_files,
 )
 from noria.infer.parsers import parse_coverage_bbox
 from noria.meta import NetworkInfo
-from noria.model.engine_search import saved_engine
+from noria.model.engine_search import saved_engine, serving_plan
 from noria.model.guarded_engines import NoPreviewError, preview_network, preview_plugins
 from noria.model.inspect_engine import EngineFunction, engine_function
 from noria.model.network_source import network_source
@@ -43,24 +45,47 @@ class DryRun:
 
     Attributes:
         network: the model, if there is one that can be read or made.
+        plan: the engine that `model-engine-file` names, where it stands for a model that is not
+            there.
         maker: the function of the custom library that makes it, if one does.
         not_made: why that function gave no network here; a problem, too, unless a run may do
             better or needs none because a saved engine serves it.
         outputs: of that model, at the size of the config's pictures.
         picture: that size, where it is known.
-        parser: which parser decodes, if one was found.
+        labels: of the config's label file, none if it cannot be read.
+        choice: the parser that decodes, if one was found.
         notices: the config's and those of the choices that a run would make.
         problems: why a run would be refused, in the order they would come up.
     """
 
     network: Network | None = None
+    plan: Plan | None = None
     outputs: list[TensorSpec] = field(default_factory=list)
     picture: NetworkInfo | None = None
+    labels: Labels = field(default_factory=Labels)
+    choice: Choice | None = None
     maker: EngineFunction | None = None
     not_made: NoriaError | None = None
-    parser: str | None = None
     notices: list[Notice] = field(default_factory=list)
     problems: list[NoriaError] = field(default_factory=list)
+
+    def close(self) -> None:
+        """End the worker process of the custom library, if it has one."""
+        library = None if self.choice is None else self.choice.library
+        end = getattr(library, "close", None)
+        if end is not None:
+            end()
+
+    @property
+    def parser(self) -> str | None:
+        """Origin of the parser in words; None if none was found."""
+        return None if self.choice is None else self.choice.source
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """The inputs of the model or engine; none if they are not known."""
+        made = self.network or self.plan
+        return () if made is None else tuple(made.inputs)
 
 
 def dry_run(cfg: ModelConfig) -> DryRun:
@@ -76,17 +101,18 @@ def dry_run(cfg: ModelConfig) -> DryRun:
         try:
             yield
         except NoriaError as error:
-            done.problems.append(error)
+            done.problems.append(error.with_traceback(None))  # its frames hold native objects
 
     with collected():
         require_runnable(cfg)
     with collected():
-        cfg.check_files(skip=(*skipped_files(cfg), *model_paths(cfg)))
-    labels = Labels()
+        cfg.check_files(skip=skipped_files(cfg))
     if cfg.labelfile_path and cfg.labelfile_path.is_file():
         with collected():
-            labels = load_labels(cfg.labelfile_path)
-            done.notices += labels.notices
+            done.labels = load_labels(cfg.labelfile_path)
+            done.notices += done.labels.notices
+    elif cfg.labels:
+        done.labels = Labels(cfg.labels)
     source = None
     with collected():
         done.notices += load_custom_plugins(cfg.custom_lib_path)
@@ -100,35 +126,38 @@ def dry_run(cfg: ModelConfig) -> DryRun:
         try:
             done.network = preview_network(cfg, source.function)
         except NoriaError as error:
-            done.not_made = error
+            done.not_made = error.with_traceback(None)
             with collected():
                 _need(error, cfg, source, done.notices)
-    elif source is not None:
+    elif source is not None and all(path.is_file() for path in model_paths(cfg).values()):
         with collected():
             done.network = source.network()
+    if cfg.model_engine_file is not None and cfg.model_engine_file.is_file():
+        with collected():
+            plan = serving_plan(cfg, source, done.notices)
+            if done.network is None and plan is not None:
+                done.plan, done.outputs = plan, list(plan.outputs)
     if done.network is not None and not isinstance(source, FunctionSource):
         with collected():
             where = str(done.network.path or cfg.path)
             if unknown := unknown_error(done.network, DEFAULT_BACKEND, known_plugins(), where):
                 raise unknown.with_hints(plugin_hints(cfg.custom_lib_path))
             _try_creators(cfg, source, done)
-    if done.network is not None and done.network.inputs:
+    if done.inputs and not cfg.input_tensor_from_meta:
         with collected():
-            if not cfg.input_tensor_from_meta:
-                channels, height, width = network_dims(done.network.inputs[0], cfg)
-                done.picture = NetworkInfo(width, height, channels)
+            channels, height, width = network_dims(done.inputs[0], cfg)
+            done.picture = NetworkInfo(width, height, channels)
     if done.network is not None:
         done.outputs = _settled_outputs(done.network, cfg)
     with collected():
-        choice = choose_parser(cfg)
+        choice = done.choice = choose_parser(cfg)
         if choice is not None:
-            done.parser = choice.source
             done.notices += choice.notices
             if choice.library is not None:
                 done.notices += choice.library.decisions
-            if choice.parser is parse_coverage_bbox and done.network is not None:
+            if choice.parser is parse_coverage_bbox and done.outputs:
                 require_grid_outputs(cfg, done.outputs, done.picture)
-            done.notices += outputs_notices(cfg, choice, done.outputs, done.picture, labels)
+            done.notices += outputs_notices(cfg, choice, done.outputs, done.picture, done.labels)
     return done
 
 

@@ -175,7 +175,7 @@ def prebuilt_plan(network: Network, options: BuildOptions) -> Plan | None:
     where = str(network.path or "engine")
     resolve_shape(plan.inputs[0], options.infer_dims, options.input_order, where=where)
     notices = (d.notice for d in header.decisions)
-    decisions = [Notice(n.level, n.message, n.where or where) for n in notices]
+    decisions = [replace(n, where=n.where or where) for n in notices]
     if header.precision != "fp32" and header.precision != options.precision:
         text = f"the function chose {header.precision}; {options.precision} is asked for"
         decisions.append(Notice("info", text, where))

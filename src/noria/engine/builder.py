@@ -220,7 +220,7 @@ class _Build:
         network, shape = self.network, self.shape
         if network.is_large or has_plugins(network):
             why = "it is over 2 GiB" if network.is_large else "it has plugins"
-            self.decisions.append(Notice("warning", f"{NOT_FREE}: {why}"))
+            self.decisions.append(Notice("warning", f"{NOT_FREE}: {why}", rule="batch-fixed"))
             return
         picture = network.inputs[0]
         extra = extra_inputs(network, shape, self.where)
@@ -342,7 +342,7 @@ class _Build:
             )
         if options.precision != "fp32" or options.rules.pins or options.rules.outputs:
             text = "the model is over 2 GiB: its precision is left as it is"
-            self.decisions.append(Notice("warning", text))
+            self.decisions.append(Notice("warning", text, rule="precision-not-used"))
         if options.tuning is not None:
             self.decisions.append(Notice("warning", "not tuned: the model is over 2 GiB"))
         started = time.perf_counter()

@@ -43,7 +43,8 @@ def with_free_batch(
         error = _verify(network, free, inputs, shape, picture_range, where)
     except (EngineError, ModelError) as failed:
         at = f"{failed.where}: " if failed.where and failed.where != where else ""
-        return network, Notice("warning", f"{NOT_FREE}: {at}{failed.found}", name)
+        text = f"{NOT_FREE}: {at}{failed.found}"
+        return network, Notice("warning", text, name, rule="batch-fixed")
     text = (
         "the model fixes its batch at 1: made free; a batch of 2 gives what two runs of 1 give "
         f"(difference {error:.1g})"

@@ -53,7 +53,8 @@ def resolve_shape(
     """
     if len(spec.shape) < 2 or spec.shape[0] == 0:
         raise EngineError(f"input {spec} has no batch axis", where=where,
-                          expected="a batch first, then at least one axis")  # fmt: skip
+                          expected="a batch first, then at least one axis",
+                          rule="input-not-a-picture")  # fmt: skip
     given = complete_infer_dims(infer_dims)
     names: tuple[str, ...] = tuple(f"axis {i}" for i in range(1, len(spec.shape)))
     wanted: tuple[int, ...] | None = None
@@ -64,6 +65,7 @@ def resolve_shape(
         raise EngineError(
             f"infer-dims={_text(given)} is for four axes, input {spec} has {len(spec.shape)}",
             where=where,
+            rule="input-dims",
         )
     shape: list[int | None] = [spec.shape[0] if isinstance(spec.shape[0], int) else None]
     free, different = [], []
@@ -82,6 +84,7 @@ def resolve_shape(
             fix="set infer-dims=<channels>;<height>;<width>"
             if len(spec.shape) == 4
             else "export the model with fixed axes; only the batch may be free",
+            rule="input-free",
         )
     if different:
         fix = "leave infer-dims out, or export the model with free height and width"
@@ -95,6 +98,7 @@ def resolve_shape(
             f"the model fixes {', '.join(different)}",
             where=where,
             fix=fix,
+            rule="input-dims",
         )
     return tuple(shape)
 
@@ -116,6 +120,7 @@ def extra_inputs(network: Network, picture: tuple[int | None, ...], where: str) 
                 f"input {spec} leaves an axis free other than the batch",
                 where=where,
                 fix="export the model with fixed axes for its further inputs",
+                rule="input-free",
             )
         specs.append(TensorSpec(spec.name, spec.dtype, tuple(axes)))
     return specs

@@ -180,16 +180,17 @@ class DecisionRecord(JsonRecord, frozen=True, kw_only=True):
     level: Literal["info", "warning"]
     message: Text
     where: Text | None = None
+    rule: Text | None = None
 
     @classmethod
     def of(cls, notice: Notice) -> DecisionRecord:
         """Record a notice."""
-        return cls(level=notice.level, message=notice.message, where=notice.where)
+        return cls(level=notice.level, message=notice.message, where=notice.where, rule=notice.rule)
 
     @property
     def notice(self) -> Notice:
         """The notice."""
-        return Notice(self.level, self.message, self.where)
+        return Notice(self.level, self.message, self.where, self.rule)
 
 
 class BlobRecord(JsonRecord, frozen=True, kw_only=True):

@@ -74,7 +74,8 @@ def open_shared_object(path: Path, elf: ElfFile, decisions: list[Notice]) -> Any
         note_pointers(image, path, decisions)
     decisions += registry.notices[collisions:]
     for text in dict.fromkeys(errors.failures):
-        decisions.append(Notice("warning", f"while it was loaded: {text}", str(path)))
+        text = f"while it was loaded: {text}"
+        decisions.append(Notice("warning", text, str(path), rule="library-while-loaded"))
     return opened
 
 
@@ -84,12 +85,13 @@ def _register_exported(
     """Register the creators of `getPluginCreators` that the library has not registered itself."""
     if _native.library_number(opened, REVISION) < EXPORTING:
         text = f"{CREATORS} is not called: the library was compiled with headers of an older noria"
-        decisions.append(Notice("warning", text, str(path)))
+        decisions.append(Notice("warning", text, str(path), rule="library-while-loaded"))
         return
     try:
         found = _native.exported_creators(opened)
     except _native.CustomCodeError as error:
-        decisions.append(Notice("warning", f"{CREATORS}: it threw {error}", str(path)))
+        text = f"{CREATORS}: it threw {error}"
+        decisions.append(Notice("warning", text, str(path), rule="library-while-loaded"))
         return
     for native in found:
         made = creators.creator(native)

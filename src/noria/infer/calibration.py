@@ -143,7 +143,7 @@ def calibrate(
     chosen, notices = select_frames(sources, frames)
     if cfg.process_mode is ProcessMode.SECONDARY:
         text = "process-mode=2: each picture is shown whole; give pictures of single objects"
-        notices.append(Notice("warning", text, str(cfg.path)))
+        notices.append(Notice("warning", text, str(cfg.path), rule="calibration-of-objects"))
     runner = ActivationRunner(network, threads=threads)
     collector = Collector(runner, _fingerprint(cfg, network, chosen))
     state = path.with_name(f"{path.name}.partial")
@@ -292,7 +292,7 @@ def _remarks(collector: Collector, scales: dict[str, float], path: Path) -> list
     odd = [name for name, h in collector.histograms.items() if h.odd]
     if odd:
         text = f"{len(odd)} tensors had values that are no numbers, left out: {', '.join(odd[:3])}"
-        notices.append(Notice("warning", text, str(path)))
+        notices.append(Notice("warning", text, str(path), rule="outputs-not-finite"))
     still = [name for name, scale in scales.items() if scale == 0]
     if still:
         text = f"{len(still)} tensors were always 0 and get no scale: {', '.join(still[:3])}"

@@ -54,7 +54,8 @@ def _background_of_yolo(cfg: ModelConfig, head: str, labels: Labels) -> list[Not
     if "Yolo" not in head or not labels or labels.detector[0].strip().lower() not in _BACKGROUND:
         return []
     text = f"the first label, '{quoted(labels.detector[0])}', names class 0, and {head} has no "
-    return [_of_file(cfg, text + "background class: every class has the name of the one before")]
+    text += "background class: every class has the name of the one before"
+    return [_of_file(cfg, text, rule="labels-background")]
 
 
 def class_counts(
@@ -91,7 +92,8 @@ def class_notices(cfg: ModelConfig, counts: Sequence[int], labels: Labels) -> li
     if cfg.network_type is NetworkType.CLASSIFIER:
         if cfg.parse_classifier_func_name == CTC:  # one character a line
             return []
-        return [_of_file(cfg, text) for text in _classifier_texts(counts, labels)]
+        texts = _classifier_texts(counts, labels)
+        return [_of_file(cfg, text, rule="classifier-labels") for text in texts]
     number = cfg.num_detected_classes
     if not number:
         return []  # said already
@@ -100,17 +102,19 @@ def class_notices(cfg: ModelConfig, counts: Sequence[int], labels: Labels) -> li
     if held != number:
         text = f"num-detected-classes={number}, but the model's outputs hold {_classes(held)}: "
         text += f"set num-detected-classes={held}; filter-out-class-ids hides classes"
-        notices.append(Notice("warning", text, cfg.where("num_detected_classes")))
+        where = cfg.where("num_detected_classes")
+        notices.append(Notice("warning", text, where, rule="class-count"))
     if labels.records:
         what = (
             _classes(held) + " of the model" if held != number else f"num-detected-classes={number}"
         )
-        notices += [_of_file(cfg, text) for text in _texts(labels, held, number, what)]
+        texts = _texts(labels, held, number, what)
+        notices += [_of_file(cfg, text, rule="labels-count") for text in texts]
     return notices
 
 
-def _of_file(cfg: ModelConfig, text: str) -> Notice:
-    return Notice("warning", text, str(cfg.labelfile_path or cfg.path))
+def _of_file(cfg: ModelConfig, text: str, *, rule: str) -> Notice:
+    return Notice("warning", text, str(cfg.labelfile_path or cfg.path), rule)
 
 
 def _classes(count: int) -> str:

@@ -158,6 +158,7 @@ def narrow_outputs(outputs: Sequence[TensorSpec]) -> list[Notice]:
             "warning",
             f"the built-in classifier parser reads one value of output {spec}: its first axis "
             "after the batch counts as the classes; a parser of your own can read all of them",
+            rule="classifier-output-shape",
         )
         for spec in outputs
         if len(spec.shape) > 2

@@ -143,6 +143,7 @@ class ClusterParams:
             " as in builds of the original without OpenCV; write cluster-mode=2 to choose these"
             " two yourself",
             where=str(cfg.path),
+            rule="cluster-mode-0",
         )
         return cls(params.mode, params.thresholds, params.counts, (notice,))
 

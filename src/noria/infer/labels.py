@@ -63,6 +63,7 @@ def load_labels(path: str | Path) -> Labels:
             expected="a text file with one label per line",
             fix="check labelfile-path or --labels; a relative path is taken from the folder of the "
             "config that names it, one of the command line or a program from the working directory",
+            rule="labels-unreadable",
         ) from error
     return _parse(raw, str(path))
 
@@ -70,25 +71,31 @@ def load_labels(path: str | Path) -> Labels:
 def _parse(raw: bytes, where: str) -> Labels:
     notices = []
 
-    def warn(line: int, text: str) -> None:
-        notices.append(Notice("warning", text, f"{where}:{line}"))
+    def warn(line: int, text: str, rule: str) -> None:
+        notices.append(Notice("warning", text, f"{where}:{line}", rule))
 
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:
         text = raw.decode(errors="replace")
         odd_byte = f"byte 0x{raw[error.start]:02x} is not UTF-8; such bytes become"
-        warn(raw.count(b"\n", 0, error.start) + 1, f"{odd_byte} \N{REPLACEMENT CHARACTER}")
+        line = raw.count(b"\n", 0, error.start) + 1
+        warn(line, f"{odd_byte} \N{REPLACEMENT CHARACTER}", rule="labels-encoding")
     if text.startswith("\ufeff"):
-        warn(1, "a byte order mark is part of the first label: save the file without BOM")
+        odd_mark = "a byte order mark is part of the first label: save the file without BOM"
+        warn(1, odd_mark, rule="labels-byte-order-mark")
     lines = text.split("\n")
     if odd := next((n for n, line in enumerate(lines, 1) if line.endswith("\r")), None):
-        warn(odd, "a carriage return is part of the label: save the file with LF line ends")
+        odd_end = "a carriage return is part of the label: save the file with LF line ends"
+        warn(odd, odd_end, rule="labels-carriage-return")
     used = text.rstrip("\n").split("\n")
     if "" in used[:-1]:
         number = used.index("") + 1
-        warn(number, "the line is empty and skipped: names behind it are one class earlier")
+        skipped = "the line is empty and skipped: names behind it are one class earlier"
+        warn(number, skipped, rule="labels-empty-line")
     numbers = [int(match[1]) if (match := _NUMBERED.match(line)) else -1 for line in used]
     if len(used) > 2 and numbers in (list(range(len(used))), list(range(1, len(used) + 1))):
-        warn(1, f"labels begin with their number, which is part of the name: '{quoted(used[0])}'")
+        first = quoted(used[0])
+        numbered = f"labels begin with their number, which is part of the name: '{first}'"
+        warn(1, numbered, rule="labels-numbered")
     return Labels(tuple(tuple(line.split(";")) for line in lines if line), tuple(notices))

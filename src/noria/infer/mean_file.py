@@ -40,7 +40,8 @@ def load_mean(
 
     def refuse(found: str, expected: str | None = None, fix: str | None = None) -> ConfigError:
         place = where or "mean-file"
-        return ConfigError(f"{path}: {found}", where=place, expected=expected, fix=fix)
+        found = f"{path}: {found}"
+        return ConfigError(found, where=place, expected=expected, fix=fix, rule="mean-file")
 
     try:
         data = Path(path).read_bytes()

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from noria.custom.guard import GuardMode
     from noria.engine.plan import Plan
     from noria.engine.session import Session
+    from noria.network.tensor_spec import TensorSpec
 
 MAX_STREAMS = 4  # each holds the engine's memory for one batch
 
@@ -246,7 +247,8 @@ class Model:
                 self.session.run(self.feeds(np.zeros((size, *item), spec.dtype)))
             except EngineError as error:
                 text = f"warm-up with a batch of {size} failed: {error.found}"
-                self.notices.append(Notice("warning", text, str(self.config.path)))
+                where = str(self.config.path)
+                self.notices.append(Notice("warning", text, where, rule="warm-up-failed"))
                 return
 
 
@@ -296,6 +298,7 @@ def require_runnable(cfg: ModelConfig) -> None:
                 where=where,
                 expected="cluster-mode=4: the parser suppresses boxes itself",
                 fix="set cluster-mode=4",
+                rule="masks-clustered",
             )
         if cfg.output_instance_mask:
             raise ConfigError(
@@ -303,6 +306,7 @@ def require_runnable(cfg: ModelConfig) -> None:
                 where=where,
                 expected="cluster-mode=4: merged boxes have no mask",
                 fix="set cluster-mode=4, or leave output-instance-mask out",
+                rule="masks-clustered",
             )
 
 
@@ -368,6 +372,22 @@ def _open(cfg: ModelConfig, options: LoadOptions) -> tuple[Session, Plan]:
 INITIALIZER = "NvDsInferInitializeInputLayers"
 
 
+def unfilled_inputs(cfg: ModelConfig, extra: Sequence[TensorSpec]) -> CustomLibraryError:
+    """Make the error for inputs beside the first that no library fills."""
+    names = ", ".join(map(str, extra))
+    return CustomLibraryError(
+        f"the model has further inputs ({names}), and nothing fills them",
+        where=str(cfg.custom_lib_path or cfg.path),
+        expected=f"a function {INITIALIZER} in the library that custom-lib-path names",
+        fix=(
+            f"Python: def {INITIALIZER}(layers, network, max_batch): "
+            "layers['name'][:] = …; return True",
+            "or make these inputs constants (initialisers) of the model",
+        ),
+        rule="inputs-unfilled",
+    )
+
+
 def initialize_extra_inputs(
     cfg: ModelConfig,
     session: Session,
@@ -399,17 +419,6 @@ def initialize_extra_inputs(
         arrays[spec.name] = np.zeros(shape, spec.dtype)
     initialize = library.input_initializer() if library is not None else None
     if initialize is None:
-        names = ", ".join(map(str, extra))
-        where = str(cfg.custom_lib_path or cfg.path)
-        raise CustomLibraryError(
-            f"the model has further inputs ({names}), and nothing fills them",
-            where=where,
-            expected=f"a function {INITIALIZER} in the library that custom-lib-path names",
-            fix=(
-                f"Python: def {INITIALIZER}(layers, network, max_batch): "
-                "layers['name'][:] = …; return True",
-                "or make these inputs constants (initialisers) of the model",
-            ),
-        )
+        raise unfilled_inputs(cfg, extra)
     initialize(arrays, network, session.max_batch)
     return arrays

@@ -143,7 +143,7 @@ def choose_parser(
     if name and name in kind.known:
         text = f"no custom-lib-path: noria's built-in parser {name} decodes the outputs"
         said = cfg.origin(kind.field).kind == "model"  # by the lines about the model
-        notices = [] if said else [Notice("info", text, where)]
+        notices = [] if said else [Notice("info", text, where, rule="parser-built-in")]
         return Choice(kind.known[name], f"built-in {name}", notices=notices)
     effect = f"{kind.key}={name} has no effect without custom-lib-path"
     if kind.builtin is None:
@@ -154,16 +154,18 @@ def choose_parser(
             + ", ".join(sorted(kind.known)),
             fix="instance segmentation has no parser of its own: the original refuses to start, "
             "too",
+            rule="parser-missing",
         )
     choice = Choice(_without_name(cfg, generation), f"built-in {kind.builtin}")
     if name:
         text = f"{effect}, and noria has no built-in parser of that name{kind.did_you_mean(name)}"
         text += f"; the {kind.builtin} parser is used, as in the original"
-        choice.notices.append(Notice("warning", text, where))
+        choice.notices.append(Notice("warning", text, where, rule="function-without-library"))
     unlabelled = not (cfg.labelfile_path or cfg.labels or cfg.output_tensor_meta)
     if cfg.network_type is NetworkType.CLASSIFIER and unlabelled:
         text = "labelfile-path is not given: the built-in classifier attaches only what has a label"
-        choice.notices.append(Notice("warning", f"{text}, so nothing", str(cfg.path)))
+        text += ", so nothing"
+        choice.notices.append(Notice("warning", text, str(cfg.path), rule="labels-needed"))
     return choice
 
 
@@ -220,7 +222,8 @@ def _from_function(cfg: ModelConfig, kind: _Kind | None, function: Callable[...,
     name = getattr(cfg, kind.field)
     if name and cfg.origin(kind.field).option != "parser":
         text = f"{kind.key}={name} is not called: the program's parser {library.name} is"
-        notices.append(Notice("info", text, str(cfg.origin(kind.field))))
+        where = str(cfg.origin(kind.field))
+        notices.append(Notice("info", text, where, rule="parser-of-program"))
     parser = getattr(library, kind.finder)(library.name)
     return Choice(parser, f"{library.name} of the program", notices=notices)
 
@@ -249,7 +252,9 @@ def _from_library(
         if isinstance(error, CustomLibraryError):  # it is there: how to have it after all
             text += "".join(f"\n  {hint}" for hint in error.fix)
         return Choice(
-            kind.known[name], f"built-in {name}", notices=[Notice("warning", text, where)]
+            kind.known[name],
+            f"built-in {name}",
+            notices=[Notice("warning", text, where, rule="library-replaced")],
         )
     try:
         parser = getattr(library, kind.finder)(name)
@@ -287,7 +292,11 @@ def _no_other_hints(path: Path, kind: _Kind, name: str) -> list[str]:
 
 def _with_hints(error: NoriaError, hints: list[str]) -> NoriaError:
     return type(error)(
-        error.found, where=error.where, expected=error.expected, fix=[*error.fix, *hints]
+        error.found,
+        where=error.where,
+        expected=error.expected,
+        fix=[*error.fix, *hints],
+        rule=error.rule,
     )
 
 
@@ -328,6 +337,7 @@ def require_grid_outputs(
         expected="outputs of a DetectNet-style model, or a parser for these: "
         + ", ".join(str(o) for o in outputs),
         fix=hints,
+        rule="parser-missing",
     )
 
 
@@ -384,4 +394,4 @@ def misfit_notices(
     text += f": it finds them by name, and {names};" if names else ":"
     text += f" {' or '.join(better[:3])} would"
     where = cfg.origin(head.key.replace("-", "_"))
-    return [Notice("warning", text, str(where))]
+    return [Notice("warning", text, str(where), rule="parser-misfit")]

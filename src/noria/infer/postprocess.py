@@ -237,7 +237,8 @@ class DetectorPostprocessor(Postprocessor):
                 self._classes_fit = False
                 text = f"boxes of class {int(found.class_ids.max())} and others outside 0 to"
                 text += f" {self.params.num_classes - 1} are dropped: num-detected-classes="
-                self._record.warn(f"{text}{self.params.num_classes}", self._source)
+                text += str(self.params.num_classes)
+                self._record.warn(text, self._source, rule="classes-dropped")
         return found
 
     def _look_below(self, layers: dict[str, Layer]) -> None:
@@ -277,7 +278,7 @@ class DetectorPostprocessor(Postprocessor):
             text = f"all boxes lie within {found.boxes.min():.3g} and {found.boxes.max():.3g}"
             text += f": parsers return pixels of the {self._network.width}x{self._network.height}"
             text += " network input, so multiply boxes in 0..1 by its size"
-            self._record.warn(text, self._source)
+            self._record.warn(text, self._source, rule="boxes-within-1")
 
 
 def _seldom(count: int) -> bool:

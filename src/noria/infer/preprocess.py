@@ -172,6 +172,7 @@ class Preprocessor:
                     "warning",
                     "scaling-filter=5 is ignored by a GPU: nearest is used",
                     where("scaling-filter"),
+                    rule="scaling-filter-unknown",
                 ),
             )
         self.notices = notices
@@ -383,7 +384,7 @@ def _normalisation(
         return value, tuple(float(np.float32(v)) for v in offsets), ()
     also = " and the offsets are ignored" if offsets else ""
     message = f"net-scale-factor={scale:g} is not positive: 1.0 is used{also}"
-    return 1.0, (), (Notice("warning", message, where("net-scale-factor")),)
+    return 1.0, (), (Notice("warning", message, where("net-scale-factor"), "scale-not-positive"),)
 
 
 def _mean_image(mean: npt.ArrayLike, shape: tuple[int, ...], where: Where) -> FloatArray:

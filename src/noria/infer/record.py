@@ -68,19 +68,20 @@ class Record:
             self._parse_errors.add(same)
             text += f"\n  first in frame {meta.frame} of {meta.source}"
             text += "; what cannot be parsed has no results"
-            self.warn(text)
+            self.warn(text, rule="parser-failed")
 
     def outputs_unread(self, cfg: ModelConfig) -> None:
         """Warn that a model has no parser, and that its outputs are not attached."""
         text = "network-type=100 without output-tensor-meta=1: nobody reads the outputs, nothing is"
         text += " found; set output-tensor-meta=1 to attach them, or the network-type whose parser"
-        self.warn(f"{text} reads them", str(cfg.origin("network_type")))
+        where = str(cfg.origin("network_type"))
+        self.warn(f"{text} reads them", where, rule="outputs-unread")
 
     def find(self, rule: str, text: str, where: str) -> None:
         """Keep the first finding of a rule of the plausibility watch."""
         if all(notice.rule != rule for notice in self.notices):
             self.notices.append(Notice("warning", text, where, rule))
 
-    def warn(self, text: str, where: str | None = None) -> None:
+    def warn(self, text: str, where: str | None = None, *, rule: str | None = None) -> None:
         """Say something once."""
-        note_once(self.notices, "warning", text, where)
+        note_once(self.notices, "warning", text, where, rule)

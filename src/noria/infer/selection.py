@@ -425,7 +425,7 @@ class Selector:
             self._warned_ns = meta.pts_ns
             text = "classifier-async-mode ignores objects without a tracking id, as in frame"
             text += f" {meta.frame} of {meta.source}; put a tracker before this model"
-            note_once(self.notices, "warning", text)
+            note_once(self.notices, "warning", text, rule="async-without-tracker")
 
 
 def _indices(mask: BoolArray) -> IntArray:

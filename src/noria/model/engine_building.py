@@ -75,7 +75,7 @@ class EngineBuilding:
                 plan.write(target)
             except EngineError as error:
                 text = f"{error.found}; built at each start and kept in memory"
-                self.notices.append(Notice("warning", text, str(target)))
+                self.notices.append(Notice("warning", text, str(target), rule="engine-not-saved"))
             else:
                 self.notices.append(Notice("info", f"built from {source.model.name}", str(target)))
         return plan
@@ -139,7 +139,7 @@ class EngineBuilding:
                 free = not (target.exists() or target.is_symlink())
             except OSError as error:  # the name of the engine is too long where the model's is not
                 text = f"{error.strerror}: noria's engine is {instead}"
-                notices.append(Notice("warning", text, str(target)))
+                notices.append(Notice("warning", text, str(target), rule="engine-not-saved"))
                 continue
             if free:
                 return target
@@ -152,7 +152,7 @@ class EngineBuilding:
                 Plan.load(target)
             except EngineError as error:
                 text = f"{error.found}: not overwritten, noria's engine is {instead}"
-                notices.append(Notice("warning", text, str(target)))
+                notices.append(Notice("warning", text, str(target), rule="engine-not-saved"))
         return None
 
     def _make_room(self, target: Path) -> None:

@@ -76,7 +76,7 @@ class CppEngines:
             functions.forget_partial()
         warnings = [text for severity, text in errors.log if severity == 2][:5]
         texts = dict.fromkeys([*errors.failures, *warnings])
-        notices += [Notice("warning", text, where) for text in texts]
+        notices += [Notice("warning", text, where, rule="builder-warns") for text in texts]
         notices.append(_made_by(function, self._path))
         return network
 
@@ -189,7 +189,7 @@ class PythonEngine:
             ) from error
         for severity, text in dict.fromkeys(messages):
             if severity <= 2:
-                self._notices.append(Notice("warning", text, self._where))
+                self._notices.append(Notice("warning", text, self._where, rule="builder-warns"))
         self._notices.append(_made_by(self._name, self._library.path))
         return made
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from noria._core.errors import EngineError
 from noria._core.notices import Notice
@@ -51,7 +51,8 @@ class EngineSearch:
             if self.requirement.model is None:
                 raise self._nothing_else(named, found)
             text = f"engine not used: {found}"
-            self.notices.append(Notice("warning" if named.exists() else "info", text, str(named)))
+            level: Literal["info", "warning"] = "warning" if named.exists() else "info"
+            self.notices.append(Notice(level, text, str(named), rule="engine-not-used"))
         if self.requirement.model is None:
             return None
         unused: list[Notice] = []
@@ -164,6 +165,7 @@ class EngineSearch:
             expected=f"an engine that noria built for batch-size={self.cfg.batch_size}",
             fix=f"give onnx-file=<the ONNX model> in {self.cfg.path}: noria builds its own engine "
             "from it and leaves other files alone",
+            rule="engine-not-used",
         )
 
 
@@ -175,13 +177,26 @@ def saved_engine(cfg: ModelConfig, source: ModelSource, notices: list[Notice]) -
     Raises:
         ConfigError, EngineError: as `load_or_build` before it looks for one.
     """
-    requirement = PlanRequirement.of(cfg, source, ConfigPrecision(cfg))
-    plan = EngineSearch(cfg, requirement, notices).find()
+    plan = serving_plan(cfg, source, notices)
     return None if plan is None else plan.path
 
 
+def serving_plan(
+    cfg: ModelConfig, source: ModelSource | None, notices: list[Notice]
+) -> Plan | None:
+    """Load the engine that `load_or_build` would load; None if it would build one.
+
+    Notices are appended, as by `saved_engine`.
+
+    Raises:
+        ConfigError, EngineError: as `load_or_build` before it looks for one.
+    """
+    requirement = PlanRequirement.of(cfg, source, ConfigPrecision(cfg))
+    return EngineSearch(cfg, requirement, notices).find()
+
+
 def _not_used(path: Path, reason: Mismatch) -> Notice:
-    return Notice("info", f"engine not used: {reason}", str(path))
+    return Notice("info", f"engine not used: {reason}", str(path), rule="engine-not-used")
 
 
 def _doubts(plan: Plan, tuning: TuningRecord) -> list[str]:

@@ -52,7 +52,7 @@ def library_source(cfg: ModelConfig, notices: list[Notice]) -> FunctionSource | 
         made = _python_source(cfg, PythonLibrary(path))
         if made is not None and cfg.custom_lib_guard == "always":
             text = "networks that Python makes are not guarded: its function runs in this process"
-            notices.append(Notice("warning", text, str(path)))
+            notices.append(Notice("warning", text, str(path), rule="not-guarded"))
         return made
     from noria.binary.elf import ElfError, ElfFile  # for C++ libraries alone
     from noria.binary.entry_points import made_for_tensorrt, uses_host
@@ -102,7 +102,7 @@ def _engines(
             f"its networks and plugins are not guarded, but run in this process: {factories[0]} "
             "gives objects of the time before plugin creators"
         )
-        notices.append(Notice("warning", text, str(path)))
+        notices.append(Notice("warning", text, str(path), rule="not-guarded"))
     engines: CppEngines | GuardedEngines
     if guarded and not factories:
         from noria.custom.guard import GuardOptions
@@ -140,7 +140,8 @@ def _note_not_callable(cfg: ModelConfig, function: str, notices: list[Notice]) -
             fix=f"compile the library's sources for noria: noria compile … -o {path.name}",
         )
     text = f"{function} of {path.name} builds engines for TensorRT; noria reads the {kind} model"
-    notices.append(Notice("info", text, cfg.where("engine_create_func_name")))
+    where = cfg.where("engine_create_func_name")
+    notices.append(Notice("info", text, where, rule="builder-unused"))
 
 
 _SIGNATURES = {

@@ -51,7 +51,8 @@ def network_source(
     for key in unused_model_keys(cfg) if kind else ():
         level: Literal["warning", "info"] = "warning" if key == "tlt-encoded-model" else "info"
         text = f"{key} is not used: the model is {_NAMES[kind]}" if kind else ""
-        notices.append(Notice(level, text, cfg.where(key.replace("-", "_"))))
+        where = cfg.where(key.replace("-", "_"))
+        notices.append(Notice(level, text, where, rule="model-unused"))
     return model_source(cfg, factories), factories
 
 
@@ -82,4 +83,5 @@ def no_model(cfg: ModelConfig) -> NoriaError:
         where=str(cfg.path),
         expected="onnx-file=<model.onnx>, or the keys of a Caffe, UFF or Darknet model",
         fix=fix,
+        rule="encoded-model" if cfg.tlt_encoded_model else "no-model",
     )

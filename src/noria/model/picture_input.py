@@ -37,6 +37,7 @@ def network_dims(spec: TensorSpec, cfg: ModelConfig) -> Dims:
             where=where,
             expected="four: a batch of pictures",
             fix="models without a picture input need input-tensor-from-meta=1",
+            rule="input-not-a-picture",
         )
     order = axis_order(cfg)
     given = complete_infer_dims(cfg.infer_dims)
@@ -53,6 +54,7 @@ def network_dims(spec: TensorSpec, cfg: ModelConfig) -> Dims:
             f"offsets has {len(cfg.offsets)} values, the network {channels} channels",
             where=cfg.where("offsets"),
             expected=f"{channels} values, one per channel",
+            rule="offsets-count",
         )
     return channels, height, width
 
@@ -67,6 +69,7 @@ def _check_channels(channels: int, spec: TensorSpec, cfg: ModelConfig, *, misrea
             "network-input-order=1 (NHWC) with one channel",
             where=cfg.where("network_input_order"),
             expected="three channels: the original knows NHWC for those only",
+            rule="input-channels",
         )
     fix = []
     if misread:
@@ -82,6 +85,7 @@ def _check_channels(channels: int, spec: TensorSpec, cfg: ModelConfig, *, misrea
         f"in input {spec}",
         where=cfg.where("model_color_format"),
         fix=fix,
+        rule="input-channels",
     )
 
 

@@ -86,7 +86,8 @@ class _Planning:
         self._load_python_plugins()
         if self.cfg.enable_dla:
             text = "enable-dla: there is no DLA here, the CPU computes"
-            self.notices.append(Notice("warning", text, self.cfg.where("enable_dla")))
+            where = self.cfg.where("enable_dla")
+            self.notices.append(Notice("warning", text, where, rule="dla"))
         source, factories = network_source(self.cfg, self.notices)
         requirement = PlanRequirement.of(self.cfg, source, precisions, self.choice, factories)
         search = EngineSearch(self.cfg, requirement, self.notices)
@@ -147,7 +148,7 @@ class _Planning:
 
         if get_plugin_registry().come_from(path):
             text = "plugins in Python are not guarded: they run in this process"
-            self.notices.append(Notice("warning", text, str(path)))
+            self.notices.append(Notice("warning", text, str(path), rule="not-guarded"))
 
     def _note_decisions(self, plan: Plan, precisions: ConfigPrecision) -> None:
         """Put the notices about precision, and those of this call, before the plan's own."""
@@ -157,7 +158,8 @@ class _Planning:
             mode = int(self.cfg.network_mode)
             text = f"network-mode={mode}, but the engine was built for {plan.header.asked}"
             where = self.cfg.where("model_engine_file")
-            first = [Notice("info", f"{text}: it is used as it is", where)]
+            text += ": it is used as it is"
+            first = [Notice("info", text, where, rule="engine-of-other-precision")]
         # a function that built the engine may have repeated the config's decision
         repeated = tuple(n.message.partition(": ")[2] for n in first)
         own = [n for n in plan.decisions if n.message not in repeated]
@@ -170,4 +172,4 @@ class _Planning:
             text = f"the model has no output {', '.join(missing)}; it has {', '.join(have)}"
             text = f"output-blob-names: {text}; all outputs are used"
             where = self.cfg.where("output_blob_names")
-            plan.decisions.append(Notice("warning", text, where))
+            plan.decisions.append(Notice("warning", text, where, rule="output-names"))

@@ -61,7 +61,7 @@ def plugin_factories(cfg: ModelConfig, notices: list[Notice]) -> CppFactories | 
         return None
     if not uses_host(elf):
         text = f"{_get(kinds[0])} is compiled against TensorRT's own headers: it is not called"
-        notices.append(Notice("info", text, str(path)))
+        notices.append(Notice("info", text, str(path), rule="library-for-tensorrt"))
         return None
     made = CppFactories(open_library(path, abi=cfg.custom_lib_abi), path, kinds)
     notices += made.notices
@@ -91,7 +91,7 @@ class CppFactories:
             destroy = f"NvDsInferPluginFactory{kind}Destroy"
             if destroy not in exported:
                 text = f"{_get(kind)} without {destroy}: what it gives is never freed"
-                self.notices.append(Notice("warning", text, str(path)))
+                self.notices.append(Notice("warning", text, str(path), rule="factory-leaks"))
         self._creator: LegacyCreator | None = None
         if "Runtime" in kinds:
             self._creator = LegacyCreator(path.name, self._runtime, str(path))

@@ -91,17 +91,19 @@ class ConfigPrecision:
         rules, notices = precision_rules(cfg, precision)
         if notice is not None:
             at = str(cfg.path) if required else cfg.where("network_mode")
-            notices.insert(0, Notice(notice.level, f"{_key(cfg, required)}: {notice.message}", at))
+            text = f"{_key(cfg, required)}: {notice.message}"
+            rule = notice.rule or "precision-not-used"
+            notices.insert(0, Notice(notice.level, text, at, rule))
         if rules.table is None and (rest := [n for n, p in rules.pins.items() if p == "int8"]):
             text = f"layer-device-precision: int8 needs a calibration table: {missing}"
-            notices.append(Notice("warning", text, str(cfg.path)))
+            notices.append(Notice("warning", text, str(cfg.path), rule="layer-precision"))
             rules = rules.without_pins(rest)
         if required is None and not any(fast_fp16(r) for r in runtimes):
             halves = [n for n, p in rules.pins.items() if p == "fp16"]
             if halves:
                 text = f"layer-device-precision: FP32 for {', '.join(halves[:5])}"
                 text += "; FP16 is not computed faster here"
-                notices.append(Notice("info", text, str(cfg.path)))
+                notices.append(Notice("info", text, str(cfg.path), rule="layer-precision"))
                 rules = replace(
                     rules, pins={n: "fp32" if p == "fp16" else p for n, p in rules.pins.items()}
                 )
@@ -121,7 +123,8 @@ def export_precision(
     if asked not in ("int8", "best") or missing is None:
         return asked, []
     text = f"{_key(cfg, required)}: INT8 takes the scales of activations, and {missing}"
-    return "fp16", [Notice("warning", f"{text}: FP16 is written", str(cfg.path))]
+    text += ": FP16 is written"
+    return "fp16", [Notice("warning", text, str(cfg.path), rule="int8-without-table")]
 
 
 def precision_rules(cfg: ModelConfig, precision: Precision) -> tuple[PrecisionRules, list[Notice]]:
@@ -136,7 +139,7 @@ def precision_rules(cfg: ModelConfig, precision: Precision) -> tuple[PrecisionRu
     rules = PrecisionRules(pins=pins, outputs=outputs)
     if on_dla:
         text = f"layer-device-precision: there is no DLA here for {', '.join(on_dla[:5])}"
-        notices.append(Notice("info", text, str(cfg.path)))
+        notices.append(Notice("info", text, str(cfg.path), rule="dla"))
     path = cfg.int8_calib_file
     # FP16 asks it which activations are beyond FP16
     useful = precision == "fp16" or rules.needs_table(precision)
@@ -182,7 +185,8 @@ def _output_types(cfg: ModelConfig) -> tuple[dict[str, str], list[Notice]]:
     if not packed:
         return found, []
     text = f"output-io-formats: outputs are linear (chw) here, not packed: {', '.join(packed)}"
-    return found, [Notice("info", text, cfg.where("output_io_formats"))]
+    where = cfg.where("output_io_formats")
+    return found, [Notice("info", text, where, rule="output-formats")]
 
 
 def _items(cfg: ModelConfig, key: str, **choices: Sequence[str]) -> Iterator[list[str]]:
@@ -201,5 +205,6 @@ def _items(cfg: ModelConfig, key: str, **choices: Sequence[str]) -> Iterator[lis
                 f"{key} has the item {item!r}",
                 where=cfg.where(field),
                 expected=f"{':'.join(['layer', *choices])}, {', '.join(known)}",
+                rule="layer-precision" if key == "layer-device-precision" else "output-formats",
             )
         yield parts

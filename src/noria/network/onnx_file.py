@@ -160,7 +160,10 @@ def _check_opsets(proto: Any, where: str) -> None:
     uses_onnx = any(node.domain in ("", "ai.onnx") for node in proto.graph.node)
     if version is None and uses_onnx:
         raise ModelError(
-            "the model does not say which opset it uses", where=where, expected="an opset_import"
+            "the model does not say which opset it uses",
+            where=where,
+            expected="an opset_import",
+            rule="opset",
         )
     if version is not None and not 1 <= version <= newest:
         raise ModelError(
@@ -168,6 +171,7 @@ def _check_opsets(proto: Any, where: str) -> None:
             where=where,
             expected=f"an opset from 1 to {newest}",
             fix="export the model for an older opset (17 suits every runtime), or update onnx",
+            rule="opset",
         )
 
 
@@ -175,7 +179,10 @@ def _not_onnx(data: bytes, where: str) -> ModelError:
     words = looks_like(data[:HEAD_BYTES], len(data))
     if words is not None:
         return ModelError(
-            f"not an ONNX model: it looks like {words}", where=where, expected="an ONNX model"
+            f"not an ONNX model: it looks like {words}",
+            where=where,
+            expected="an ONNX model",
+            rule="model-of-other-kind",
         )
     damage = _damage(data)
     if damage is None:

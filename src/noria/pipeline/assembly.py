@@ -127,7 +127,7 @@ def assemble(
     """
     options, opened = options or AssemblyOptions(), opened or {}
     where = str(spec.path) if spec.path.exists() else None
-    items, notices = _numbered(spec.load_models() if stages is None else stages, where)
+    items, notices = numbered(spec.load_models() if stages is None else stages, where)
     configs = [item for item in items if isinstance(item, ModelConfig)]
     inputs = _inputs(spec, configs)
     notices = [*spec.notices, *notices]
@@ -156,7 +156,7 @@ def assemble(
                 own.append(items[place])
                 untold += items[place].notices
         inferencers = [item for item in items if is_stage(item)]
-        tracker = _tracker(spec)
+        tracker = tracker_of(spec)
         if tracker is not None:
             own.append(tracker)
             items.insert(after_primaries(items), tracker)
@@ -224,8 +224,13 @@ def after_primaries(items: Sequence[Any]) -> int:
     return places[-1] if places else 0
 
 
-def _numbered(stages: Sequence[Any], where: str | None) -> tuple[list[Any], list[Notice]]:
-    """The stages, each config with an id of its own as far as the files leave that open."""
+def numbered(stages: Sequence[Any], where: str | None) -> tuple[list[Any], list[Notice]]:
+    """The stages, each config with an id of its own as far as the files leave that open.
+
+    Args:
+        stages: configs, opened models, trackers and probes, in order.
+        where: the pipeline file, for the notices; None without one.
+    """
     items, notices = _bare_in_order(stages), []
     named: dict[int, list[str]] = {}
     for item in items:
@@ -242,11 +247,11 @@ def _numbered(stages: Sequence[Any], where: str | None) -> tuple[list[Any], list
             number = next(free)
             items[place] = cfg.with_overrides(gie_unique_id=number)
             text = f"gie-unique-id is absent: {number} is used"
-            notices.append(Notice("info", text, str(cfg.path)))
+            notices.append(Notice("info", text, str(cfg.path), rule="unique-id-absent"))
     for number, names in named.items():
         if len(names) > 1:
             text = f"gie-unique-id={number} in {' and '.join(names)}: their results cannot be told"
-            notices.append(Notice("warning", f"{text} apart", where))
+            notices.append(Notice("warning", f"{text} apart", where, rule="unique-id-twice"))
     notices += idle_models(items)
     return items, notices
 
@@ -338,7 +343,12 @@ def _inferencer(cfg: ModelConfig, options: AssemblyOptions, live: bool) -> Infer
     )
 
 
-def _tracker(spec: PipelineSpec) -> Tracker | None:
+def tracker_of(spec: PipelineSpec) -> Tracker | None:
+    """Open the tracker of a pipeline; None if it names none.
+
+    Raises:
+        NoriaError: see `noria.track.open_tracker`.
+    """
     if spec.tracker is None:
         return None
     from noria.track import open_tracker
@@ -434,7 +444,8 @@ def idle_models(stages: Sequence[Any]) -> list[Notice]:
                 "input-tensor-from-meta=1 without tensors: no function before the model adds them,"
             )
             where = str(cfg.origin("input_tensor_from_meta"))
-            notices.append(Notice("warning", f"{text} so nothing is inferred", where))
+            text += " so nothing is inferred"
+            notices.append(Notice("warning", text, where, rule="tensors-from-nowhere"))
         secondary = cfg.process_mode is ProcessMode.SECONDARY
         makes = cfg.network_type in _FINDS_OBJECTS
         if secondary and not cfg.input_tensor_from_meta:
@@ -450,7 +461,8 @@ def idle_models(stages: Sequence[Any]) -> list[Notice]:
                     text = f"operate-on-gie-id={wanted}, and no model before it has that"
                     text += f" gie-unique-id and finds objects (those that do: {ids}): nothing"
                     text += " is inferred"
-                notices.append(Notice("warning", text, str(cfg.origin(key))))
+                where = str(cfg.origin(key))
+                notices.append(Notice("warning", text, where, rule="objects-from-nowhere"))
             else:
                 notices += _unknown_classes(cfg, before)
         if (
@@ -461,7 +473,7 @@ def idle_models(stages: Sequence[Any]) -> list[Notice]:
         ):
             text = "process-mode is absent: this classifier sees whole frames, not the objects of "
             text += "the model before it, which takes process-mode=2"
-            notices.append(Notice("warning", text, str(cfg.path)))
+            notices.append(Notice("warning", text, str(cfg.path), rule="classifier-of-frames"))
         # a primary classifier adds an object as large as the frame
         if makes or (cfg.network_type is NetworkType.CLASSIFIER and not secondary):
             known = cfg.num_detected_classes if makes else 0
@@ -484,4 +496,5 @@ def _unknown_classes(cfg: ModelConfig, makers: Mapping[int, int]) -> list[Notice
     ids = ";".join(map(str, wanted))
     text = f"operate-on-class-ids={ids}: the models before it have classes 0 to {max(counts) - 1}:"
     text += " nothing is inferred"
-    return [Notice("warning", text, str(cfg.origin("operate_on_class_ids")))]
+    where = str(cfg.origin("operate_on_class_ids"))
+    return [Notice("warning", text, where, rule="class-ids-beyond")]

@@ -82,7 +82,7 @@ def _field(name: str, attribute: ir.Attr, where: str, notices: list[Notice]) -> 
                 f"attribute {name}: {beyond[0]} is beyond 32 bits, the plugin gets "
                 f"{beyond[0].astype(np.int32)}, as in TensorRT"
             )
-            notices.append(Notice("warning", text, where))
+            notices.append(Notice("warning", text, where, rule="plugin-field"))
         return PluginField(name, numbers.astype(np.int32), FieldType.INT32)  # truncated
     if kind == "STRING":
         return PluginField(name, _bytes(value) + b"\0", FieldType.CHAR)
@@ -114,7 +114,7 @@ def _tensor(name: str, tensor: Any, where: str, notices: list[Notice]) -> Plugin
         clamped = np.clip(array, _INT32.min, _INT32.max)
         if not np.array_equal(clamped, array):
             text = f"attribute {name}: values beyond 32 bits are clamped"
-            notices.append(Notice("warning", text, where))
+            notices.append(Notice("warning", text, where, rule="plugin-field"))
         return PluginField(name, clamped.astype(np.int32), FieldType.INT32)
     if kind not in ("FLOAT", "FLOAT16", "INT8", "INT16", "INT32"):
         raise ModelError(

@@ -24,6 +24,8 @@ MOST_LISTED = 5
 class UnknownOperatorsError(EngineError):
     """A model has operators that neither ONNX, nor the runtime, nor any plugin knows."""
 
+    rule = "operator-unknown"
+
     def with_hints(self, hints: list[str]) -> UnknownOperatorsError:
         """Put hints about registered plugins before the other advice."""
         return UnknownOperatorsError(
@@ -103,6 +105,7 @@ def check_control_flow(graph: Any, is_plugin: Callable[[Any], bool], where: str)
                         expected="plugins in the graph itself, not inside If, Loop or Scan",
                         fix="export the model without control flow: one branch of an If, the turns "
                         "of a Loop or Scan written out",
+                        rule="plugin-in-control-flow",
                     )
                 check_control_flow(body, is_plugin, where)
 

@@ -335,7 +335,7 @@ class PluginRegistry:
             f" ({other or type(self._creators[key]).__name__}): "
             f"{type(creator).__name__} is not used"
         )
-        notice = Notice("warning", text, str(origin) if origin else None)
+        notice = Notice("warning", text, str(origin) if origin else None, rule="plugin-twice")
         if notice not in self.notices:
             self.notices.append(notice)
         log.error("%s", text)
@@ -436,7 +436,8 @@ def _load_entry_points(registry: PluginRegistry) -> None:
         except Exception as error:
             said = error.found if isinstance(error, NoriaError) else f"{error}"
             text = f"plugins of {point.value} are not loaded: {type(error).__name__}: {said}"
-            registry.notices.append(Notice("warning", text, f"entry point {point.name}"))
+            where = f"entry point {point.name}"
+            registry.notices.append(Notice("warning", text, where, rule="plugin-failed"))
 
 
 def _register(thing: Any, registry: PluginRegistry) -> None:

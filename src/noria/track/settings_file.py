@@ -153,6 +153,7 @@ def settings_from(
                 "warning",
                 f"tracked by overlap and constant velocity; without effect: {names}",
                 where,
+                rule="tracker-settings",
             )
         )
     return settings, tuple(notices)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from noria.infer.inferencer import Inferencer
+from noria.infer.watch.rules import is_finding
 from noria.media import Frame, PixelFormat
 from tests.infer.watch.detectors import config_for, frames
 from tests.infer.watch.test_correct_setups import CLASSIFY, ULTRALYTICS, head_config
@@ -22,7 +23,7 @@ def found(config: Path, pictures: Sequence[Frame]) -> dict[str, str]:
         for frame in pictures:
             model.process([frame])
         model.conclude()
-        return {n.rule: str(n) for n in model.notices if n.rule}
+        return {n.rule: str(n) for n in model.notices if is_finding(n)}
 
 
 UNIT = 1 / 255

@@ -222,6 +222,7 @@ def error_json(error: BaseException, where: str) -> dict[str, Any]:
         "where": error.where,
         "expected": error.expected,
         "fix": error.fix,
+        "rule": error.rule,
     }
 
 
@@ -233,7 +234,7 @@ def error_from(entries: Any) -> NoriaError:
     """
     try:
         kind = _ERRORS[entries["type"]]
-        where, expected = entries["where"], entries["expected"]
+        where, expected, rule = entries["where"], entries["expected"], entries.get("rule")
         if not str(entries["found"]):
             raise ProtocolError("an error without a text")
         return kind(
@@ -241,14 +242,15 @@ def error_from(entries: Any) -> NoriaError:
             where=None if where is None else str(where),
             expected=None if expected is None else str(expected),
             fix=[str(f) for f in entries["fix"]],
+            rule=None if rule is None else str(rule),
         )
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise ProtocolError(f"an error that cannot be read: {error}") from error
 
 
 def notices_json(notices: list[Notice]) -> list[list[str | None]]:
-    """Write notices as lists of level, message, where."""
-    return [[n.level, n.message, n.where] for n in notices]
+    """Write notices as lists of level, message, where, rule."""
+    return [[n.level, n.message, n.where, n.rule] for n in notices]
 
 
 def notices_from(entries: Any) -> list[Notice]:
@@ -259,8 +261,13 @@ def notices_from(entries: Any) -> list[Notice]:
     """
     try:
         return [
-            Notice("warning" if level == "warning" else "info", str(text), where and str(where))
-            for level, text, where in entries
+            Notice(
+                "warning" if level == "warning" else "info",
+                str(text),
+                where and str(where),
+                rule and str(rule),
+            )
+            for level, text, where, rule in entries
         ]
     except (TypeError, ValueError) as error:
         raise ProtocolError(f"notices that cannot be read: {error}") from error

@@ -23,6 +23,7 @@ from noria.diagnose.explanation.summary import summary
 from noria.infer.batch import frame_meta
 from noria.infer.inferencer import Inferencer
 from noria.infer.trace import FLOOR, FrameTrace, trace_frame
+from noria.infer.watch.rules import is_finding
 from noria.media import ArraySource
 from noria.media.frame import Frame
 from noria.pipeline.opening import open_pipeline
@@ -250,7 +251,7 @@ def explain_frame(
     found = tuple(
         _with_findings(one, model.notices) for one, model in zip(explained, models, strict=True)
     )
-    said = [*notices, *(n for model in models for n in model.notices if n.rule is None)]
+    said = [*notices, *(n for model in models for n in model.notices if not is_finding(n))]
     said = list(dict.fromkeys(said))
     rows = tuple(asdict(notice) for notice in said)
     data = FrameExplanation(source.name, number, picture.width, picture.height, at, found, rows)
@@ -265,7 +266,7 @@ def _inside(at: Box, frame: Frame) -> bool:
 
 def _with_findings(one: ModelExplanation, notices: Sequence[Notice]) -> ModelExplanation:
     """Add the findings of the watch; the first is the cause, where a model has no results."""
-    found = list(dict.fromkeys(notice for notice in notices if notice.rule is not None))
+    found = list(dict.fromkeys(notice for notice in notices if is_finding(notice)))
     if not found:
         return one
     place = (found[0].where or one.name).rpartition("/")[2]

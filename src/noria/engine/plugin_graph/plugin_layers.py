@@ -147,7 +147,7 @@ def build_plugins(
             text = f"no creator is registered for {names_text}: the plan cannot be loaded again"
             near = [hint for key in missing for hint in registry.near(*key)]
             text = "; ".join([text, *near])
-            layers.notices.append(Notice("warning", text))
+            layers.notices.append(Notice("warning", text, rule="operator-unknown"))
         return layers
     finally:
         for plugin in built:

@@ -103,9 +103,10 @@ def choose(
     if asked in ("int8", "best") and no_table is not None:
         text = f"{_NAMES[asked]} takes the scales of activations, and {no_table}: "
         if quick:
-            return "fp16", Notice("warning", f"{text}FP16 is built")
+            text += "FP16 is built"
+            return "fp16", Notice("warning", text, rule="int8-without-table")
         text += f"FP32 is built; {_NOT_FASTER}"
-        return "fp32", Notice("warning", text)
+        return "fp32", Notice("warning", text, rule="int8-without-table")
     if asked == "best" and tuned:
         return "best", None
     if not required and not quick:

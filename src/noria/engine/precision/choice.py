@@ -119,7 +119,8 @@ class Int8Choice(JsonRecord, frozen=True, kw_only=True):
         if self.agreement.share >= ENOUGH:
             return Notice("info", text, where)
         text += f": less than {100 * ENOUGH:.0f} %; more or other pictures for noria calibrate, "
-        return Notice("warning", f"{text}or network-mode=0", where)
+        text += "or network-mode=0"
+        return Notice("warning", text, where, rule="int8-far-from-fp32")
 
 
 def choice_path(table: Path) -> Path:
@@ -152,5 +153,5 @@ def choice_of(table: CalibrationTable, path: Path) -> tuple[Int8Choice | None, N
         ) from error
     if choice.table != sha256(table.to_bytes()).hexdigest():
         text = f"belongs to another {path.name}: not used; noria calibrate measures this table"
-        return None, Notice("warning", text, str(beside))
+        return None, Notice("warning", text, str(beside), rule="table-of-other-model")
     return choice, choice.notice(str(path))

@@ -70,7 +70,8 @@ def cast_outputs(
         scale = scales.get(name, 0.0)
         if want == TensorProto.INT8 and not (have == TensorProto.FLOAT and scale > 0):
             text = f"output-io-formats: {name} has no scale for int8 in a calibration table"
-            notices.append(Notice("warning", f"{text}; it keeps its type", where))
+            text += "; it keeps its type"
+            notices.append(Notice("warning", text, where, rule="output-formats"))
             continue
         _end_with(graph, name, want, scale, taken)
         tensor.elem_type = want
@@ -188,7 +189,7 @@ def export(
         require_nodes(proto, [*keep, *pins], where)
     elif unknown := _unknown_nodes(proto, [*keep, *pins]):
         text = f"a precision is given for layers that are not in the graph: {_some(unknown)}"
-        done.notices.append(Notice("warning", text, where))
+        done.notices.append(Notice("warning", text, where, rule="layer-precision"))
     scales = scales or {}
     paired = any(node.op_type == "QuantizeLinear" for node in proto.graph.node)
     if everywhere or bytes_:
@@ -260,7 +261,8 @@ def _to_int8(
         others = [name for name in only if name not in (*report.converted, *report.kept)]
         if others:
             text = f"pinned to int8, but without weights of their own: {_some(others)}"
-            done.notices.append(Notice("warning", f"{text}; they stay as they are", where))
+            text += "; they stay as they are"
+            done.notices.append(Notice("warning", text, where, rule="layer-precision"))
     return proto
 
 
@@ -331,11 +333,13 @@ def _report_int8(done: Exported, report: PrecisionReport, entries: int, where: s
     done.notices.append(Notice("info", text, where))
     if report.missing:
         text = f"no scale for {len(report.missing)} tensor(s) of the graph: {_some(report.missing)}"
-        done.notices.append(Notice("warning", f"{text}; what they feed stays FP32", where))
+        text += "; what they feed stays FP32"
+        done.notices.append(Notice("warning", text, where, rule="table-of-other-model"))
     if done.unused:
         text = f"{len(done.unused)} of {entries} calibrated tensors are not in the graph"
         level: Literal["info", "warning"] = "warning" if report.missing else "info"
-        done.notices.append(Notice(level, f"{text}: {_some(done.unused)}", where))
+        text += f": {_some(done.unused)}"
+        done.notices.append(Notice(level, text, where, rule="table-of-other-model"))
 
 
 def _report_half(done: Exported, report: PrecisionReport, half: Kind, where: str | None) -> None:

@@ -76,7 +76,8 @@ def _pairs_of_its_own(network: Network, runtimes: Sequence[str]) -> tuple[Notice
         return ()
     text = f"{bad[0]} computes INT8 wrongly that is not made for it (signed activations behind a "
     text += "Concat; 8-bit weights without VNNI): --backend onnxruntime computes the model's own "
-    return (_named(network, Notice("warning", f"{text}Q/DQ pairs as they stand")),)
+    text += "Q/DQ pairs as they stand"
+    return (_named(network, Notice("warning", text, rule="precision-not-used")),)
 
 
 def graph_precision(network: Network) -> Precision:
@@ -135,7 +136,7 @@ def in_fp32(
     at = f"{error.where}: " if error.where and "node" in error.where else ""
     text = f"{what} cannot be built: {at}{error.found}; FP32 is built"
     plain = lower(network, "fp32", replace(rules, pins={}), runtimes)
-    warning = _named(network, Notice("warning", text))
+    warning = _named(network, Notice("warning", text, rule="precision-not-used"))
     return replace(plain, notices=(warning, *plain.notices))
 
 
@@ -171,4 +172,4 @@ def _by_int8(precision: Precision, runtimes: Sequence[str]) -> list[tuple[str, .
 
 def _named(network: Network, notice: Notice) -> Notice:
     # the name alone: the notice is kept in the plan, and the model may be moved
-    return Notice(notice.level, notice.message, network.path.name if network.path else None)
+    return replace(notice, where=network.path.name if network.path else None)

@@ -4,12 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from noria._core.notices import Notice
+
 MIN_FRAMES = 4
 """Looks that must show the same before a rule speaks in the middle of a run: one odd frame (a scene
 cut, a hand before the camera) is no mistake of a config."""
 
 MIN_BOXES = 20
 """Or as many boxes that do: a frame of twenty impossible boxes needs no second one."""
+
+
+WATCH_RULES = frozenset((
+    "aspect-ratio", "background-class", "boxes-corners", "boxes-cut", "boxes-full",
+    "boxes-in-0..1", "boxes-inverted", "boxes-odd", "boxes-on-one-point", "boxes-outside",
+    "class-without-label", "input-colors", "input-range", "input-transposed", "labels-moved",
+    "outputs-constant", "outputs-not-finite", "overlaps", "parser-silent", "scores-above-1",
+    "scores-alike", "scores-below-0", "threshold-0", "threshold-above-all", "too-many-boxes",
+))  # fmt: skip
+"""Ids of the rules of the watch; other notices have rules, too."""
+
+
+def is_finding(notice: Notice) -> bool:
+    """Whether a notice is a finding of the watch."""
+    return notice.level == "warning" and notice.rule in WATCH_RULES
 
 
 @dataclass(frozen=True, slots=True)

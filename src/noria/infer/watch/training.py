@@ -67,8 +67,8 @@ def training_findings(
         pre: its pre-processing; one with a mean image is not judged.
         stem: the beginning of the model file.
         labels: names of the classes.
-        tensors: (C, H, W) inputs of the network.
-        frame: width and height of the frames in pixels.
+        tensors: (C, H, W) inputs of the network; none judges by natural pictures.
+        frame: width and height of the frames in pixels; zeros if they are not known.
     """
     yield from _of_shape(cfg, pre, stem, frame)
     if pre.mean is None:
@@ -215,11 +215,11 @@ def trained_ratio(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> fl
 def answers(stem: Stem, tensors: Sequence[Array], scale: float) -> Array | None:
     """Measure the standard deviation of each first filter's answers to the pictures.
 
-    Where the graph cuts the picture first, to natural ones. None where there is no convolution, or
-    the pictures have no contrast.
+    Where the graph cuts the picture first, or there are no pictures, to natural ones. None where
+    there is no convolution, or the pictures have no contrast.
     """
     weights = stem.conv
-    if weights is not None and stem.focus and not stem.direct:
+    if weights is not None and (not tensors if stem.direct else stem.focus):
         return natural_answers(weights) * abs(scale)
     if weights is None or not stem.direct:
         return None

@@ -1,0 +1,124 @@
+"""Edits mend what they are for and leave everything else of a file as it is."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from noria._core.errors import ConfigError
+from noria.diagnose.lint.catalogue import Example, all_rules
+from noria.diagnose.lint.fixes import FIXABLE, fixes_for
+from noria.diagnose.lint.linting import Linter, LintReport
+from tests.diagnose.lint.setups import write_example
+
+# what the wrong example's lines become; the other rules' edits are tried below
+EXPECTED = {
+    "unknown-key": {"batchsize=4": "batch-size=4"},
+    "unknown-group": {"[class-attr-all]": "[class-attrs-all]"},
+    "function-missing": {"parse-bbox-func-name=parse_row": "parse-bbox-func-name=parse_rows"},
+    "duplicate-key": {"net-scale-factor=0.0039215697906911373": None},
+    "key-overruled": {"is-classifier=1": None},
+    "deprecated-key": {"threshold=0.3": "pre-cluster-threshold=0.3"},
+    "value-quoted": {'labelfile-path="labels.txt"': "labelfile-path=labels.txt"},
+    "value-blank": {"labelfile-path=labels.txt ": "labelfile-path=labels.txt"},
+    "value-comment": {"labelfile-path=labels.txt # three": "# three"},
+    "value-type": {"net-scale-factor=0,0039215697": "net-scale-factor=0.0039215697"},
+    "value-choice": {"cluster-mode=NMS": "cluster-mode=2"},
+    "threshold-above-all": {"pre-cluster-threshold=30": "pre-cluster-threshold=0.3"},
+    "offsets-in-unit": {"offsets=0.5;0.5;0.5": "offsets=127.5;127.5;127.5"},
+    "class-count": {"num-detected-classes=2": "num-detected-classes=3"},
+    "input-range": {"net-scale-factor=1": "net-scale-factor=0.003921568627"},
+    "input-colors": {"model-color-format=1": "model-color-format=0"},
+    "input-channels": {"model-color-format=2": "model-color-format=0"},
+    "masks-clustered": {"cluster-mode=2": "cluster-mode=4"},
+    "input-dims": {"infer-dims=3;160;128": "infer-dims=3;128;160"},
+    "byte-order-mark": {"\ufeff[property]": "[property]"},
+    "labels-byte-order-mark": {"\ufefftomato": "tomato"},
+    "labels-carriage-return": {"tomato\r": "tomato"},
+    "labels-blank": {"cactus ": "cactus"},
+}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("models")
+
+
+def _lint(folder: Path, *names: str) -> LintReport:
+    return Linter().lint([folder / name for name in names or ("config.txt",)])
+
+
+def test_every_edit_has_an_example() -> None:
+    assert set(EXPECTED) == FIXABLE
+    assert set(all_rules()) >= FIXABLE
+
+
+@pytest.mark.parametrize("rule", EXPECTED)
+def test_edits_change_the_lines_that_are_wrong(rule: str, store: Path, tmp_path: Path) -> None:
+    example = all_rules()[rule].example
+    assert example is not None
+    base = write_example(example, tmp_path / "case", store, wrong=True)
+    found = [f for f in _lint(tmp_path / "case", *base.lint).findings if f.rule == rule]
+    assert found
+    (fix,) = fixes_for(found)
+    before, after = (data.decode().split("\n") for data in (fix.before, fix.after))
+    for old, new in EXPECTED[rule].items():
+        assert old in before
+        assert old not in after
+        assert new is None or new in after
+    untouched = [line for line in before if line in after]
+    assert len(untouched) >= len(before) - (len(before) if "\r" in before[0] else 2)
+    fix.write()
+    again = _lint(tmp_path / "case", *base.lint)
+    assert rule not in {f.rule for f in again.findings}
+
+
+def test_comments_carriage_returns_and_the_mode_are_kept(store: Path, tmp_path: Path) -> None:
+    write_example(Example("yolov8", wrong=("num-detected-classes=1",)), tmp_path / "case", store,
+                  wrong=True)  # fmt: skip
+    config = tmp_path / "case" / "config.txt"
+    text = f"# mine\n\n{config.read_text()}# the end\n".replace("\n", "\r\n")
+    config.write_bytes(text.encode())
+    config.chmod(0o640)
+    link = tmp_path / "case" / "link.txt"
+    link.symlink_to(config)
+    (fix,) = fixes_for(_lint(tmp_path / "case", "link.txt").findings)
+    assert "-num-detected-classes=1" in fix.diff
+    assert "+num-detected-classes=3" in fix.diff
+    fix.write()
+    changed = text.replace("classes=1", "classes=3").encode()
+    assert config.read_bytes() == changed
+    assert stat.S_IMODE(config.stat().st_mode) == 0o640
+    assert link.is_symlink()
+
+
+def test_a_missing_key_gets_a_line_of_its_own_in_yaml_too(store: Path, tmp_path: Path) -> None:
+    for base, line in (("yolov8", "cluster-mode=4"), ("yaml", "  cluster-mode: 4")):
+        example = Example(base, wrong=("-cluster-mode", "output-instance-mask=1"))
+        made = write_example(example, tmp_path / base, store, wrong=True)
+        found = _lint(tmp_path / base, *made.lint).findings
+        (fix,) = fixes_for(f for f in found if f.rule == "masks-clustered")
+        assert line in fix.after.decode().split("\n")
+
+
+def test_a_file_that_changed_meanwhile_is_left_alone(store: Path, tmp_path: Path) -> None:
+    write_example(Example("yolov8", wrong=("batchsize=4", "-batch-size")), tmp_path / "case",
+                  store, wrong=True)  # fmt: skip
+    config = tmp_path / "case" / "config.txt"
+    (fix,) = fixes_for(_lint(tmp_path / "case").findings)
+    config.write_text("[property]\n")
+    with pytest.raises(ConfigError, match="changed meanwhile"):
+        fix.write()
+    assert config.read_text() == "[property]\n"
+
+
+def test_what_is_not_certain_is_not_edited(store: Path, tmp_path: Path) -> None:
+    lines = ("qwertz=1", "infer-dims=3;640;640", "net-scale-factor=abc", "cluster-mode=best")
+    for number, line in enumerate(lines):
+        folder = tmp_path / str(number)
+        write_example(Example("yolov8", wrong=(line,)), folder, store, wrong=True)
+        report = _lint(folder)
+        assert report.findings
+        assert fixes_for(report.findings) == []

@@ -1,0 +1,161 @@
+"""Linting of files: right set-ups are let alone, planted mistakes found, folders walked."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from noria._core.errors import ConfigError
+from noria.diagnose.lint.catalogue import Example
+from noria.diagnose.lint.linting import Linter, LintReport
+from tests.diagnose.lint.models import put_model
+from tests.diagnose.lint.setups import BASES, write_example
+from tests.mistakes import correct, mistakes
+from tests.mistakes.cases import Case
+
+SCENE = Path(__file__).parents[3] / "examples" / "conveyor"
+_CONFIGS = (".txt", ".yml", ".onnx")
+# those whose mistake lies in the command line, the pictures, or in how the model answers
+_FOUND = 115
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models")
+    (folder / "pictures").mkdir()
+    return folder
+
+
+def _lint(case: Case, folder: Path, store: Path) -> LintReport:
+    for name in {*case.setup.models, *case.models}:
+        made = case.models.get(name, name)
+        if made.endswith(".onnx") and not (store / made).exists():
+            put_model(made, folder.parent / "unused", store)
+        elif not (store / made).exists():
+            (store / made).write_bytes(b"ftrt" + bytes(64))
+    case.write(folder, store)
+    command = yaml.safe_load((folder / "case.yml").read_text())["command"]
+    inputs = command[1 : command.index("-o")] if "-o" in command else command[1:]
+    paths = [folder / name for name in inputs if name.endswith(_CONFIGS)]
+    return Linter().lint(paths, together=len(paths) > 1)
+
+
+def test_right_set_ups_are_let_alone(store: Path, tmp_path: Path) -> None:
+    alarms = {}
+    for case in correct.CASES:
+        if "--set" in case.command:
+            continue  # right by its command line alone
+        report = _lint(case, tmp_path / case.name, store)
+        if found := [f for f in report.findings if f.severity != "note"]:
+            alarms[case.name] = found
+    assert len(correct.CASES) >= 30
+    assert not alarms
+
+
+def test_most_planted_mistakes_are_found_without_a_run(store: Path, tmp_path: Path) -> None:
+    found = []
+    for case in mistakes.CASES:
+        report = _lint(case, tmp_path / case.name, store)
+        texts = [f"{f.where} {f.message} {' '.join(f.hints)}" for f in report.findings
+                 if f.severity != "note"]  # fmt: skip
+        said = " ".join(texts).replace(str(tmp_path / case.name), ".").lower()
+        if all(any(p in said for p in word.lower().split("|")) for word in case.words):
+            found.append(case.name)
+    assert len(found) >= _FOUND, sorted({case.name for case in mistakes.CASES} - {*found})
+
+
+def test_a_folder_is_searched_and_a_config_of_a_pipeline_is_reported_once(
+    store: Path, tmp_path: Path
+) -> None:
+    example = Example("app", wrong=("config.txt:topk=5", "sink0.typ=1"))
+    write_example(example, tmp_path / "all" / "deep", store, wrong=True)
+    (tmp_path / "all" / "notes.txt").write_text("no config\n")
+    report = Linter().lint([tmp_path / "all"])
+    assert {path.name for path in report.files} == {"config.txt", "config_app.txt"}
+    unknown = [f for f in report.findings if f.rule == "unknown-key"]
+    assert [(f.place.path and f.place.path.name) for f in unknown] == [
+        "config.txt",
+        "config_app.txt",
+    ]
+
+
+def test_a_folder_without_a_config_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no config"):
+        Linter().lint([tmp_path])
+
+
+def test_a_model_alone_is_linted(store: Path, tmp_path: Path) -> None:
+    faults = {
+        "nan.onnx": ["weights-not-finite"],
+        "plugin.onnx": ["operator-unknown"],
+        "cut.onnx": ["model-unreadable"],
+        "yolov8.onnx": [],
+    }
+    for name, rules in faults.items():
+        put_model(name, tmp_path / name, store)
+        assert [f.rule for f in Linter().lint([tmp_path / name]).findings] == rules
+
+
+def test_a_finding_has_the_place_of_the_value(store: Path, tmp_path: Path) -> None:
+    write_example(Example("yolov8", wrong=("topk=5", "batch-size=x")), tmp_path / "a", store,
+                  wrong=True)  # fmt: skip
+    report = Linter().lint([tmp_path / "a" / "config.txt"])
+    by_rule = {f.rule: f.place for f in report.findings}
+    assert by_rule["unknown-key"].marked == "topk"
+    assert by_rule["value-type"].marked == "x"
+    codes = {f.exit_code for f in report.findings if f.severity == "error"}
+    assert codes == {3}
+
+
+def test_findings_are_chosen_by_rule(store: Path, tmp_path: Path) -> None:
+    write_example(Example("yolov8", wrong=("topk=5", "cluster-mode=4")), tmp_path / "a", store,
+                  wrong=True)  # fmt: skip
+    report = Linter().lint([tmp_path / "a" / "config.txt"])
+    assert {"unknown-key", "clustering-missing"} <= {f.rule for f in report.findings}
+    assert {f.rule for f in report.chosen(["unknown-key"]).findings} == {"unknown-key"}
+    assert "unknown-key" not in {f.rule for f in report.chosen((), ["unknown-key"]).findings}
+
+
+def test_nothing_is_written(store: Path, tmp_path: Path) -> None:
+    base = write_example(Example("own-parser"), tmp_path / "a", store, wrong=False)
+    before = {p: p.stat().st_mtime_ns for p in (tmp_path / "a").rglob("*")}
+    Linter().lint([tmp_path / "a" / name for name in base.lint])
+    shutil.rmtree(tmp_path / "a" / "__pycache__", ignore_errors=True)
+    after = {p: p.stat().st_mtime_ns for p in (tmp_path / "a").rglob("*")}
+    assert {p.name for p in after} == {p.name for p in before}
+
+
+def test_every_base_is_right(store: Path, tmp_path: Path) -> None:
+    for name in BASES:
+        base = write_example(Example(name), tmp_path / name, store, wrong=False)
+        paths = [tmp_path / name / file for file in base.lint]
+        report = Linter().lint(paths, together=base.together)
+        assert not [f for f in report.findings if f.severity != "note"], name
+
+
+def test_a_file_among_several_that_is_no_config_is_left_out(store: Path, tmp_path: Path) -> None:
+    write_example(Example("yolov8"), tmp_path / "a", store, wrong=False)
+    report = Linter().lint(sorted((tmp_path / "a").glob("*.txt")))
+    assert [path.name for path in report.files] == ["config.txt"]
+    assert [path.name for path in report.left_out] == ["labels.txt"]
+    alone = Linter().lint([tmp_path / "a" / "labels.txt"])
+    assert {f.severity for f in alone.findings} == {"error"}
+
+
+def test_the_scene_of_the_demo_is_right(tmp_path: Path) -> None:
+    shutil.copytree(SCENE, tmp_path / "conveyor")
+    report = Linter().lint([tmp_path / "conveyor"])
+    assert {"pipeline.yml", "config_infer_primary.txt"} <= {path.name for path in report.files}
+    assert [f for f in report.findings if f.severity != "note"] == []
+
+
+@pytest.mark.data
+def test_a_real_model_is_right(data_dir: Path, tmp_path: Path) -> None:
+    shutil.copytree(SCENE.parent / "yolox", tmp_path / "yolox")
+    (tmp_path / "yolox" / "yolox_nano.onnx").symlink_to(data_dir / "models" / "yolox_nano.onnx")
+    report = Linter().lint([tmp_path / "yolox"])
+    assert report.files
+    assert [f for f in report.findings if f.severity != "note"] == []
