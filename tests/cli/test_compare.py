@@ -66,6 +66,7 @@ def test_json_has_every_figure(scene):
         (("--precision", "2:int3"), 2, "is not one of"),
         (("--precision", "2:int8"), 4, "int8 is to be compared, and fp32 is built"),
         (("--backend", "2:foo"), 4, "no runtime is called 'foo'"),
+        (("-o", "no/such/report.html"), 6, "there is no such folder"),
         (("--set", "topk=3"), 3, "there are 2 models"),
         (("--iou", "nan"), 2, "not in the range"),
     ],

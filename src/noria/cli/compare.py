@@ -113,11 +113,14 @@ def compare(
     """
     from contextlib import nullcontext
 
+    from noria._core.errors import MediaError
     from noria._core.notices import refuse_warnings
     from noria.config.overrides import distributed
     from noria.diagnose.compare import SideSpec, Tolerance
     from noria.diagnose.compare import compare as run
 
+    if output is not None and not output.parent.is_dir():  # known before any work
+        raise MediaError("there is no such folder", where=str(output.parent))
     overrides = distributed(given, [a.name, b.name])
     precision, backend = dict(precisions), dict(backends)
     first, second = (
@@ -142,12 +145,10 @@ def compare(
     if strict:
         refuse_warnings(result.notices)
     if output is not None:
-        from noria.diagnose.compare.report import write_report
-
-        write_report(result, output)
+        result.write_html(output)
     print_notices(result.notices)
     if as_json:
-        print_json(result.as_dict())
+        print_json(result.to_dict())
     else:
         _print(result)
     return 0 if result.same else 1

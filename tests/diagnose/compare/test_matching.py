@@ -66,7 +66,7 @@ def test_drift_counts_classes_labels_and_scores():
     assert drift.score_changes == pytest.approx([-0.1])
     assert drift.beyond(Tolerance(0.9, 0.2)) == 4
     assert drift.beyond(Tolerance(0.9, 0.05)) == 5
-    figures = drift.as_dict()
+    figures = drift.to_dict()
     assert figures["score_drift"]["largest"] == pytest.approx(0.1)
     assert figures["iou_min"] == 1
 
@@ -79,4 +79,4 @@ def test_numbers_that_are_none_differ_from_others_only():
     assert drift.beyond(Tolerance()) == 1
     drift.add(objects((np.nan, 0, 9, 9, 0, 1)), objects((0, 0, 9, 9, 0, 1)))
     assert (drift.only_a, drift.only_b) == (1, 1)
-    assert drift.as_dict()["score_drift"]["largest"] is None
+    assert drift.to_dict()["score_drift"]["largest"] is None

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from noria.diagnose.compare.report import report_html, write_report
 from noria.errors import MediaError
 
 
 def test_a_report_has_stages_pictures_and_reasons(planted):
     found = planted(filter_out_class_ids=(0, 1))
     found.a = "<script>alert(1)</script>"
-    page = report_html(found)
+    page = found.to_html()
     assert found.verdict in page
     assert "<script>" not in page
     assert page.count('<svg class="shot"') == len(found.worst) > 0
@@ -23,11 +22,11 @@ def test_a_report_has_stages_pictures_and_reasons(planted):
 
 
 def test_a_report_of_equal_models_has_no_pictures(planted):
-    page = report_html(planted())
+    page = planted().to_html()
     assert 'class="verdict good"' in page
     assert "Frames that differ most" not in page
 
 
 def test_a_report_that_cannot_be_written_is_refused(planted, tmp_path):
     with pytest.raises(MediaError, match="cannot be written"):
-        write_report(planted(), tmp_path / "no" / "report.html")
+        planted().write_html(tmp_path / "no" / "report.html")

@@ -67,9 +67,9 @@ def test_a_planted_key_is_blamed_by_its_stage(scene, frames, keys, stage, named)
     assert named in found.verdict
     # one stage differs: alone it has the whole effect
     effect = found.blamed[0].effect
-    assert effect.as_dict() == found.total.as_dict()
+    assert effect.to_dict() == found.total.to_dict()
     assert found.worst
-    assert found.as_dict()["blamed"] == [stage]
+    assert found.to_dict()["blamed"] == [stage]
 
 
 def test_a_profile_is_blamed_on_what_it_changes(scene, frames):

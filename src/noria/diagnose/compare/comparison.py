@@ -6,10 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, isinf, isnan, nan
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from noria._core.errors import MediaError
 from noria._core.notices import Notice
 from noria.diagnose.box_matching import Scored
 from noria.diagnose.compare.chain import ChainStage
@@ -87,7 +90,7 @@ class StageTime:
         return self.b_ms / self.a_ms if self.a_ms else nan
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Comparison:
     """Two models on the same frames.
 
@@ -202,8 +205,32 @@ class Comparison:
             text += f" first at {node}"
         return f"{text} ({changes_text(stage.keys)})" if stage.keys else text
 
-    def as_dict(self) -> dict[str, Any]:
-        """All figures, for JSON."""
+    def to_html(self) -> str:
+        """The report as one HTML page with its pictures inside."""
+        from noria.diagnose.compare.report import comparison_page
+
+        return comparison_page(self)
+
+    def write_html(self, path: str | PathLike[str]) -> Path:
+        """Write the report as one HTML file.
+
+        Raises:
+            MediaError: it cannot be written.
+        """
+        target, text = Path(path), self.to_html()
+        try:
+            target.write_text(text, encoding="utf-8", errors="backslashreplace")
+        except OSError as error:
+            raise MediaError(
+                f"the report cannot be written: {error.strerror or error}", where=str(target)
+            ) from error
+        return target
+
+    def __repr__(self) -> str:
+        return f"Comparison({self.a} with {self.b}: {self.verdict})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures as plain data, the `--json` form of `noria compare`."""
         node = None if self.layers is None else self.layers.first
         worst = None if self.layers is None else self.layers.worst
         return {
@@ -217,7 +244,7 @@ class Comparison:
             "frames": self.frames,
             "tolerance": self.tolerance._asdict(),
             "unit": self.unit,
-            "objects": self.total.as_dict() if self.unit else None,
+            "objects": self.total.to_dict() if self.unit else None,
             "outputs_db": finite(self.outputs_db),
             "stages": [
                 {
@@ -227,8 +254,8 @@ class Comparison:
                     "decibels": finite(s.decibels),
                     "largest": finite(s.largest),
                     "keys": [k._asdict() for k in s.keys],
-                    "effect": s.effect.as_dict() if self.unit else None,
-                    "candidates": None if s.candidates is None else s.candidates.as_dict(),
+                    "effect": s.effect.to_dict() if self.unit else None,
+                    "candidates": None if s.candidates is None else s.candidates.to_dict(),
                     "note": s.note,
                 }
                 for s in self.stages

@@ -171,7 +171,7 @@ class Drift:
         moved = int(((ious < tolerance.iou) | (scores > tolerance.score)).sum())
         return moved + self.only_a + self.only_b + self.class_changed + self.label_changed
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Figures for JSON."""
         ious, scores = self.ious, self.score_changes
         return {

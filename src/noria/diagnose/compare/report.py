@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from noria._core.errors import MediaError
 from noria.diagnose.box_matching import Scored
 from noria.diagnose.compare.comparison import (
     Comparison,
@@ -25,22 +23,7 @@ _TOP_DB = 150.0  # equal bits, in the chart
 _MOST_LAYERS = 40
 
 
-def write_report(result: Comparison, path: Path) -> None:
-    """Write the report as one file.
-
-    Raises:
-        MediaError: it cannot be written.
-    """
-    text = report_html(result)
-    try:
-        path.write_text(text, encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise MediaError(
-            f"the report cannot be written: {error.strerror or error}", where=str(path)
-        ) from error
-
-
-def report_html(result: Comparison) -> str:
+def comparison_page(result: Comparison) -> str:
     """The report as one HTML page, pictures inside."""
     return render_page(
         "compare.html",
