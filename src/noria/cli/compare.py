@@ -23,8 +23,8 @@ from noria.cli.progress import RunProgress
 if TYPE_CHECKING:
     from noria.config.overrides import GivenKey
     from noria.diagnose.compare import Comparison
-    from noria.diagnose.compare.comparison import StageDrift
     from noria.diagnose.compare.layers import TensorDrift
+    from noria.diagnose.compare.stage_drift import StageDrift
     from noria.engine.plan_header import Precision
 
 EPILOG = """\b

@@ -11,6 +11,7 @@ import pytest
 from noria.diagnose.compare import SideSpec, Tolerance, compare, layers
 from noria.diagnose.compare.layers import compare_layers, decibels
 from noria.diagnose.compare.sides import open_sides
+from noria.errors import EngineError
 from noria.model import load_or_build
 
 
@@ -78,3 +79,16 @@ def test_an_engine_without_a_graph_has_no_layers(scene):
     a.close()
     b.close()
     assert load_or_build(a.model.config).blobs["model"]
+
+
+def test_a_runtime_that_fails_leaves_the_layers_out(scene, monkeypatch):
+    def fails(*_):
+        raise EngineError("no memory", where="gpu")
+
+    config = SideSpec(scene / "config_infer_primary.txt")
+    a, b = open_sides(config, config)
+    monkeypatch.setattr(layers._Graph, "run", fails)
+    feeds = {"picture": np.zeros((1, 3, 192, 320), np.float32)}
+    assert compare_layers(a, b, feeds).missing == "gpu: no memory"
+    a.close()
+    b.close()

@@ -8,15 +8,10 @@ from typing import Any
 import numpy as np
 
 from noria.diagnose.box_matching import Scored
-from noria.diagnose.compare.comparison import (
-    Comparison,
-    FrameDrift,
-    StageDrift,
-    signal,
-    stage_state,
-)
+from noria.diagnose.compare.comparison import Comparison, signal, stage_state
 from noria.diagnose.compare.layers import DEPARTS_BELOW_DB
 from noria.diagnose.compare.matching import Spread
+from noria.diagnose.compare.stage_drift import FrameDrift, StageDrift
 from noria.diagnose.pages import Series, line_chart, picture_uri, render_page
 
 _TOP_DB = 150.0  # equal bits, in the chart

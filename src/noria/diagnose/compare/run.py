@@ -25,11 +25,12 @@ from noria.diagnose.compare.chain import (
     Mix,
     class_names,
 )
-from noria.diagnose.compare.comparison import Comparison, FrameDrift, StageDrift, StageTime
+from noria.diagnose.compare.comparison import Comparison
 from noria.diagnose.compare.keys import key_changes
 from noria.diagnose.compare.layers import DEPARTS_BELOW_DB, Tensor, compare_layers, decibels
 from noria.diagnose.compare.matching import LEAST_IOU, BoxPairs, Tolerance
 from noria.diagnose.compare.sides import Side, SideSpec, open_sides
+from noria.diagnose.compare.stage_drift import FrameDrift, StageDrift, StageTime
 from noria.infer.calibration import select_frames, selected_frames
 from noria.infer.candidates import Candidates, overlaps
 from noria.infer.inferencer import Inferencer
