@@ -15,7 +15,7 @@ from noria.diagnose.compare.stage_drift import FrameDrift, StageDrift
 from noria.diagnose.pages import Series, line_chart, picture_uri, render_page
 
 _TOP_DB = 150.0  # equal bits, in the chart
-_MOST_LAYERS = 40
+_MOST_LAYERS = 20
 
 
 def comparison_page(result: Comparison) -> str:
