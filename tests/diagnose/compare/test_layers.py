@@ -58,6 +58,7 @@ def test_other_names_are_paired_by_place(scene, renamed, monkeypatch):
     assert found.first is None
 
 
+@pytest.mark.slow
 def test_another_runtime_is_compared_by_layers_of_its_own(scene, frames):
     pytest.importorskip("openvino")
     config = scene / "config_infer_primary.txt"
