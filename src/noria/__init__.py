@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         TrackerSpec,
         load_pipeline,
     )
+    from noria.diagnose.compare import compare
     from noria.diagnose.evaluate import EvaluationReport, evaluate, load_dataset
     from noria.diagnose.explanation import explain
     from noria.draw import Painter, Tiler, show
@@ -84,6 +85,7 @@ else:
             ".config": (
                 "ModelConfig ModelSpec PipelineSpec SinkSpec SourceSpec TrackerSpec load_pipeline"
             ),
+            ".diagnose.compare": "compare",
             ".diagnose.evaluate": "EvaluationReport evaluate load_dataset",
             ".diagnose.explanation": "explain",
             ".draw": "Painter Tiler show",
@@ -171,6 +173,7 @@ __all__ = [
     "Tiler",
     "Tracker",
     "TrackerSpec",
+    "compare",
     "config",
     "custom",
     "draw",

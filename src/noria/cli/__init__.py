@@ -22,6 +22,7 @@ _COMMANDS = {
     "run": "Run models on sources and write videos and what was found.",
     "build": "Build the engine of a config ahead of time.",
     "calibrate": "Find the INT8 scales of a model from pictures.",
+    "compare": "Find where two models differ on the same frames, and which stage is to blame.",
     "bench": "Time engines, side by side.",
     "eval": "Measure how good configs are on pictures with truth.",
     "trtexec": "Build, run and time an engine with the options of trtexec.",

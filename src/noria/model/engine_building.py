@@ -30,14 +30,16 @@ class EngineBuilding:
     Args:
         search: finds the engine that another process built meanwhile; its notices are appended to.
         options: threads, streams and progress of the build.
+        save: False keeps the engine in memory.
     """
 
-    def __init__(self, search: EngineSearch, options: BuildOptions) -> None:
+    def __init__(self, search: EngineSearch, options: BuildOptions, *, save: bool = True) -> None:
         self.cfg = search.cfg
         self.requirement = search.requirement
         self.notices = search.notices
         self._search = search
         self._options = options
+        self._save = save
 
     def build_and_save(self, *, rebuild: bool) -> Plan:
         """Build the engine and save it beside the model; keep it in memory where that fails.
@@ -129,6 +131,8 @@ class EngineBuilding:
 
         Never a file that noria did not write, nor one that serves another config.
         """
+        if not self._save:
+            return None
         usual, beside = self._search.targets(self.requirement.precision)
         for target, instead in ((usual, f"saved as {beside.name}"), (beside, "kept in memory")):
             try:

@@ -34,6 +34,7 @@ def load_or_build(
     tuning: TuneOptions | None = None,
     precision: Precision | None = None,
     dynamic_batch: bool = False,
+    save: bool = True,
     progress: Progress | None = None,
 ) -> Plan:
     """Load the plan of a config where a valid one is saved, else build and save it.
@@ -51,6 +52,7 @@ def load_or_build(
         tuning: a saved plan must be tuned for this objective on this machine; a new one is.
         precision: the precision in the graph; None: what `network-mode` allows and is faster.
         dynamic_batch: free the batch of a model that fixes it at 1, if that turns out right.
+        save: False keeps a new plan in memory.
         progress: called as tuning goes on.
 
     Raises:
@@ -61,7 +63,7 @@ def load_or_build(
         Each with the notices of the config and what was decided so far.
     """
     choice = RunChoice(backend, tactic, tuning, precision, dynamic_batch)
-    planning = _Planning(cfg, choice, threads, streams, progress)
+    planning = _Planning(cfg, choice, threads, streams, progress, save)
     with notices_on_errors(cfg.notices, planning.notices):
         return planning.run(rebuild=rebuild)
 
@@ -75,6 +77,7 @@ class _Planning:
     threads: int | None
     streams: int | None
     progress: Progress | None
+    save: bool = True
     notices: list[Notice] = field(default_factory=list)
 
     def run(self, *, rebuild: bool) -> Plan:
@@ -104,7 +107,7 @@ class _Planning:
         from noria.model.engine_building import EngineBuilding
 
         options = BuildOptions(threads=self.threads, streams=self.streams, progress=self.progress)
-        return EngineBuilding(search, options).build_and_save(rebuild=rebuild)
+        return EngineBuilding(search, options, save=self.save).build_and_save(rebuild=rebuild)
 
     def _settle_runtime(self) -> None:
         """Let a tactic choose its runtime; refuse one that is unknown or not installed early."""

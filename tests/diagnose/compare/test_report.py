@@ -1,0 +1,32 @@
+"""The HTML report."""
+
+from __future__ import annotations
+
+import pytest
+
+from noria.errors import MediaError
+
+
+def test_a_report_has_stages_pictures_and_reasons(planted):
+    found = planted(filter_out_class_ids=(0, 1))
+    found.a = "<script>alert(1)</script>"
+    page = found.to_html()
+    assert found.verdict in page
+    assert "<script>" not in page
+    assert page.count('<svg class="shot"') == len(found.worst) > 0
+    assert page.count('class="a alone"') == sum(len(f.pairs.only_a) for f in found.worst) > 0
+    assert "Boxes that B lacks" in page
+    assert "<td>filter-out-class-ids</td>" in page
+    assert "data:image/webp;base64," in page
+    assert "http" not in page.replace("http-equiv", "")
+
+
+def test_a_report_of_equal_models_has_no_pictures(planted):
+    page = planted().to_html()
+    assert 'class="verdict good"' in page
+    assert "Frames that differ most" not in page
+
+
+def test_a_report_that_cannot_be_written_is_refused(planted, tmp_path):
+    with pytest.raises(MediaError, match="cannot be written"):
+        planted().write_html(tmp_path / "no" / "report.html")
