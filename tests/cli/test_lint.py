@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from noria.cli import main
 from noria.diagnose.lint.catalogue import Example, all_rules
+from noria.diagnose.lint.targets import TARGETS
 from tests.diagnose.lint.setups import write_example
 
 
@@ -121,6 +122,7 @@ def test_edits_are_shown_and_written_if_that_is_confirmed(folder: Path) -> None:
     assert "+num-detected-classes=3" in refused.stderr
     assert (folder / "config.txt").read_text() == before
     assert "can be fixed with --fix" in refused.stdout
+    assert _lint("config.txt", "--fix", "--json").exit_code == 2
     done = _lint("config.txt", "--fix", "--yes")
     assert done.exit_code == 0
     assert "class-count" not in done.stdout
@@ -134,3 +136,5 @@ def test_a_target_adds_its_differences() -> None:
     told = _lint("config.txt", "--target", "deepstream-9").stdout
     assert "target-noria-only: profile is a key of Noria" in told
     assert _lint("config.txt", "--target", "deepstream-5").exit_code == 2
+    for target in TARGETS:
+        assert _lint("config.txt", "--target", target).exit_code == 0

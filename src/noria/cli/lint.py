@@ -89,6 +89,8 @@ def lint(
     if fix and given:
         text = "--fix mends files, and --set, --conf and --labels do not stand in them"
         raise click.UsageError(text)
+    if fix and as_json and not yes:
+        raise click.UsageError("--json cannot ask: --fix needs --yes beside it")
 
     def checked() -> LintReport:
         linter = Linter(TARGETS[target] if target else None, given)
@@ -96,7 +98,7 @@ def lint(
             return linter.lint(paths, together=together).chosen(select, ignore)
 
     report = checked()
-    if fix and _mended(report, yes=yes or as_json):
+    if fix and _mended(report, yes=yes):
         report = checked()
     edits = {} if given else _edits(report)
     _print(report, edits, notes=notes, as_json=as_json)

@@ -122,3 +122,16 @@ def test_what_is_not_certain_is_not_edited(store: Path, tmp_path: Path) -> None:
         report = _lint(folder)
         assert report.findings
         assert fixes_for(report.findings) == []
+
+
+def test_of_a_key_that_stands_twice_the_line_that_counts_is_edited(
+    store: Path, tmp_path: Path
+) -> None:
+    write_example(Example("yolov8", edit=("batch-size=1", "batch-size=1\nnet-scale-factor=1")),
+                  tmp_path / "case", store, wrong=True)  # fmt: skip
+    config = tmp_path / "case" / "config.txt"
+    for fix in fixes_for(_lint(tmp_path / "case").findings):
+        fix.write()
+    assert config.read_text().count("net-scale-factor") == 1
+    assert "net-scale-factor=0.003921568627\n" in config.read_text()
+    assert not [f for f in _lint(tmp_path / "case").findings if f.severity != "note"]

@@ -150,15 +150,17 @@ def _with_value(finding: LintFinding, lines: Lines, value: str | None) -> Edits 
 
 
 def _set_key(finding: LintFinding, lines: Lines, key: str, value: str) -> Edits | None:
-    """Set a key of [property]: in its line, or in a new one below the group's."""
-    header = None
+    """Set a key of [property]: in the line that counts, or in a new one below the group's."""
+    header, last = None, None
     for index, line in enumerate(lines):
         bare = line.removesuffix("\r")
         match, group = _LINE.fullmatch(bare), _GROUP.fullmatch(bare)
         if match and match["key"] == key and _group_of(lines, index) == "property":
-            return {index: [match["head"] + value + _ending(line)]}
+            last = index, [match["head"] + value + _ending(line)]
         if group and (group[1] or group[2]) == "property":
             header = index
+    if last is not None:
+        return dict([last])
     if header is None:
         return None
     yaml = not lines[header].lstrip().startswith("[")

@@ -34,13 +34,11 @@ class LintReport:
         files: the configs, pipeline files and models that were checked.
         left_out: files among several that are no configs, such as labels beside them.
         findings: sorted by file and line.
-        checked: what the dry run of each config found, for what mends it.
     """
 
     files: list[Path] = field(default_factory=list)
     left_out: list[Path] = field(default_factory=list)
     findings: list[LintFinding] = field(default_factory=list)
-    checked: list[CheckedConfig] = field(default_factory=list)
 
     def count(self, severity: Severity) -> int:
         """Count the findings of one severity."""
@@ -51,7 +49,7 @@ class LintReport:
         kept = [
             f for f in self.findings if (not select or f.rule in select) and f.rule not in ignore
         ]
-        return LintReport(self.files, self.left_out, kept, self.checked)
+        return LintReport(self.files, self.left_out, kept)
 
 
 class Linter:
@@ -120,7 +118,6 @@ class Linter:
 
     def _config(self, cfg: ModelConfig) -> None:
         checked = CheckedConfig(cfg, dry_run(cfg))
-        self.report.checked.append(checked)
         notices = list(checked.dry.notices)
         notices += value_checks(checked)
         notices += model_checks(checked)
