@@ -271,10 +271,11 @@ def execute(
 def is_routine(notice: Notice) -> bool:
     """Return whether a notice can wait until the results are printed.
 
-    True for every choice that went as expected. What a bare model was taken for is none: its user
-    gave no config to look that up in.
+    True for every choice that went as expected. What a bare model was taken for is none, but for
+    the evidence: its user gave no config to look that up in.
     """
-    return notice.level == "info" and not (notice.where or "").lower().endswith(".onnx")
+    of_model = (notice.where or "").lower().endswith(".onnx")
+    return notice.level == "info" and not (of_model and not notice.message.startswith("from "))
 
 
 def _total(pipeline: Pipeline, options: AssemblyOptions | None) -> int | None:
