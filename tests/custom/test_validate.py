@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -145,7 +146,10 @@ def test_rows_with_a_value_that_is_no_number_go_and_others_stay(
 
 
 def test_any_exception_becomes_a_parser_error(
-    layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
+    layers: Mapping[str, Layer],
+    network: NetworkInfo,
+    params: DetectionParams,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fail(*_: Any) -> Detections:
         raise ConfigError("no anchors", expected="9 anchors")
@@ -156,7 +160,11 @@ def test_any_exception_becomes_a_parser_error(
     def interrupted(*_: Any) -> Detections:
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+    monkeypatch.setattr(threading, "main_thread", threading.current_thread)
+    with pytest.raises(KeyboardInterrupt):  # Ctrl-C may come while a parser runs
+        checked(interrupted, "p")(layers, network, params)
+    monkeypatch.setattr(threading, "main_thread", lambda: None)
+    with pytest.raises(ParserError, match="KeyboardInterrupt"):
         checked(interrupted, "p")(layers, network, params)
 
 

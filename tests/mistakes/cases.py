@@ -148,8 +148,8 @@ class Outcome:
 
     @property
     def first(self) -> str:
-        """What a user reads first of what is wrong."""
-        lines = [x for x in self.lines if not x.startswith("note: ")][:FIRST]
+        """What a user reads first."""
+        lines = self.lines[:FIRST]
         return "\n".join(x for x in lines if not _COUNTS.match(x))
 
 

@@ -9,11 +9,15 @@ import importlib
 import io
 import os
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from noria._core.errors import NoriaError
+
+if TYPE_CHECKING:
+    from noria._core.notices import Notice
 
 __all__ = ["main"]
 
@@ -105,11 +109,7 @@ class _LazyGroup(click.Group):
             if sys.stdout is not None:
                 sys.stdout.flush()  # a full disk is reported while there is still time
         except NoriaError as error:
-            if error.notices:
-                from noria.cli.output import print_notices
-
-                print_notices(error.notices)
-            _fail(str(error), error.exit_code)
+            _fail(str(error), error.exit_code, error.notices)
         except click.exceptions.Exit as error:
             sys.exit(error.exit_code)
         except (click.exceptions.Abort, KeyboardInterrupt):
@@ -146,11 +146,14 @@ def _start_fast() -> None:
     atexit.register(gc.freeze)
 
 
-def _fail(message: str, code: int) -> None:
-    from noria.cli.output import printable
+def _fail(message: str, code: int, notices: Sequence[Notice] = ()) -> None:
+    """Print warnings, which may be the cause, the error, and other notices; end the program."""
+    from noria.cli.output import print_notices, printable
 
+    print_notices([n for n in notices if n.level == "warning"])
     click.secho("error: ", fg="red", bold=True, err=True, nl=False)
     click.echo(printable(message), err=True)
+    print_notices([n for n in notices if n.level == "info"])
     sys.exit(code)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noria._core.errors import MediaError, NoriaError
+from noria._core.notices import Notice
 from noria._core.text import quoted
 from noria.cli.output import print_json, print_notices, printable, stdout_is_for_results
 from noria.cli.overriding import overridable, with_results
@@ -224,7 +225,7 @@ def execute(
         NoriaError: from any stage, its notices printed; or from `without_results`: a model had no
             results at all.
     """
-    from noria._core.notices import Notice, refuse_warnings
+    from noria._core.notices import refuse_warnings
     from noria.cli.progress import RunProgress
     from noria.custom.in_process import crashes_are_noted
     from noria.pipeline.assembly import assemble, without_results
@@ -232,10 +233,10 @@ def execute(
     said: list[Notice] = []
 
     def tell(notices: list[Notice]) -> None:
-        # the refusal reports these itself
-        print_notices([n for n in notices if not strict or n.level == "info"], quiet=quiet)
+        """Print what concerns this run now; `print_report` has the routine notes, behind it."""
         if strict:
             refuse_warnings(notices)
+        print_notices([n for n in notices if not is_routine(n)], quiet=quiet)
 
     def ready(notices: list[Notice]) -> None:
         said.extend(notices)
@@ -251,8 +252,8 @@ def execute(
                 on_result=lambda _: progress.step(),
             )
         except NoriaError as refusal:
-            print_notices(refusal.notices, quiet=quiet)
-            refusal.notices = []
+            if quiet:
+                refusal.notices = [n for n in refusal.notices if n.level == "warning"]
             raise
         progress.stage("running", total=_total(made.pipeline, options))
         try:
@@ -265,6 +266,16 @@ def execute(
     if error is not None:
         raise error
     return report
+
+
+def is_routine(notice: Notice) -> bool:
+    """Return whether a notice can wait until the results are printed.
+
+    True for every choice that went as expected. What a bare model was taken for is none, but for
+    the evidence: its user gave no config to look that up in.
+    """
+    of_model = (notice.where or "").lower().endswith(".onnx")
+    return notice.level == "info" and not (of_model and not notice.message.startswith("from "))
 
 
 def _total(pipeline: Pipeline, options: AssemblyOptions | None) -> int | None:
@@ -314,15 +325,6 @@ def print_report(report: RunReport) -> None:
     more = len(report.objects) - 8
     if more > 0:
         found += f", and {more} more kinds"
-    state = "stopped after" if report.interrupted else "done:"
-    profile = f", profile {report.profile}" if report.profile else ""
-    click.echo(
-        f"{state} {report.frames} frames in {report.seconds:.1f} s ({report.fps:.1f} fps{profile})"
-    )
-    if len(report.sources) > 1:
-        for source in report.sources:
-            text = f"  {source.source_id}: {source.name}: {source.frames} frames, {source.state}"
-            click.echo(printable(text + (f", {source.dropped} dropped" if source.dropped else "")))
     maps = any(m.results.get("class_maps") for m in report.models)
     reasons = [(model.name, reason) for model in report.models for reason in model.reasons]
     if report.objects or not maps:
@@ -337,8 +339,18 @@ def print_report(report: RunReport) -> None:
         if model.failed:
             what = f"{model.failed} of {model.inferred} outputs of {model.name}"
             click.echo(printable(f"{what} could not be parsed"))
+    state = "stopped after" if report.interrupted else "done:"
+    profile = f", profile {report.profile}" if report.profile else ""
+    click.echo(
+        f"{state} {report.frames} frames in {report.seconds:.1f} s ({report.fps:.1f} fps{profile})"
+    )
+    if len(report.sources) > 1:
+        for source in report.sources:
+            text = f"  {source.source_id}: {source.name}: {source.frames} frames, {source.state}"
+            click.echo(printable(text + (f", {source.dropped} dropped" if source.dropped else "")))
     for output in report.outputs:
         click.echo(printable(f"wrote {output}"))
+    print_notices([n for n in report.notices if is_routine(n)])
 
 
 @contextmanager
