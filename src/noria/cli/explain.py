@@ -101,7 +101,7 @@ def explain(
         found = _explained(inputs, frame, at, box, floor, given, options, quiet=as_json)
         print_notices(found.notices)
     if out is not None:
-        _write(out, found.to_html())
+        found.write_html(out)
     if as_json:
         print_json(found.to_dict())
         return 0
@@ -144,14 +144,3 @@ def _explained(
             )
         finally:
             made.close()
-
-
-def _write(path: Path, page: str) -> None:
-    from noria._core.errors import MediaError
-
-    try:
-        path.write_text(page)
-    except OSError as error:
-        raise MediaError(
-            f"cannot be written: {error.strerror or error}", where=str(path)
-        ) from error

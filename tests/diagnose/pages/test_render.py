@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from io import BytesIO
+from pathlib import Path
 
 import jinja2
 import numpy as np
 import pytest
 from PIL import Image
 
-from noria.diagnose.pages import picture_uri, render_page
+from noria.diagnose.pages import picture_uri, render_page, write_page
 from noria.diagnose.pages.render import _environment
+from noria.errors import MediaError
 
 
 def test_a_page_is_escaped_and_has_no_outside_resource() -> None:
@@ -21,6 +23,16 @@ def test_a_page_is_escaped_and_has_no_outside_resource() -> None:
     assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; co" in page
     assert "default-src 'none'" in page
     assert not re.search(r"""(?:src|href)=["']?(?!data:|#)|url\(|@import""", page)
+
+
+def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "a.html"
+    assert write_page(path, "<p>one \udc80</p>") == path
+    assert path.read_text() == "<p>one \\udc80</p>"
+    for wrong in (tmp_path, tmp_path / "none" / "a.html", Path("/dev/null")):
+        with pytest.raises(MediaError, match="the report cannot be written"):
+            write_page(wrong, "<p>two</p>")
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_page_without_a_value_is_an_error() -> None:

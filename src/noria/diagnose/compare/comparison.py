@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from noria._core.errors import MediaError
 from noria._core.notices import Notice
 from noria.diagnose.compare.chain import ChainStage
 from noria.diagnose.compare.keys import KeyChange
@@ -151,14 +150,9 @@ class Comparison:
         Raises:
             MediaError: it cannot be written.
         """
-        target, text = Path(path), self.to_html()
-        try:
-            target.write_text(text, encoding="utf-8", errors="backslashreplace")
-        except OSError as error:
-            raise MediaError(
-                f"the report cannot be written: {error.strerror or error}", where=str(target)
-            ) from error
-        return target
+        from noria.diagnose.pages import write_page
+
+        return write_page(path, self.to_html())
 
     def __repr__(self) -> str:
         return f"Comparison({self.a} with {self.b}: {self.verdict})"

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from noria._core.errors import MediaError, NoriaError
+from noria._core.errors import NoriaError
 from noria._core.notices import Notice
 from noria.diagnose.evaluate.class_map import ClassMap
 from noria.diagnose.evaluate.classification import ClassificationScores
@@ -134,15 +134,9 @@ class EvaluationReport:
             MediaError: the file cannot be written; a picture cannot be read any more.
         """
         from noria.diagnose.evaluate.page import evaluation_page
+        from noria.diagnose.pages import write_page
 
-        target, text = Path(path), evaluation_page(self)
-        try:
-            target.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise MediaError(
-                f"the report cannot be written: {error.strerror}", where=str(target)
-            ) from error
-        return target
+        return write_page(path, evaluation_page(self))
 
     def __repr__(self) -> str:
         first = [f"{r.name} {_first(r)}" for r in self.results]

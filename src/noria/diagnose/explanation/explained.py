@@ -20,6 +20,7 @@ from noria.diagnose.explanation.gather import explain_model
 from noria.diagnose.explanation.page import explanation_page
 from noria.diagnose.explanation.records import Box, FrameExplanation, ModelExplanation
 from noria.diagnose.explanation.summary import summary
+from noria.diagnose.pages import write_page
 from noria.infer.batch import frame_meta
 from noria.infer.inferencer import Inferencer
 from noria.infer.trace import FLOOR, FrameTrace, trace_frame
@@ -66,6 +67,14 @@ class Explanation:
     def to_html(self) -> str:
         """The explanation as a page with pictures, which needs nothing from outside."""
         return explanation_page(self.data, self.traces, self.models)
+
+    def write_html(self, path: str | PathLike[str]) -> Path:
+        """Write the page as a file.
+
+        Raises:
+            MediaError: it cannot be written.
+        """
+        return write_page(path, self.to_html())
 
     def _repr_html_(self) -> str:
         """The page in a frame of its own, for notebooks."""

@@ -11,10 +11,10 @@ from noria._core.lazy import lazy
 
 if TYPE_CHECKING:
     from noria.diagnose.pages.charts import Series, line_chart
-    from noria.diagnose.pages.render import picture_uri, render_page
+    from noria.diagnose.pages.render import picture_uri, render_page, write_page
 else:
     __getattr__, __dir__ = lazy(
-        __name__, {".charts": "Series line_chart", ".render": "picture_uri render_page"}
+        __name__, {".charts": "Series line_chart", ".render": "picture_uri render_page write_page"}
     )
 
-__all__ = ["Series", "line_chart", "picture_uri", "render_page"]
+__all__ = ["Series", "line_chart", "picture_uri", "render_page", "write_page"]

@@ -6,6 +6,7 @@ from base64 import b64encode
 from functools import cache
 from io import BytesIO
 from math import isnan
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ import numpy.typing as npt
 from PIL import Image
 
 import noria
+from noria._core.errors import MediaError
+from noria.engine.store import write_atomically
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -34,6 +37,21 @@ def render_page(template: str, /, **values: Any) -> str:
         jinja2.TemplateError: the template is wrong or lacks a value.
     """
     return _environment().get_template(template).render(version=noria.__version__, **values)
+
+
+def write_page(path: str | PathLike[str], page: str) -> Path:
+    """Write a page as a file, whole or not at all.
+
+    Raises:
+        MediaError: it cannot be written.
+    """
+    target = Path(path)
+    try:
+        write_atomically(target, [page.encode("utf-8", "backslashreplace")])
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise MediaError(f"the report cannot be written: {reason}", where=str(target)) from error
+    return target
 
 
 def picture_uri(rgb: npt.NDArray[np.uint8], *, max_width: int = 960, quality: int = 82) -> str:
