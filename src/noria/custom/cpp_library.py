@@ -141,7 +141,7 @@ class CppLibrary(CustomLibrary):
 
 
 def _of_another_kind(name: str, wanted: str, kind: str, where: str) -> CustomLibraryError:
-    """Make the error for a function whose code fills the vectors of another kind of parser."""
+    """Make the error for a function that fills the vectors of another kind of parser."""
     types = {
         "detector": ("NvDsInferParseObjectInfo", 0),
         "instance segmentation": ("NvDsInferInstanceMaskInfo", 3),

@@ -29,7 +29,7 @@ LOW_THRESHOLD = 0.001
 """Confidence from which boxes count for average precision, as most programs of training have it."""
 
 AVERAGING = (ClusterMode.GROUP_RECTANGLES, ClusterMode.DBSCAN, ClusterMode.HYBRID)
-"""Clustering whose boxes are made of faint ones, too: thresholds cannot be applied afterwards."""
+"""Clustering that makes boxes of faint ones, too: thresholds cannot be applied afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
