@@ -158,7 +158,7 @@ def _watched(inferencer: Inferencer, video: Path) -> Row:
 
     Each goes first every other time; the difference is the median of those of neighbours.
     """
-    model = inferencer._model
+    model = inferencer.model
     frames = 0
 
     def spent(watch: Watch | None) -> float:

@@ -135,7 +135,7 @@ def _apart(secondary: Inferencer) -> Iterator[Callable[[], float]]:
 
         return call
 
-    pre = secondary._model.preprocessor
+    pre = secondary.model.preprocessor
     run, crops = secondary.session.run, type(pre).crops
     secondary.session.run = counted(run)  # type: ignore[method-assign]
     pre.crops = counted(lambda *args: crops(pre, *args))  # type: ignore[union-attr, method-assign]
