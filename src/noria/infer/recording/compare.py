@@ -153,7 +153,8 @@ def _of_boxes(
     new, lost = _pairs(found, recorded, tolerance)
     if not new and not lost:
         return None
-    text = f"{len(recorded)} objects were recorded, {len(found)} are found; first difference: "
+    text = f"{len(recorded)} objects were recorded, {len(found)} are found; "
+    text += "first difference, in network pixels: "
     if lost and new and _nearer(found, new[0], recorded, lost[0]):
         text += f"{box_text(recorded, lost[0], labels)} is now {box_text(found, new[0], labels)}"
     elif lost:

@@ -219,9 +219,10 @@ class _Decoder:
 
 def _result(step: ItemSteps) -> Result:
     if step.classified is not None:
-        return Classification(
-            [tuple(found) for found in step.classified.labels], step.classified.text
-        )
+        kept = Classification(text=step.classified.text)
+        for one in step.classified.labels:
+            kept.add(one.attribute, one.value, one.confidence, one.label)
+        return kept
     if step.segmentation is not None:
         return Segmentation(step.segmentation.class_map.astype(np.int32))
     return None if step.clustered is None else step.clustered.detections

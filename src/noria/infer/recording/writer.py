@@ -35,7 +35,6 @@ from noria.media.sinks.base import Sink
 from noria.meta import DetectionParams, Detections, FrameMeta, NetworkInfo
 
 if TYPE_CHECKING:
-    from noria.config import ModelConfig
     from noria.infer.inferencer import Inferencer
     from noria.infer.model import Model
 
@@ -176,12 +175,12 @@ def item_record(
 
 
 def one_item(
-    cfg: ModelConfig, layers: Mapping[str, Any], network: NetworkInfo, params: DetectionParams
+    name: str, layers: Mapping[str, Any], network: NetworkInfo, params: DetectionParams
 ) -> bytes:
     """A recording of the outputs of one run that nothing has parsed.
 
     Args:
-        cfg: of the model; a detector.
+        name: of the model; a detector.
         layers: name -> `Layer`.
         network: size of its input, which the picture fills.
         params: of the parser to come.
@@ -189,7 +188,7 @@ def one_item(
     full = Rect(0, 0, network.width, network.height)
     record, tensors = item_record(0, 0, layers, ItemSteps(), ScaleTransform(full, full, 1, 1, 0, 0))
     model = ModelRecord(
-        cfg.path.name, cfg.component_id, "bbox", "to be written", False, "",
+        name, 1, "bbox", "to be written", False, "",
         (network.width, network.height, network.channels), list(layers), params_json(params),
     )  # fmt: skip
     frame = FrameRecord("noise", 0, 0, 0, network.width, network.height, 1)
