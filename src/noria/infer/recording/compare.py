@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice, zip_longest
 
 import numpy as np
 
@@ -54,7 +55,7 @@ def assert_same_objects(found: Result, item: RecordedItem, *, tolerance: float =
         tolerance: see `first_difference`.
 
     Raises:
-        AssertionError: they differ; both lists are in the message, `-` recorded, `+` found.
+        AssertionError: they differ; the message has the boxes, `-` recorded, `+` found.
         ValueError: the recording has no result for this item.
     """
     __tracebackhide__ = True
@@ -173,17 +174,16 @@ def _nearer(found: Detections, row: int, recorded: Detections, other: int) -> bo
 
 def _diff(
     found: Detections, recorded: Detections, labels: Sequence[str], tolerance: float
-) -> list[str]:
-    """Lines of both: common ones with a blank, recorded ones with `-`, found ones with `+`."""
+) -> Iterator[str]:
+    """Boxes that differ, recorded ones with `-`, found ones with `+`."""
     new, lost = _pairs(found, recorded, tolerance)
-    lines = [
-        f"  {'-' if row in lost else ' '} {box_text(recorded, row, labels)}"
-        for row in _order(recorded)
-    ]
-    lines += [f"  + {box_text(found, row, labels)}" for row in new]
-    if len(lines) > _SHOWN:
-        lines = [*lines[:_SHOWN], f"  … {len(lines) - _SHOWN} more"]
-    return lines
+    for old, now in islice(zip_longest(lost, new), _SHOWN):
+        if old is not None:
+            yield f"  - {box_text(recorded, old, labels)}"
+        if now is not None:
+            yield f"  + {box_text(found, now, labels)}"
+    if (more := max(len(lost), len(new)) - _SHOWN) > 0:
+        yield f"  … {more} more"
 
 
 def _of_maps(found: Segmentation, recorded: Segmentation) -> str | None:
