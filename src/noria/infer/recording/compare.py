@@ -43,7 +43,7 @@ def first_difference(
 
 
 def assert_same_objects(found: Result, item: RecordedItem, *, tolerance: float = TOLERANCE) -> None:
-    """Assert that a parser returns what led to the recorded result.
+    """Assert that a parser still gives the recorded result.
 
         assert_same_objects(parse(item.layers, item.network, item.params), item)
 

@@ -116,7 +116,7 @@ class SafetensorsWriter:
         self._data.close()
 
     def give_up(self) -> None:
-        """Leave nothing behind; what stood at the destination before stays."""
+        """Discard the file; an earlier one at the destination stays."""
         for file in (self._file, self._data):
             try:
                 file.close()

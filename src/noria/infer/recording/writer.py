@@ -1,4 +1,4 @@
-"""Writes recordings: what the engines gave, and what became of it."""
+"""Writing of recordings: outputs of engines, and the results made of them."""
 
 from __future__ import annotations
 
