@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 from noria import ModelConfig
 from noria._core.errors import ConfigError, MediaError
+from noria._core.notices import Notice
 from noria.diagnose.recording import record, record_frames
 from noria.infer.inferencer import Inferencer
 from noria.infer.recording import (
@@ -21,6 +24,7 @@ from noria.infer.recording import (
     load_recording,
     replay_recording,
 )
+from noria.infer.recording.safetensors import SafetensorsWriter
 from noria.media import ArraySource
 from noria.meta import Detections
 from tests.custom.conftest import compile_parser, zoo28  # noqa: F401 - fixtures
@@ -72,6 +76,41 @@ def test_a_replay_gives_the_recorded_objects(folders: list[Path], kind: int) -> 
                 assert len(objects)
 
         same()
+
+
+def test_a_library_is_guarded_as_in_a_run(folders: list[Path]) -> None:
+    config = folders[2]
+    with Inferencer.from_config(config, guard="never") as model:
+        recording = recorded(model, config.with_name("g.safetensors"), 1, 2)
+    said: list[Notice] = []
+    done = list(replay_recording(recording, [model.config], guard="always", notices=said))
+    assert [one.difference for one in done] == [None, None]
+    crash = replay_recording(
+        recording, [model.config], guard="always", function="ParseThrow", notices=said
+    )
+    assert all("the parser refused" in str(one.difference) for one in crash)
+
+
+def test_a_full_disk_and_a_removed_folder_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = rows_config(tmp_path / "a")
+    out = tmp_path / "out" / "r.safetensors"
+    with Inferencer.from_config(config) as model:
+        sink = RecordingSink(out, [model])
+        frame = picture([], size=(16, 42))
+        sink.write(frame, model(frame))
+        shutil.rmtree(out.parent)
+        with pytest.raises(MediaError, match=r"its folder .*out was removed"):
+            sink.close()
+
+        def full(*_: object, **__: object) -> None:
+            raise OSError(errno.ENOSPC, "full")
+
+        monkeypatch.setattr(SafetensorsWriter, "add", full)
+        with pytest.raises(MediaError, match="the disk is full: frame 0 could not be written"):
+            recorded(model, out, 1)
+    assert list(out.parent.iterdir()) == []
 
 
 def test_no_model_is_needed_and_a_library_is_never_taken_from_the_file(tmp_path: Path) -> None:

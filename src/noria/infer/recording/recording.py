@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any, overload
@@ -21,7 +21,7 @@ from noria.infer.recording.records import (
     KEY,
     FrameRecord,
     ItemRecord,
-    ModelRecord,
+    RecordedModel,
     RecordingRecord,
 )
 from noria.infer.recording.safetensors import SafetensorsFile, no_recording
@@ -40,7 +40,7 @@ def tensor_name(item: int, *parts: str) -> str:
     return "/".join((str(item), *parts))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RecordedItem:
     """One frame, or one object of it for a secondary model, through one model.
 
@@ -54,12 +54,12 @@ class RecordedItem:
         picture: the frame.
     """
 
-    model: ModelRecord
+    model: RecordedModel
     params: Any
     number: int
     record: ItemRecord
     picture: FrameRecord
-    _file: SafetensorsFile = field(repr=False)
+    _file: SafetensorsFile
 
     @property
     def source(self) -> str:
@@ -149,6 +149,9 @@ class RecordedItem:
         text = f"frame {self.frame} of {self.source}"
         return text if self.object < 0 else f"{text}, object {self.object}"
 
+    def __repr__(self) -> str:
+        return f"RecordedItem({self.place}, {self.model.name})"
+
     def _detections(self, step: str) -> Detections | None:
         if not self.record.parsed:
             return None
@@ -180,7 +183,7 @@ class Recording:
     """
 
     path: Path
-    models: tuple[ModelRecord, ...]
+    models: tuple[RecordedModel, ...]
     frames: int
     items: tuple[RecordedItem, ...]
 
@@ -233,7 +236,7 @@ def load_recording(path: str | PathLike[str]) -> Recording:
     return Recording(file.path, tuple(record.models), len(record.frames), items)
 
 
-def recorded_config(model: ModelRecord, where: Path) -> ModelConfig:
+def recorded_config(model: RecordedModel, where: Path) -> ModelConfig:
     """The config of a recording, with the recording in the place of its file.
 
     Raises:
@@ -261,7 +264,7 @@ def _require_items(record: RecordingRecord) -> None:
 
 
 def _require_tensors(
-    file: SafetensorsFile, number: int, item: ItemRecord, model: ModelRecord
+    file: SafetensorsFile, number: int, item: ItemRecord, model: RecordedModel
 ) -> None:
     """Refuse an item without its tensors, or with some of another shape or type."""
 

@@ -109,7 +109,7 @@ _PARAMS: dict[ParserKind, type[JsonRecord]] = {
 }
 
 
-class ModelRecord(JsonRecord, frozen=True):
+class RecordedModel(JsonRecord, frozen=True):
     """One model.
 
     Attributes:
@@ -148,6 +148,6 @@ class RecordingRecord(JsonRecord, frozen=True):
     """Everything but the tensors."""
 
     version: Literal[1]
-    models: Annotated[list[ModelRecord], msgspec.Meta(max_length=256)]
+    models: Annotated[list[RecordedModel], msgspec.Meta(max_length=256)]
     frames: list[FrameRecord]
     items: list[ItemRecord]

@@ -19,7 +19,7 @@ from noria.infer.model import LoadOptions, choice_notices, parser_and_labels, po
 from noria.infer.record import Record
 from noria.infer.recording.compare import TOLERANCE, Result, class_names, first_difference
 from noria.infer.recording.recording import RecordedItem, Recording, recorded_config
-from noria.infer.recording.records import ModelRecord
+from noria.infer.recording.records import RecordedModel
 from noria.infer.recording.writer import KINDS
 from noria.infer.steps import ItemSteps
 from noria.meta import Classification, Segmentation
@@ -228,7 +228,7 @@ def _result(step: ItemSteps) -> Result:
     return None if step.clustered is None else step.clustered.detections
 
 
-def _recorded_labels(model: ModelRecord) -> Labels:
+def _recorded_labels(model: RecordedModel) -> Labels:
     """The labels of the parameters, as records of a label file."""
     records: Sequence[Any] = model.params.get("labels", ())
     return Labels(tuple((r,) if isinstance(r, str) else tuple(r) for r in records))

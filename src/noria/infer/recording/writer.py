@@ -23,8 +23,8 @@ from noria.infer.recording.records import (
     KEY,
     FrameRecord,
     ItemRecord,
-    ModelRecord,
     RecordedLabels,
+    RecordedModel,
     RecordedTransform,
     RecordingRecord,
 )
@@ -66,7 +66,7 @@ class RecordingSink(Sink):
         super().__init__(str(path), path)
         self._file = SafetensorsWriter(path, str(path))
         self._runs: list[tuple[int, RunSteps]] = []
-        self._models: list[ModelRecord | None] = [None] * len(models)
+        self._models: list[RecordedModel | None] = [None] * len(models)
         self._frames: list[FrameRecord] = []
         self._items: list[ItemRecord] = []
         self._watched = list(models)
@@ -187,7 +187,7 @@ def one_item(
     """
     full = Rect(0, 0, network.width, network.height)
     record, tensors = item_record(0, 0, layers, ItemSteps(), ScaleTransform(full, full, 1, 1, 0, 0))
-    model = ModelRecord(
+    model = RecordedModel(
         name, 1, "bbox", "to be written", False, "",
         (network.width, network.height, network.channels), list(layers), params_json(params),
     )  # fmt: skip
@@ -196,7 +196,7 @@ def one_item(
 
 
 def _metadata(
-    models: list[ModelRecord], frames: list[FrameRecord], items: list[ItemRecord]
+    models: list[RecordedModel], frames: list[FrameRecord], items: list[ItemRecord]
 ) -> dict[str, str]:
     assert FORMAT == 1
     return {KEY: RecordingRecord(1, models, frames, items).to_json().decode()}
@@ -213,7 +213,7 @@ def _box_tensors(number: int, step: str, found: Detections) -> _Tensors:
     return {tensor_name(number, step, name): array for name, array in arrays.items()}
 
 
-def _model_record(model: Model, layers: list[str]) -> ModelRecord:
+def _model_record(model: Model, layers: list[str]) -> RecordedModel:
     cfg, choice = model.config, model.parser
     params: Params | None = getattr(model.postprocessor, "params", None)
     entries = {} if params is None else params_json(params)
@@ -234,7 +234,7 @@ def _model_record(model: Model, layers: list[str]) -> ModelRecord:
             "layers": layers,
             "params": _plain(entries),
         },
-        ModelRecord,
+        RecordedModel,
     )
 
 
