@@ -58,7 +58,7 @@ _SAME = (
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Of a call: another build of the library, with debug information or sanitizers.",
 )
-@click.option("--guard", is_flag=True, help="In a worker process again: print how it ends.")
+@click.option("--guard", is_flag=True, help="In a worker process: of a call, print how it ends.")
 @click.option(
     "--timeout",
     type=click.FloatRange(0, 1e6),
