@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice, zip_longest
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from noria.infer.labels import class_name
 from noria.infer.recording.recording import RecordedItem
@@ -115,33 +117,43 @@ def _order(found: Detections) -> list[int]:
     return [int(row) for row in np.lexsort(keys)]
 
 
-def _same(a: Detections, i: int, b: Detections, j: int, tolerance: float) -> bool:
-    if a.class_ids[i] != b.class_ids[j]:
-        return False
-    pairs = [(a.boxes[i], b.boxes[j]), (a.scores[i], b.scores[j])]
+def _near(
+    a: Detections, row: int, b: Detections, rows: npt.NDArray[np.intp], tolerance: float
+) -> npt.NDArray[np.intp]:
+    """The rows of `b`, among `rows`, with the class, score and place of a row of `a`."""
+
+    def close(x: npt.NDArray[Any], y: Any) -> npt.NDArray[np.bool_]:
+        return np.asarray(np.isclose(x, y, rtol=1e-5, atol=tolerance, equal_nan=True))
+
+    same: npt.NDArray[np.bool_] = b.class_ids[rows] == a.class_ids[row]
+    same &= close(b.scores[rows], a.scores[row]) & close(b.boxes[rows], a.boxes[row]).all(axis=1)
     if a.angles is not None and b.angles is not None:
-        pairs.append((a.angles[i], b.angles[j]))
-    if a.masks is not None and b.masks is not None:
-        if a.masks[i].shape != b.masks[j].shape:
-            return False
-        pairs.append((a.masks[i], b.masks[j]))
-    return all(np.allclose(x, y, rtol=1e-5, atol=tolerance, equal_nan=True) for x, y in pairs)
+        same &= close(b.angles[rows], a.angles[row])
+    found: npt.NDArray[np.intp] = rows[same]
+    return found
+
+
+def _same_mask(a: Detections, row: int, b: Detections, other: int, tolerance: float) -> bool:
+    if a.masks is None or b.masks is None:
+        return True
+    x, y = a.masks[row], b.masks[other]
+    return x.shape == y.shape and np.allclose(x, y, rtol=1e-5, atol=tolerance, equal_nan=True)
 
 
 def _pairs(
     found: Detections, recorded: Detections, tolerance: float
 ) -> tuple[list[int], list[int]]:
     """Rows of each that the other has none for, by class and score."""
-    left = _order(recorded)
+    left = np.array(_order(recorded), np.intp)
     new = []
     for row in _order(found):
-        for other in left:
-            if _same(found, row, recorded, other, tolerance):
-                left.remove(other)
-                break
-        else:
+        near = _near(found, row, recorded, left, tolerance).tolist()
+        match = next((o for o in near if _same_mask(found, row, recorded, o, tolerance)), None)
+        if match is None:
             new.append(row)
-    return new, left
+        else:
+            left = left[left != match]
+    return new, left.tolist()
 
 
 def _of_boxes(
