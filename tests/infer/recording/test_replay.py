@@ -26,12 +26,17 @@ from noria.infer.recording import (
 )
 from noria.infer.recording.safetensors import SafetensorsWriter
 from noria.media import ArraySource
-from noria.meta import Detections
+from noria.meta import Detections, Segmentation
 from tests.custom.conftest import compile_parser, zoo28  # noqa: F401 - fixtures
 from tests.infer.models import write_config
 from tests.infer.recording.scenes import noise, recorded, rows_config
 from tests.infer.scenes import batch_of, classifier, picture
-from tests.infer.test_segmentation_models import instance_model
+from tests.infer.test_segmentation_models import (
+    HALVES,
+    instance_model,
+    semantic,
+    softmax_model,
+)
 
 Config = Callable[..., Path]
 
@@ -161,6 +166,19 @@ def test_masks_are_kept(tmp_path: Path) -> None:
     assert done.item.objects is not None
     assert done.item.objects.masks
     assert done.item.objects.masks[0].shape == (4, 2)
+
+
+def test_a_class_map_is_compared_by_pixel(tmp_path: Path) -> None:
+    softmax_model(tmp_path)
+    report = record(semantic(tmp_path), picture(HALVES, size=(64, 64)), tmp_path / "r.safetensors")
+    recording = load_recording(report.path)
+    (done,) = replay_recording(recording)
+    assert done.difference is None
+    assert isinstance(done.result, Segmentation)
+    assert (done.result.class_map[:, :8] == 0).all()
+    stricter = ModelConfig.load(semantic(tmp_path, segmentation_threshold=0.999))
+    (done,) = replay_recording(recording, [stricter])
+    assert "pixels have another class; first difference: " in str(done.difference)
 
 
 def test_a_secondary_classifier_keeps_each_object_with_its_box(
