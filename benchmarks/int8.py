@@ -1,7 +1,7 @@
-"""INT8: what it costs in accuracy and gives in speed, by runtime, with the configs of the examples.
+"""INT8 by `noria calibrate` beside ONNX Runtime's quantiser: boxes that stay, FP32 layers, speed.
 
-Calibrated here by percentile. The demo detector is judged by the truth of its scene, YOLOX-nano by
-what FP32 finds on 5 pictures and on 50 frames of a video that it was not calibrated on.
+Both learn from the same frames of a film and are judged on the film's other frames, by the boxes
+that FP32 finds there.
 """
 
 from __future__ import annotations
@@ -9,135 +9,174 @@ from __future__ import annotations
 import shutil
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.common import ROOT, data_dir
 from noria.config import ModelConfig
 from noria.config.enums import NetworkMode
-from noria.diagnose.average_precision import average_precision
-from noria.diagnose.box_matching import Scored, agreement
-from noria.diagnose.truth import read_truth, scored
+from noria.diagnose.int8_agreement import Judge
+from noria.diagnose.int8_choice import choose_int8
+from noria.diagnose.truth import scored
 from noria.engine.backends import installed_backends
+from noria.engine.builder import BuildOptions, build
 from noria.engine.machine import this_machine
-from noria.engine.plan import Plan
-from noria.engine.plan_header import Precision
-from noria.infer.calibration import calibrate, selected_frames
+from noria.engine.session import Session
+from noria.infer.calibration import calibrate, select_frames, selected_frames
+from noria.infer.preprocess import Preprocessor
 from noria.media import open_source
 from noria.media.frame import Frame
 from noria.model import load_or_build
+from noria.model.picture_input import network_dims
+from noria.model.source import model_source
+from noria.network.network import Network
 
-PRECISIONS: tuple[Precision, ...] = ("fp32", "fp16", "int8")
 _ROUNDS = 15
+_MOST_JUDGED = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A detector, and a film to calibrate and judge it on."""
+
+    name: str
+    folder: Path
+    film: Path
+    frames: int
 
 
 def report() -> None:
-    """Print both tables."""
-    accuracy = Table(title="int8: accuracy", title_justify="left")
-    speed = Table(title=f"int8: ms of one run, {this_machine()}", title_justify="left")
-    for heading in ("model", "runtime", "measure", "fp32", "int8"):
-        accuracy.add_column(heading)
-    for heading in ("model", "runtime", *PRECISIONS, "fp32 / int8"):
-        speed.add_column(heading)
+    """Print the table."""
+    table = Table(title=f"int8, {this_machine()}", title_justify="left")
+    for heading in ("model", "engine", "runtime", "FP32 layers", "of FP32's boxes", "more",
+                    "agreement", "ms", "FP32 / it"):  # fmt: skip
+        table.add_column(heading)
     runtimes = [r for r in installed_backends() if r in ("onnxruntime", "openvino")]
     with tempfile.TemporaryDirectory() as folder:
-        for name, cfg, frames, judge in _models(Path(folder)):
-            made = {(r, p): _plan(cfg, r, p) for r in runtimes for p in PRECISIONS}
-            reference = scored(cfg, made["onnxruntime", "fp32"].open_session(), frames)
-            for runtime in runtimes:
-                found = (
-                    scored(cfg, made[runtime, p].open_session(), frames) for p in ("fp32", "int8")
-                )
-                quality = [f"{judge(reference, one):.2f}" for one in found]
-                accuracy.add_row(name, runtime, judge.__doc__, *quality)
-            for runtime, times in _times(made, runtimes).items():
-                ratio = f"{times['fp32'] / times['int8']:.2f} x"
-                speed.add_row(name, runtime, *(f"{t:.2f}" for t in times.values()), ratio)
-    Console().print(accuracy, speed)
+        for case in _cases(Path(folder)):
+            _add_rows(table, case, runtimes)
+    Console(width=130).print(table)
 
 
-Judge = Callable[[list[Scored], list[Scored]], float]
-
-
-def _models(folder: Path) -> Iterator[tuple[str, ModelConfig, list[Frame], Judge]]:
+def _cases(folder: Path) -> Iterator[Case]:
     demo = folder / "demo"
     shutil.copytree(ROOT / "examples" / "conveyor", demo)
-    clip = str(demo / "conveyor.mp4")
-    cfg = _calibrated(demo, [clip], 20, ())
-    chosen, truths, _ = read_truth(demo / "truth.json", [clip], cfg, 100)
-
-    def points(reference: list[Scored], found: list[Scored]) -> float:
-        """mAP50-95"""
-        return 100 * average_precision(truths, found)
-
-    yield "demo detector", cfg, list(selected_frames(chosen)), points
+    yield Case("demo detector", demo, demo / "conveyor.mp4", 60)
     data = data_dir()
     if data is None:
         return
     yolox = folder / "yolox"
     shutil.copytree(ROOT / "examples" / "yolox", yolox)
     shutil.copy(data / "models" / "yolox_nano.onnx", yolox)
-    pictures, video = str(data / "images"), str(data / "videos" / "car-detection.mp4")
-    kept = sensitive_layers(yolox / "yolox_nano.onnx")
-    cfg = _calibrated(yolox, [pictures, video], 25, kept)
-    frames = [*open_source(pictures)]
-    frames += [f for i, f in enumerate(open_source(video)) if i % 7 == 5][:50]
-
-    def matched(reference: list[Scored], found: list[Scored]) -> float:
-        """% of FP32's boxes >= 0.5 at IoU 0.8"""
-        return 100 * agreement(reference, found)
-
-    yield "YOLOX-nano", cfg, frames, matched
+    yield Case("YOLOX-nano", yolox, data / "videos" / "car-detection.mp4", 150)
 
 
-def sensitive_layers(model: Path) -> list[str]:
-    """Depthwise convolutions, which have few products and wide ranges, and the worst other layer
-    that `noria calibrate --sensitivity` finds in YOLOX-nano."""
-    import onnx
-
-    convolutions = [n for n in onnx.load(model).graph.node if n.op_type == "Conv"]
-    depthwise = [n.name for n in convolutions for a in n.attribute if a.name == "group" and a.i > 1]
-    return sorted({*depthwise, "Conv_44", "Conv_47"})
-
-
-def _calibrated(folder: Path, sources: list[str], frames: int, kept: Sequence[str]) -> ModelConfig:
-    cfg = ModelConfig.load(folder / "config_infer_primary.txt")
-    table = folder / "table.calib"
-    calibrate(cfg, sources, frames=frames, method="percentile", cache=table)
-    return cfg.with_overrides(
-        int8_calib_file=table,
-        batch_size=1,
-        layer_device_precision=tuple(f"{name}:fp32:gpu" for name in kept),
-    )
-
-
-def _plan(cfg: ModelConfig, runtime: str, precision: Precision) -> Plan:
-    if precision != "int8":
-        cfg = cfg.with_overrides(layer_device_precision=())
-    cfg = cfg.with_overrides(network_mode=NetworkMode.FP32, model_engine_file=None)
-    return load_or_build(cfg, backend=runtime, precision=precision, rebuild=True)
+def _add_rows(table: Table, case: Case, runtimes: list[str]) -> None:
+    cfg = ModelConfig.load(case.folder / "config_infer_primary.txt")
+    cfg = cfg.with_overrides(batch_size=1, interval=0, network_mode=NetworkMode.FP32)
+    source = model_source(cfg)
+    assert source is not None
+    network = source.network()
+    held_out = _held_out(case)
+    judge = replace(Judge.of(cfg), margins=(1.0,))
+    reference = scored(cfg, _open(network, "onnxruntime"), held_out)
+    made = _sessions(cfg, case, network, runtimes)
+    times = _times({key: session for key, (session, _) in made.items()})
+    for (engine, runtime), (session, kept) in made.items():
+        found = judge.agreement(reference, scored(cfg, session, held_out), runtime)
+        table.add_row(
+            case.name, engine, runtime, kept, f"{found.equal} of {found.fp32}",
+            f"{found.int8 - found.equal}", f"{100 * found.share:.1f} %",
+            f"{times[engine, runtime]:.1f}",
+            f"{times['FP32', runtime] / times[engine, runtime]:.2f}",
+        )  # fmt: skip
 
 
-def _times(
-    plans: dict[tuple[str, Precision], Plan], runtimes: list[str]
-) -> dict[str, dict[str, float]]:
-    """Median milliseconds of runs in turns, by runtime and precision."""
-    sessions = {key: plan.open_session() for key, plan in plans.items()}
-    taken: dict[tuple[str, Precision], list[float]] = {key: [] for key in plans}
+def _sessions(
+    cfg: ModelConfig, case: Case, network: Network, runtimes: list[str]
+) -> dict[tuple[str, str], tuple[Session, str]]:
+    """Engine and runtime -> its session and its FP32 layers."""
+    made = {("FP32", runtime): (_open(network, runtime), "all") for runtime in runtimes}
+    path = case.folder / "table.calib"
+    table = calibrate(cfg, [str(case.film)], frames=case.frames, cache=path).table
+    done = choose_int8(cfg, [str(case.film)], table, frames=case.frames)
+    done.choice.save(path)
+    kept = f"{len(done.choice.keep)} of {done.layers}"
+    int8 = cfg.with_overrides(network_mode=NetworkMode.INT8, int8_calib_file=path)
+    for runtime in runtimes:
+        plan = load_or_build(int8, backend=runtime, precision="int8", rebuild=True, save=False)
+        made["noria calibrate", runtime] = plan.open_session(), kept
+    quantised = _quantised(cfg, network, case)
+    for runtime in runtimes:
+        made["quantize_static", runtime] = _open(quantised, runtime), "0"
+    return made
+
+
+def _open(network: Network, runtime: str) -> Session:
+    return build(network, BuildOptions(runtime=runtime)).open_session()
+
+
+def _held_out(case: Case) -> list[Frame]:
+    """Frames that nothing was calibrated on."""
+    [clip], _ = select_frames([str(case.film)], case.frames)
+    seen = {int(i * clip.step) for i in range(clip.frames)}
+    with open_source(str(case.film), live=False) as source:
+        frames = [f for i, f in enumerate(source) if i not in seen]
+    return frames[:: max(1, len(frames) // _MOST_JUDGED)]
+
+
+class _Pictures:
+    """Prepared pictures for ONNX Runtime's quantiser."""
+
+    def __init__(self, name: str, pictures: Iterator[npt.NDArray[np.float32]]) -> None:
+        self._name, self._pictures = name, pictures
+
+    def get_next(self) -> Mapping[str, npt.NDArray[np.float32]] | None:
+        picture = next(self._pictures, None)
+        return None if picture is None else {self._name: picture}
+
+
+def _quantised(cfg: ModelConfig, network: Network, case: Case) -> Network:
+    """The model as `quantize_static` makes it: U8S8, a scale per output channel, its own ranges."""
+    from onnxruntime.quantization import QuantType, quant_pre_process, quantize_static
+
+    plain, ready, done = (case.folder / f"{n}.onnx" for n in ("plain", "ready", "done"))
+    plain.write_bytes(network.to_proto().SerializeToString())
+    quant_pre_process(str(plain), str(ready))
+    chosen, _ = select_frames([str(case.film)], case.frames)
+    channels, height, width = network_dims(network.inputs[0], cfg)
+    show = Preprocessor.from_config(cfg, width, height, channels)
+
+    def prepared() -> Iterator[npt.NDArray[np.float32]]:
+        for frame in selected_frames(chosen):
+            batch = show.empty(1)
+            show(frame, batch[0])
+            yield batch
+
+    reader: Any = _Pictures(network.inputs[0].name, prepared())
+    quantize_static(str(ready), str(done), reader, per_channel=True,
+                    activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8)  # fmt: skip
+    return Network.load(done)
+
+
+def _times(sessions: Mapping[tuple[str, str], Session]) -> dict[tuple[str, str], float]:
+    """Median milliseconds of runs in turns."""
     spec = next(iter(sessions.values())).inputs[0]
     axes = [d if isinstance(d, int) else 1 for d in spec.shape]
     feeds = {spec.name: np.random.default_rng(0).random(axes, np.float32)}
+    taken: dict[tuple[str, str], list[float]] = {key: [] for key in sessions}
     for _ in range(_ROUNDS):
         for key, session in sessions.items():
             session.run(feeds)  # caches are those of the one before
             start = perf_counter()
             session.run(feeds)
             taken[key].append((perf_counter() - start) * 1e3)
-    for session in sessions.values():
-        session.close()
-    return {r: {p: statistics.median(taken[r, p]) for p in PRECISIONS} for r in runtimes}
+    return {key: statistics.median(values) for key, values in taken.items()}

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from noria.engine.precision.even import Channels, choose_ranges, even_out, round_weights
+from noria.engine.precision.even import even_out, round_weights
 from noria.engine.precision.prepare import prepare
 from noria.engine.precision.qdq import to_qdq
+from noria.engine.precision.ranges import Channels, choose_ranges
 from tests.engine.precision.graphs import model, run, sqnr
 
 REACH = np.array([30, 3, 0.3, 0.03], np.float32).reshape(4, 1, 1)
@@ -40,7 +41,7 @@ def test_factors_do_not_change_what_is_computed(group):
 
     proto = unlike(group)
     plain = {
-        name: msgspec.structs.replace(choice, means=(), deviations=())
+        name: msgspec.structs.replace(choice, directions=(), deviations=())
         for name, choice in chosen_for(proto).items()
     }
     assert plain["image"].factors
@@ -87,15 +88,6 @@ def test_layers_that_are_kept_take_the_tensor_as_it_was():
     assert made.graph == proto.graph
 
 
-def test_channels_of_parts_are_those_of_the_whole():
-    parts = Channels.of(IMAGE[:1])
-    parts.add(Channels.of(IMAGE[1:]))
-    whole = Channels.of(IMAGE)
-    assert parts.count == whole.count
-    for name in ("low", "high", "sums", "squares"):
-        assert np.allclose(getattr(parts, name), getattr(whole, name))
-
-
 @pytest.mark.parametrize("levels", [63, 127])
 @pytest.mark.parametrize("shape", [(1, 16, 8, 1), (1, 6, 4, 9), (8, 1, 1, 9)])
 def test_rounding_errors_cancel_on_the_values_that_were_seen(shape, levels):
@@ -103,7 +95,7 @@ def test_rounding_errors_cancel_on_the_values_that_were_seen(shape, levels):
     groups, inputs, *_ = shape
     kernel = rng.normal(0, 1, shape)
     means, spread = rng.uniform(1, 3, groups * inputs), rng.uniform(0.1, 0.5, groups * inputs)
-    rounded = round_weights(kernel, means, spread, levels)
+    rounded = round_weights(kernel, means[None], spread, levels)
     step = np.abs(kernel).max(axis=(1, 3), keepdims=True) / levels
     assert np.allclose(rounded / step, np.round(rounded / step), atol=1e-6)
     assert np.abs(rounded / step).max() <= levels + 1e-6
@@ -116,3 +108,21 @@ def test_rounding_errors_cancel_on_the_values_that_were_seen(shape, levels):
         return np.square(np.einsum("ngi,giop->ngo", values, made - kernel)).mean()
 
     assert loss(rounded) < 0.6 * loss(np.round(kernel / step) * step)
+
+
+def test_rounding_errors_cancel_along_all_directions():
+    rng = np.random.default_rng(4)
+    kernel = rng.normal(0, 1, (1, 24, 6, 1))
+    directions = rng.normal(0, 1, (8, 24))
+    little = np.full(24, 0.05)
+    values = rng.normal(0, 1, (2000, 8)) @ directions + rng.normal(0, 0.05, (2000, 24))
+    step = np.abs(kernel).max(axis=(1, 3), keepdims=True) / 127
+
+    def loss(made):
+        return np.square(np.einsum("ni,io->no", values, (made - kernel)[0, :, :, 0])).mean()
+
+    nearest = loss(np.round(kernel / step) * step)
+    first = loss(round_weights(kernel, directions[:1], little, 127))
+    every = loss(round_weights(kernel, directions, little, 127))
+    assert every < 0.4 * nearest
+    assert every < 0.6 * first

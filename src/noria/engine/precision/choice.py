@@ -21,7 +21,7 @@ from noria.engine.precision.cache import MAX_TABLE_BYTES, CalibrationTable
 from noria.engine.store import write_atomically
 
 ENOUGH = 0.95
-"""Share of FP32's boxes below which INT8 is warned of."""
+"""Agreement with FP32 below which INT8 is warned of."""
 
 Whole = Annotated[int, Meta(ge=0, le=2**53)]
 Finite = Annotated[float, Meta(ge=-3.4e38, le=3.4e38)]
@@ -29,7 +29,11 @@ Factor = Annotated[float, Meta(ge=1e-9, le=1e9)]
 
 
 class Agreement(JsonRecord, frozen=True, kw_only=True):
-    """Boxes of FP32 and INT8 on the same pictures; equal: same class, IoU of at least 0.5."""
+    """Boxes of FP32 and INT8 on the same pictures; equal: same class, IoU of at least 0.5.
+
+    Attributes:
+        thresholds: at how many around the config's the boxes are counted, all of them together.
+    """
 
     runtime: Text
     weight_bits: Annotated[int, Meta(ge=7, le=8)]
@@ -37,20 +41,21 @@ class Agreement(JsonRecord, frozen=True, kw_only=True):
     fp32: Whole
     int8: Whole
     equal: Whole
+    thresholds: Annotated[int, Meta(ge=1, le=99)] = 1
 
     @property
     def share(self) -> float:
-        """Equal boxes by those of FP32 or INT8, whichever has more; 1 without boxes."""
-        most = max(self.fp32, self.int8)
-        return self.equal / most if most else 1.0
+        """Equal boxes by the mean of FP32's and INT8's numbers (the F1 score); 1 without boxes."""
+        both = self.fp32 + self.int8
+        return 2 * self.equal / both if both else 1.0
 
     @property
     def text(self) -> str:
         """The figure in words."""
-        return (
-            f"INT8 keeps {100 * self.share:.0f} % of FP32's boxes ({self.equal} of {self.fp32} "
-            f"found, {self.int8 - self.equal} more; {self.frames} frames on {self.runtime})"
-        )
+        text = f"INT8 agrees with FP32 on {100 * self.share:.0f} % of the boxes ({self.equal} of "
+        text += f"FP32's {self.fp32} found, {self.int8 - self.equal} more; {self.frames} frames on "
+        text += f"{self.runtime}"
+        return text + (f", at {self.thresholds} thresholds)" if self.thresholds > 1 else ")")
 
 
 class TensorChoice(JsonRecord, frozen=True, kw_only=True):
@@ -60,14 +65,15 @@ class TensorChoice(JsonRecord, frozen=True, kw_only=True):
         low, high: the range of its bytes, 0 included, behind the factors.
         factors: per channel (axis 1), multiplied into it before it is rounded and taken out of
             the weights behind it; empty for none.
-        means, deviations: of the channels, without the factors: weights are rounded so that their
-            errors cancel on such values; empty where they are not known.
+        directions, deviations: what the channels hold, without the factors: the second moment is
+            that of the directions, each a value per channel, and of the deviations from them.
+            Weights are rounded so that their errors cancel on such values; empty: to the nearest.
     """
 
     low: Annotated[float, Meta(ge=-3.4e38, le=0)]
     high: Annotated[float, Meta(ge=0, le=3.4e38)]
     factors: tuple[Factor, ...] = ()
-    means: tuple[Finite, ...] = ()
+    directions: tuple[tuple[Finite, ...], ...] = ()
     deviations: tuple[Finite, ...] = ()
 
     @property
