@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from noria.config.enums import ClusterMode
 from noria.diagnose.box_matching import Array, Scored, overlaps
-from noria.engine.precision.capability import weight_bits
 from noria.engine.precision.choice import Agreement
 
 if TYPE_CHECKING:
@@ -56,9 +55,18 @@ class Judge:
         )
 
     def agreement(
-        self, reference: Sequence[Scored], found: Sequence[Scored], runtime: str
+        self,
+        reference: Sequence[Scored],
+        found: Sequence[Scored],
+        runtime: str,
+        weight_bits: Literal[7, 8] = 8,
     ) -> Agreement:
-        """Count boxes of the same class with an IoU of at least 0.5, each of them once."""
+        """Count boxes of the same class with an IoU of at least 0.5, each of them once.
+
+        Args:
+            reference, found: those of FP32 and INT8, frame by frame.
+            runtime, weight_bits: what INT8 was computed with.
+        """
         fp32 = int8 = equal = 0
         for margin in self.margins:
             for a, b in zip(reference, found, strict=True):
@@ -67,7 +75,7 @@ class Judge:
                 equal += len(_pairs(a, b))
         return Agreement(
             runtime=runtime,
-            weight_bits=weight_bits(runtime),
+            weight_bits=weight_bits,
             frames=len(reference),
             thresholds=len(self.margins),
             fp32=fp32,

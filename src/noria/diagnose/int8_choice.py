@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 import numpy as np
@@ -17,7 +17,7 @@ from noria.diagnose.box_matching import Scored
 from noria.diagnose.int8_agreement import Judge, moved, with_thresholds
 from noria.diagnose.sensitivity import Bench
 from noria.diagnose.truth import scored
-from noria.engine.backends import DEFAULT_BACKEND, get_backend
+from noria.engine.backends import DEFAULT_BACKEND, get_backend, installed_backends
 from noria.engine.precision.capability import own_zeros, unsigned_int8, weight_bits
 from noria.engine.precision.choice import ENOUGH, Int8Choice
 from noria.engine.precision.collect import ActivationRunner
@@ -109,11 +109,14 @@ def choose_int8(
     say("looking at channels", None)
     proto = prepare(network.to_proto(), opset=MIN_OPSET)
     fold_batch_norms(proto)
-    tensors = choose_ranges(proto, _channels(network, proto, bench, reference))
+    # the table is for every runtime of this machine, so the coarsest weights are judged
+    bits: Literal[7, 8] = 7 if any(weight_bits(r) == 7 for r in installed_backends()) else 8
+    seen = _channels(network, proto, bench, reference)
+    tensors = choose_ranges(proto, seen, weight_bits=bits)
     variants = Variants(
         network,
         table.calibrated,
-        weight_bits=weight_bits(runtime),
+        weight_bits=bits,
         unsigned=unsigned_int8(runtime),
         tensors=tensors,
         own_zeros=own_zeros(runtime),
@@ -127,7 +130,7 @@ def choose_int8(
         text = "FP32 finds no box in the pictures: the agreement of INT8 is not measured"
         done.notices.append(Notice("warning", text, str(cfg.path)))
     else:
-        _Search(bench, judge, network, variants, reference, say, tick).run(done)
+        _Search(bench, judge, network, variants, bits, reference, say, tick).run(done)
     return done
 
 
@@ -209,12 +212,13 @@ class _Search:
         judge: Judge,
         network: Network,
         variants: Variants,
+        bits: Literal[7, 8],
         reference: list[Scored],
         say: Callable[[str, int | None], None],
         tick: Callable[[], None],
     ) -> None:
         self._bench, self._judge, self._network = bench, judge, network
-        self._variants, self._reference = variants, reference
+        self._variants, self._bits, self._reference = variants, bits, reference
         self._say, self._tick = say, tick
 
     def run(self, done: ChosenInt8) -> None:
@@ -236,7 +240,9 @@ class _Search:
                 self._say(f"judging INT8 with {kept} layers in FP32", None)
             keep = tuple(ranked[:kept])
             found = _found(self._bench, self._judge.cfg, self._variants.network(keep))
-            measured = self._judge.agreement(self._reference, found, self._bench.runtime)
+            measured = self._judge.agreement(
+                self._reference, found, self._bench.runtime, self._bits
+            )
             if measured.share > best:
                 best = measured.share
                 done.choice = msgspec.structs.replace(done.choice, keep=keep, agreement=measured)

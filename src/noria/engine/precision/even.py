@@ -77,9 +77,7 @@ def even_out(
     return made
 
 
-def round_weights(
-    kernel: Floats, directions: Floats, deviations: Floats, levels: int
-) -> Floats:
+def round_weights(kernel: Floats, directions: Floats, deviations: Floats, levels: int) -> Floats:
     """Round weights to bytes of a scale per output channel, so that their errors cancel.
 
     To the nearest, each error is small, but their sum over inputs that move together need not be:

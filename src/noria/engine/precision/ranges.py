@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -95,13 +95,17 @@ def sample_places(
     return np.concatenate([inside, rest])
 
 
-def choose_ranges(proto: Proto, seen: Mapping[str, Channels]) -> dict[str, TensorChoice]:
+def choose_ranges(
+    proto: Proto, seen: Mapping[str, Channels], *, weight_bits: Literal[7, 8] = 8
+) -> dict[str, TensorChoice]:
     """Choose how each activation is quantised: its range, and factors where they help.
 
     Args:
         proto: a prepared model, batch normalisations folded.
         seen: activation -> its channels.
+        weight_bits: those of the weights, whose noise the factors change as well.
     """
+    levels = 127 if weight_bits == 8 else 63
     weights = {t.name: t for t in proto.graph.initializer}
     chosen = {}
     for name, channels in seen.items():
@@ -112,7 +116,7 @@ def choose_ranges(proto: Proto, seen: Mapping[str, Channels]) -> dict[str, Tenso
         if not max(-channels.low.min(), channels.high.max()) > 0:
             continue
         directions, deviations = _moments(channels.sample)
-        low, high, factors = _least_noise(channels, kernels)
+        low, high, factors = _least_noise(channels, kernels, levels)
         chosen[name] = TensorChoice(
             low=low,
             high=high,
@@ -152,7 +156,9 @@ def by_group(node: Any, weights: Mapping[str, Any]) -> Floats:
     return split.transpose(0, 2, 1, 3)
 
 
-def _least_noise(channels: Channels, kernels: Sequence[Floats]) -> tuple[float, float, Floats]:
+def _least_noise(
+    channels: Channels, kernels: Sequence[Floats], levels: int
+) -> tuple[float, float, Floats]:
     """Lowest and highest value and factors, their geometric mean 1.
 
     With the activation's bytes over [-b, 1], every channel takes the factor that loses it least:
@@ -185,7 +191,7 @@ def _least_noise(channels: Channels, kernels: Sequence[Floats]) -> tuple[float, 
             lost = tried.min(0) if exponent == 1 else _rounding(sample, factors, under)
             noise = float((needed * lost).sum())
             for kernel, result in zip(kernels, results, strict=True):
-                noise += _weights_noise(kernel, factors, power) / result
+                noise += _weights_noise(kernel, factors, power, levels) / result
             if noise < lowest:
                 mean = float(np.exp(np.log(factors).mean()))
                 lowest, best = noise, (-under / mean, 1 / mean, factors / mean)
@@ -205,9 +211,9 @@ def _rounding(sample: Samples, factors: Floats, under: float) -> Floats:
     return np.asarray(squares * (step / factors) ** 2)
 
 
-def _weights_noise(kernel: Floats, factors: Floats, power: Floats) -> float:
+def _weights_noise(kernel: Floats, factors: Floats, power: Floats, levels: int) -> float:
     """Squared error of a layer's result by its weights in bytes, as uniform rounding has it."""
     groups, inputs, _, area = kernel.shape
-    steps = np.abs(kernel / factors.reshape(groups, inputs, 1, 1)).max(axis=(1, 3)) / 127
+    steps = np.abs(kernel / factors.reshape(groups, inputs, 1, 1)).max(axis=(1, 3)) / levels
     met = (power * factors**2).reshape(groups, inputs).sum(axis=1) * area
     return float((np.square(steps) * met[:, None]).sum() / 12)
