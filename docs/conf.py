@@ -21,6 +21,7 @@ python_maximum_signature_line_length = 80
 html_theme = "furo"
 html_title = "Noria"
 html_static_path = ["_static"]
+html_css_files = ["console.css"]
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
 

@@ -21,6 +21,7 @@ SMALL = {
     "__main__.py": "`python -m noria`",
     "_native_api.py": "generated",
     "errors.py": "a face",
+    "pytest_plugin.py": "pytest starts with it, whatever it runs",
     "trt/plugin.py": "a face: `tensorrt.plugin`",
     "_core/native_check.py": "runs before anything else of the package",
     "binary/regular_files.py": "the one door to files that others name",

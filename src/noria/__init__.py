@@ -39,10 +39,17 @@ if TYPE_CHECKING:
     from noria.diagnose.compare import compare
     from noria.diagnose.evaluate import EvaluationReport, evaluate, load_dataset
     from noria.diagnose.explanation import explain
+    from noria.diagnose.recording import record
     from noria.draw import Painter, Tiler, show
     from noria.infer.batch import Batch
     from noria.infer.engine_runs import RawOutput
     from noria.infer.inferencer import Inferencer
+    from noria.infer.recording import (
+        Recording,
+        assert_same_objects,
+        load_recording,
+        replay_recording,
+    )
     from noria.infer.update import ModelUpdater
     from noria.media import (
         ArraySource,
@@ -88,10 +95,12 @@ else:
             ".diagnose.compare": "compare",
             ".diagnose.evaluate": "EvaluationReport evaluate load_dataset",
             ".diagnose.explanation": "explain",
+            ".diagnose.recording": "record",
             ".draw": "Painter Tiler show",
             "._core.errors": "NoriaError",
             ".infer.batch": "Batch",
             ".infer.inferencer": "Inferencer RawOutput",
+            ".infer.recording": "Recording assert_same_objects load_recording replay_recording",
             ".infer.update": "ModelUpdater",
             ".media": "ArraySource ColorSpace Frame PixelFormat Sink Source open_sink open_source",
             ".meta": (
@@ -159,6 +168,7 @@ __all__ = [
     "PipelineSpec",
     "PixelFormat",
     "RawOutput",
+    "Recording",
     "Roi",
     "Route",
     "RunReport",
@@ -173,6 +183,7 @@ __all__ = [
     "Tiler",
     "Tracker",
     "TrackerSpec",
+    "assert_same_objects",
     "compare",
     "config",
     "custom",
@@ -184,6 +195,7 @@ __all__ = [
     "infer",
     "load_dataset",
     "load_pipeline",
+    "load_recording",
     "media",
     "meta",
     "model",
@@ -194,6 +206,8 @@ __all__ = [
     "open_tracker",
     "pipeline",
     "plugins",
+    "record",
+    "replay_recording",
     "show",
     "table",
     "track",

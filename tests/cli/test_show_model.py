@@ -8,6 +8,8 @@ import pytest
 
 from noria.config import ModelConfig
 from noria.model import load_or_build
+from tests.infer.recognition.models import rows_of
+from tests.infer.recognition.test_recognise import yolov8
 from tests.network.onnx_models import picture_model, save
 
 
@@ -86,3 +88,15 @@ def test_a_darknet_network_is_told_from_a_config(tmp_path):
         assert "Conv" in shown.stdout
     (tmp_path / "b.cfg").write_text("[property]\nonnx-file=none.onnx\n")
     assert "[property]" in noria("show", tmp_path / "b.cfg").stdout
+
+
+def test_an_onnx_model_is_recognised_as_a_run_does_without_saving_an_engine(tmp_path):
+    path = yolov8(tmp_path / "m.onnx", names="{0: 'cat', 1: 'dog'}")
+    data = json.loads(noria("show", path, "--json").stdout)
+    assert data["as_a_bare_model"].startswith("YOLO detector of Ultralytics")
+    assert data["pictures"] == "64x64 RGB / 255, fitted in, bars around"
+    assert data["read_from"].startswith("metadata author: Ultralytics")
+    assert "the metadata name 2 classes" in data["warning"]
+    undecided = rows_of(tmp_path / "p.onnx", np.float32([[0.5, 0.5]]), spread=137)
+    assert "how values are scaled is undecided" in noria("show", undecided).stdout
+    assert list(tmp_path.glob("*.engine")) == []

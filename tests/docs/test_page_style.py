@@ -10,7 +10,13 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-FOLDERS = ((ROOT, "*.md"), (DOCS, "*.md"), (DOCS, "cli/*.md"), (ROOT, "examples/*/README.md"))
+FOLDERS = (
+    (ROOT, "*.md"),
+    (DOCS, "*.md"),
+    (DOCS, "cli/*.md"),
+    (DOCS, "why/*.md"),
+    (ROOT, "examples/*/README.md"),
+)
 PAGES = sorted(page for folder, pattern in FOLDERS for page in folder.glob(pattern))
 ROOTS = (ROOT, ROOT / "src" / "noria")
 WIDTH = 100
@@ -43,7 +49,7 @@ def test_prose_is_wrapped(page: Path) -> None:
 
 def test_every_page_is_in_the_navigation_once() -> None:
     listed: Counter[str] = Counter()
-    for page in (DOCS / "index.md", DOCS / "cli" / "index.md"):
+    for page in DOCS.rglob("index.md"):
         folder = page.parent.relative_to(DOCS)
         for block in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(), re.S):
             names = [line for line in block.splitlines() if line and not line.startswith(":")]

@@ -41,6 +41,7 @@ def test_the_page_on_python_runs(
     assert "5 frames of shades" in said
     assert "(6, 24, 40) ['scores', 'distances']" in said
     assert "10 frames of 2 sources" in said
+    assert "{'drum': 16, 'envelope': 11, 'box': 10}\n[]\n" in said
     for path in ("out.mp4", "out.jsonl", "changed.mp4"):
         assert Path(path).stat().st_size > 1000
 

@@ -96,6 +96,14 @@ def test_what_is_no_picture_is_refused(mean_config: Config, picture: object, wor
         model(picture)  # type: ignore[arg-type]
 
 
+def test_of_a_list_the_refused_picture_is_named(mean_config: Config) -> None:
+    with (
+        noria.Inferencer.from_config(mean_config(batch_size=2)) as model,
+        pytest.raises(MediaError, match="picture, item 3: NoneType is not an array"),
+    ):
+        model([red(51), red(51), red(51), None])  # type: ignore[list-item]
+
+
 def test_a_model_is_exchanged_between_two_batches(mean_config: Config, tmp_path: Path) -> None:
     config = mean_config()
     half = tmp_path / "half.txt"

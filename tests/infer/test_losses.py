@@ -43,8 +43,8 @@ PATCHES = [("red", (10, 10, 40, 80)), ("green", (60, 10, 20, 30))]
             {"input_object_min_width": 30, "input_object_min_height": 90},
             {"input-object-min-width": {"thing": 1}, "input-object-min-height": {"thing": 1}},
             [
-                "input-object-min-width=30: the widest of 1 objects is 20x30 pixels",
-                "input-object-min-height=90: the highest of 1 objects is 40x80 pixels",
+                "input-object-min-width=30: the only object is 20x30 pixels",
+                "input-object-min-height=90: the only object is 40x80 pixels",
             ],
         ),
         (

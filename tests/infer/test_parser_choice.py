@@ -207,6 +207,24 @@ def test_a_built_in_that_others_outdo_is_told(
     assert fits or "NoriaParseYoloV8 or NvDsInferParseYoloV11 would" in notices[0].message
 
 
+@pytest.mark.parametrize("shape", [(1, 6, 24, 40), (1, 6, "height", 40)])
+def test_a_built_in_that_cannot_read_the_outputs_and_has_no_better(
+    tmp_path: Path, shape: tuple[int | str, ...]
+) -> None:
+    text = "[property]\nparse-bbox-func-name=NvDsInferParseYolo\nnum-detected-classes=6\n"
+    (tmp_path / "c.txt").write_text(text)
+    outputs = [
+        TensorSpec("scores", np.dtype(np.float32), shape),
+        TensorSpec("distances", np.dtype(np.float32), (1, 4, 24, 40)),
+    ]
+    cfg, parser = ModelConfig.load(tmp_path / "c.txt"), WELL_KNOWN["NvDsInferParseYolo"]
+    notices = misfit_notices(cfg, parser, outputs, NetworkInfo(320, 192, 3))
+    if "height" in shape:
+        assert notices == []
+    else:
+        assert "no built-in parser does; write your own" in notices[0].message
+
+
 def test_outputs_that_fit_but_for_their_names_are_told(tmp_path: Path) -> None:
     text = "[property]\nparse-bbox-func-name=NvDsInferParseCustomSSDTLT\nnum-detected-classes=2\n"
     (tmp_path / "c.txt").write_text(text)

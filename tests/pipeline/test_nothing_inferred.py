@@ -19,6 +19,7 @@ def _told(inferred: int, failed: int, **results: int) -> NoriaError | None:
     ("counts", "lost", "kind", "code", "words"),
     [
         ((2, 2), {}, ParserError, 5, "none of the 2 outputs of other could be parsed"),
+        ((1, 1), {}, ParserError, 5, "the only output of other could not be parsed"),
         ((0, 0), {"crashed": 4}, PluginError, 5, "none of the 4 item(s) of other was inferred"),
         ((0, 0), {"crashed": 1, "no_memory": 2}, PluginError, 5, "none of the 3 item(s)"),
         ((0, 0), {"no_memory": 2}, EngineError, 4, "no memory for the outputs of any batch"),

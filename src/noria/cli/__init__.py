@@ -40,13 +40,14 @@ _COMMANDS = {
     "inspect": "Show what a custom library has, needs, and registers.",
     "demo": "Run the whole pipeline on the demo scene.",
     "trust": "Let C++ libraries run without a worker process.",
-    "replay": "Repeat a call that ended a library's worker process.",
+    "record": "Keep the output tensors of frames in a file, for tests of parsers.",
+    "replay": "Decode recorded tensors without the model, or repeat a call that crashed.",
     "exec": "Run a script that was written for TensorRT, on the CPU.",
     "completion": "Print the shell completion script.",
 }
 
 # Subcommands that are not in the file of their name.
-_FILES = {"includes": "compile", "replay": "guard", "trust": "guard"}
+_FILES = {"includes": "compile", "trust": "guard"}
 
 EPILOG = """\b
 Examples:

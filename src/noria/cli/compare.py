@@ -247,8 +247,6 @@ def _telling(
 def _print_times(result: Comparison) -> None:
     table = plain_table(["ms per frame", "A", "B", "B / A"], right=("A", "B", "B / A"))
     for time in result.times:
-        table.add_row(
-            time.stage, f"{time.a_ms:.3f}", f"{time.b_ms:.3f}", f"{time.ratio:.2f}"
-        )  # fmt: skip
+        table.add_row(*time.row)
     click.echo()
     console().print(table)

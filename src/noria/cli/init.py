@@ -98,7 +98,7 @@ def _model(
             if replaced is not None:
                 copied.write_bytes(replaced)
         raise
-    print_notices(n for n in found.config.notices if n.message in found.lines)
+    print_notices(found.notices)
     if copied is not None:
         click.echo(copied)
     for file in files:

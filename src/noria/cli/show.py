@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noria._core.errors import ConfigError, ModelError
+from noria._core.errors import ConfigError, ModelError, NoriaError
 from noria.cli.output import (
     console,
     plain_table,
@@ -125,9 +125,28 @@ def _model_data(path: Path, partner: Path | None) -> dict[str, Any]:
     data["files"] = [str(file) for file in files]
     data["opsets"] = {domain or "ai.onnx": v for domain, v in summary.opsets.items()}
     data["built-in parsers that fit"] = suggest(network.outputs) or ["none"]
+    if path.suffix.lower() == ".onnx" and not network.is_large:
+        data |= _recognised(path)
     if not network.is_large:
         data["layers"] = layers_of_network(network)
     return data
+
+
+def _recognised(path: Path) -> dict[str, str]:
+    """Head, classes and pictures as `noria run` prints them for a bare model, or why it cannot."""
+    from noria.infer.recognition.recognise import recognise_for_init
+
+    try:
+        found = recognise_for_init(path, {}, save=False)
+    except NoriaError as error:
+        return {"as_a_bare_model": error.found}
+    model, pictures, source, *unused = (notice.message for notice in found.notices)
+    lines = {
+        "as_a_bare_model": model.removeprefix("the model: "),
+        "pictures": pictures.removeprefix("pictures: "),
+        "read_from": source.removeprefix("from "),
+    }
+    return lines | ({"warning": unused[0]} if unused else {})
 
 
 def _operators_of_plugins(network: Any) -> dict[str, Any]:

@@ -351,7 +351,7 @@ class Inferencer:
         for start in range(0, len(pictures), size):
             frames = []
             for place, picture in enumerate(pictures[start : start + size], start):
-                frame = as_frame(picture, format)
+                frame = as_frame(picture, format, place=place)
                 own = isinstance(picture, Frame | str | Path)
                 frames.append(frame if own or not place else replace(frame, frame=place))
             pairs = zip(frames, known[start : start + size], strict=True)

@@ -130,11 +130,14 @@ def _object_reasons(
     # what an object met last says most: it had passed the filters before
     yield from _last_tests(cfg, skipped)
     for key, (width, height) in tally.nearest.items():
-        text = f"{key}={tally.limits[key]}: the {_EXTREMES[key]} of"
-        yield f"{text} {skipped[key].total()} objects is {width:.0f}x{height:.0f} pixels"
+        number = skipped[key].total()
+        which = f"the {_EXTREMES[key]} of {number} objects" if number > 1 else "the only object"
+        yield f"{key}={tally.limits[key]}: {which} is {width:.0f}x{height:.0f} pixels"
     if own := skipped.get("operate-on-class-ids"):
         wanted = ";".join(map(str, cfg.operate_on_class_ids))
-        yield f"operate-on-class-ids={wanted}: {own.total()} objects are of others ({named(own)})"
+        number = own.total()
+        which = "1 object is of another" if number == 1 else f"{number} objects are of others"
+        yield f"operate-on-class-ids={wanted}: {which} ({named(own)})"
     if own := skipped.get("gie-unique-id"):
         text = f"gie-unique-id={cfg.component_id}: {own.total()} objects are of this id itself"
         yield f"{text}, and a detector does not work on its own"

@@ -134,7 +134,7 @@ class Model:
         of_parser: list[Notice] = []
         with notices_on_errors(notices, of_parser):
             choice, labels = _checked(cfg, options, notices)
-            of_parser += _notices_of(choice)
+            of_parser += choice_notices(choice)
             session, plan = _open(cfg, options)
             notices += plan.decisions
             return cls._ready(cfg, session, choice, labels, notices, options, record, plan.path)
@@ -191,7 +191,7 @@ class Model:
                 session,
                 network,
                 preprocessor,
-                _postprocessor(cfg, network, choice, labels, selector, options, record),
+                postprocessor_of(cfg, network, choice, labels, selector, options, record),
                 choice,
                 labels,
                 selector,
@@ -220,7 +220,7 @@ class Model:
 
     def all_notices(self) -> list[Notice]:
         """Decisions so far, those of the custom library and its parser included."""
-        notices = [*self.notices, *_notices_of(self.parser)]
+        notices = [*self.notices, *choice_notices(self.parser)]
         if self.selector is not None:
             notices += self.selector.notices
         return notices
@@ -252,7 +252,7 @@ class Model:
                 return
 
 
-def _notices_of(choice: Choice | None) -> list[Notice]:
+def choice_notices(choice: Choice | None) -> list[Notice]:
     """Those of a parser and its library."""
     if choice is None:
         return []
@@ -264,8 +264,19 @@ def _checked(
     cfg: ModelConfig, options: LoadOptions, notices: list[Notice]
 ) -> tuple[Choice | None, Labels]:
     """Parser and labels, which need no engine; adds to `notices`."""
-    require_runnable(cfg)
     cfg.check_files(skip=skipped_files(cfg))
+    return parser_and_labels(cfg, options, notices)
+
+
+def parser_and_labels(
+    cfg: ModelConfig, options: LoadOptions, notices: list[Notice]
+) -> tuple[Choice | None, Labels]:
+    """Choose the parser and read the labels; adds to `notices`.
+
+    Raises:
+        ConfigError, CustomLibraryError: as `Model.load`.
+    """
+    require_runnable(cfg)
     labels = Labels(())
     if cfg.labelfile_path and cfg.network_type is not NetworkType.OTHER:
         labels = load_labels(cfg.labelfile_path)
@@ -330,7 +341,7 @@ def _network(cfg: ModelConfig, session: Session) -> NetworkInfo:
     return NetworkInfo(width, height, channels)
 
 
-def _postprocessor(
+def postprocessor_of(
     cfg: ModelConfig,
     network: NetworkInfo,
     choice: Choice | None,
@@ -339,6 +350,7 @@ def _postprocessor(
     options: LoadOptions,
     record: Record,
 ) -> Postprocessor | None:
+    """The steps from the outputs of a model to metadata; None if nothing is parsed."""
     if choice is None:
         return None
     rules: Any = {"generation": options.generation, "record": record}

@@ -374,7 +374,7 @@ def _parsers_in(path: Path) -> list[str]:
 def misfit_notices(
     cfg: ModelConfig, parser: object, outputs: Sequence[TensorSpec], network: NetworkInfo | None
 ) -> list[Notice]:
-    """A warning if `parser` is a built-in one and others fit the outputs better.
+    """A warning if `parser` is a built-in one that cannot read the outputs, or not as others can.
 
     Args:
         cfg: the config.
@@ -386,12 +386,15 @@ def misfit_notices(
         return []
     head = parser.head
     better = better_than(head, outputs, network, cfg.num_detected_classes)
-    if not better:
+    if not better and parser.reads(outputs, network):
         return []
     text = f"{head.key}={head.name} does not fit the model's outputs "
     text += f"({', '.join(map(str, outputs))}; num-detected-classes={cfg.num_detected_classes})"
     names = renaming(head, outputs, network)
     text += f": it finds them by name, and {names};" if names else ":"
-    text += f" {' or '.join(better[:3])} would"
+    if better:
+        text += f" {' or '.join(better[:3])} would"
+    elif not names:
+        text += " no built-in parser does; write your own: custom-lib-path=my_parser.py"
     where = cfg.origin(head.key.replace("-", "_"))
     return [Notice("warning", text, str(where), rule="parser-misfit")]

@@ -287,7 +287,11 @@ def _seldom(count: int) -> bool:
 
 
 class SegmentationPostprocessor(Postprocessor):
-    """Turns outputs into class maps of frames, objects or regions. Source: spec C.2."""
+    """Turns outputs into class maps of frames, objects or regions. Source: spec C.2.
+
+    Attributes:
+        params: what the parser is given.
+    """
 
     _parser: SegmentationParser
 
@@ -304,7 +308,7 @@ class SegmentationPostprocessor(Postprocessor):
         super().__init__(cfg, network, parser, generation=generation, record=record)
         self._classes = cfg.num_detected_classes
         self._labels = tuple(labels)
-        self._params = SegmentationParams(
+        self.params = SegmentationParams(
             cfg.num_detected_classes,
             cfg.segmentation_threshold,
             "NHWC" if cfg.segmentation_output_order.name == "NHWC" else "NCHW",
@@ -324,7 +328,7 @@ class SegmentationPostprocessor(Postprocessor):
                 continue
             t0 = perf_counter()
             try:
-                found = self._parser(layers_of(outputs, i), self._network, self._params)
+                found = self._parser(layers_of(outputs, i), self._network, self.params)
             except ParserError as error:
                 self._record.parser_failed(error, meta)
                 if steps is not None:
@@ -355,7 +359,7 @@ class SegmentationPostprocessor(Postprocessor):
         region = (int(left * sx), int(top * sy), max(1, int(w * sx)), max(1, int(h * sy)))
         classes = self._classes
         if self._generation == "6.2" and found.probabilities is not None:
-            classes = found.probabilities.shape[0 if self._params.order == "NCHW" else -1]
+            classes = found.probabilities.shape[0 if self.params.order == "NCHW" else -1]
         return SegmentationMeta(
             self._component_id,
             classes,
@@ -385,6 +389,9 @@ class ClassifierPostprocessor(Postprocessor):
     Args:
         parser: called once per item; None is the built-in one, on whole batches.
         selector: keeps results of tracked objects (secondary mode).
+
+    Attributes:
+        params: what the parser is given.
     """
 
     _parser: ClassifierParser | None
@@ -402,7 +409,7 @@ class ClassifierPostprocessor(Postprocessor):
     ) -> None:
         super().__init__(cfg, network, parser, generation=generation, record=record)
         self._type = cfg.classifier_type or ""
-        self._params = params
+        self.params = params
         self._tally = record.tally.items
         self._builtin = BuiltinClassifier(params, self._tally)
         self._selector = selector
@@ -497,13 +504,13 @@ class ClassifierPostprocessor(Postprocessor):
         if not items.valid()[index]:
             return Classification()
         try:
-            found = self._parser(layers_of(outputs, index), self._network, self._params)
+            found = self._parser(layers_of(outputs, index), self._network, self.params)
         except ParserError as error:
             self._record.parser_failed(error, items.metas[index])
             if step is not None:
                 step.error = error
             return Classification()
-        return complete_labels(found, self._params, self._generation)
+        return complete_labels(found, self.params, self._generation)
 
     def _attach_objects(self, results: Sequence[ClassifierMeta | None], items: Items) -> None:
         """Results of objects, one frame after the other."""

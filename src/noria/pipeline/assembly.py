@@ -195,8 +195,10 @@ def without_results(report: RunReport) -> NoriaError | None:
     """
     for model in report.models:
         if model.inferred and model.failed == model.inferred:
+            one = model.inferred == 1
+            what = "the only output" if one else f"none of the {model.inferred} outputs"
             return ParserError(
-                f"none of the {model.inferred} outputs of {model.name} could be parsed",
+                f"{what} of {model.name} could {'not ' * one}be parsed",
                 fix="the warning above says why; noria show CONFIG lists what the model outputs",
             )
         crashed, starved = (model.results.get(k, 0) for k in ("crashed", "no_memory"))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from math import nan
+
 import pytest
 
+from noria.diagnose.compare.chain import ChainStage
+from noria.diagnose.compare.stage_drift import StageTime
 from noria.errors import MediaError
 
 
@@ -30,3 +34,8 @@ def test_a_report_of_equal_models_has_no_pictures(planted):
 def test_a_report_that_cannot_be_written_is_refused(planted, tmp_path):
     with pytest.raises(MediaError, match="cannot be written"):
         planted().write_html(tmp_path / "no" / "report.html")
+
+
+def test_a_stage_that_one_side_never_ran_has_no_figures_there():
+    assert StageTime(ChainStage.PARSER, 0.25, 0.5).row == ("parser", "0.250", "0.500", "2.00")
+    assert StageTime(ChainStage.PARSER, 0.25, nan).row == ("parser", "0.250", "", "")

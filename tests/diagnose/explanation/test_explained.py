@@ -207,8 +207,8 @@ def test_a_pipeline_file_without_its_tracker_and_outputs(
     assert (found.data.frame, found.data.width) == (1, 64)
     assert found.data.models[0].objects == 1
     texts = [notice.message for notice in found.notices]
-    assert "the frame is of the first of 2 sources" in texts
-    assert any(text.startswith("one frame is no track") for text in texts)
+    assert "frames are of the first of 2 sources" in texts
+    assert any(text.startswith("each frame stands alone") for text in texts)
     assert not (tmp_path / "out").exists()
 
 

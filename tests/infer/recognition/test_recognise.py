@@ -351,6 +351,16 @@ def test_names_of_another_number_are_not_taken(tmp_path: Path) -> None:
     assert found.config.num_detected_classes == 3
     assert found.config.labels == ()
     assert "which nothing names (the metadata name 2 in names)" in found.lines[0]
+    (unused,) = (n for n in found.config.notices if n.level == "warning")
+    assert "the metadata name 2 classes in names, and the outputs hold 3" in unused.message
+    assert found.notices[3:] == [unused]
+
+
+def test_names_that_a_label_file_replaces_need_no_warning(tmp_path: Path) -> None:
+    path = yolov8(tmp_path / "m.onnx", names="{0: 'cat', 1: 'dog'}")
+    (tmp_path / "labels.txt").write_text("a\nb\nc\n")
+    found = recognise(path, {"labelfile_path": tmp_path / "labels.txt"})
+    assert [n for n in found.config.notices if n.level == "warning"] == []
 
 
 def test_a_given_label_file_names_the_classes(tmp_path: Path) -> None:

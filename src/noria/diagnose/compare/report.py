@@ -34,10 +34,7 @@ def comparison_page(result: Comparison) -> str:
         stages=[_stage_row(result, stage) for stage in result.stages],
         layers=_layer_rows(result),
         chart=_chart(result),
-        times=[
-            (t.stage.value, f"{t.a_ms:.3f}", f"{t.b_ms:.3f}", f"{t.ratio:.2f}")
-            for t in result.times
-        ],
+        times=[t.row for t in result.times],
         frames=[_frame(result, entry) for entry in result.worst],
         reasons=[(title, counts.most_common()) for title, counts in
                  (("Boxes that B lacks", result.lost), ("Boxes that A lacks", result.new))

@@ -75,3 +75,10 @@ class StageTime:
     def ratio(self) -> float:
         """B by A."""
         return self.b_ms / self.a_ms if self.a_ms else nan
+
+    @property
+    def row(self) -> tuple[str, str, str, str]:
+        """Stage, both times and the ratio for a table; empty where a side never ran it."""
+        figures = ((self.a_ms, 3), (self.b_ms, 3), (self.ratio, 2))
+        a, b, ratio = ("" if isnan(x) else f"{x:.{digits}f}" for x, digits in figures)
+        return self.stage.value, a, b, ratio

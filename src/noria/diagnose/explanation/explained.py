@@ -165,14 +165,14 @@ def for_one_frame(
     """
     models, notices = spec.load_models(), []
     if spec.tracker is not None:
-        text = "one frame is no track: the tracker is left out, and classifiers run synchronously"
+        text = "each frame stands alone: the tracker is left out, classifiers run synchronously"
         notices.append(Notice("info", text, str(spec.path)))
         models = [
             cfg.with_overrides(classifier_async_mode=False) if cfg.classifier_async_mode else cfg
             for cfg in models
         ]
     if len(spec.opened_sources) > 1:
-        text = f"the frame is of the first of {len(spec.opened_sources)} sources"
+        text = f"frames are of the first of {len(spec.opened_sources)} sources"
         notices.append(Notice("info", text, spec.sources[0].label))
     first = spec.sources[:1]
     return spec.changed(sources=first, sinks=(), tracker=None), models, notices

@@ -105,6 +105,13 @@ class BuiltinParser:
         """
         return self.head.classes([_per_item(x) for x in outputs], network, num)
 
+    def reads(self, outputs: Iterable[LayerLike | TensorSpec], network: NetworkInfo | None) -> bool:
+        """True if a layout of the head fits the outputs, or their sizes are not known yet."""
+        items = [_per_item(x) for x in outputs]
+        if any(d is None for item in items for d in item.shape):
+            return True
+        return any(layout.match(items, network) is not None for layout in self.head.layouts)
+
     def _rivals(
         self,
         layers: Sequence[LayerLike],

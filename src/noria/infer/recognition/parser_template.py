@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from dataclasses import dataclass
 from keyword import iskeyword
@@ -12,13 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from noria._core.text import quoted
+from noria.infer.recording.writer import one_item
+from noria.meta import DetectionParams, Layer, NetworkInfo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from noria.infer.recognition.recognise import Recognition
 
-RECORDED = "recorded.npz"
+RECORDED = "recorded.safetensors"
 _USED = ("layers", "network", "params", "np", "corners", "scores", "class_ids")
 
 
@@ -48,6 +49,7 @@ class ParserFiles:
         stem: of the file's name.
         outputs: those of one run: name -> array without the batch axis.
         size: width and height of the network.
+        channels: of its pictures.
         grid: set where the outputs look like one.
         cpp: C++ instead of Python.
         named: how many classes the metadata names; 0 if it names none.
@@ -56,6 +58,7 @@ class ParserFiles:
     stem: str
     outputs: Mapping[str, npt.NDArray[Any]]
     size: tuple[int, int]
+    channels: int
     grid: Grid | None
     cpp: bool
     named: int
@@ -67,7 +70,9 @@ class ParserFiles:
         stem = _word(found.evidence.path.stem) or "model"
         stem = f"m_{stem}" if stem[0].isdigit() else stem
         size = (found.pictures.width, found.pictures.height)
-        return cls(stem, outputs, size, _grid(outputs), cpp, len(found.names))
+        return cls(
+            stem, outputs, size, found.pictures.channels, _grid(outputs), cpp, len(found.names)
+        )
 
     @property
     def function(self) -> str:
@@ -102,10 +107,9 @@ class ParserFiles:
         }
 
     def _recorded(self) -> bytes:
-        data = io.BytesIO()
-        arrays = {f"output{i}": array for i, array in enumerate(self.outputs.values())}
-        np.savez_compressed(data, allow_pickle=False, names=np.array(list(self.outputs)), **arrays)
-        return data.getvalue()
+        params = DetectionParams(self.classes, np.zeros(self.classes, np.float32))
+        layers = {name: Layer(name, array) for name, array in self.outputs.items()}
+        return one_item(self.stem, layers, NetworkInfo(*self.size, self.channels), params)
 
     def _layers_text(self, indent: str) -> str:
         return "\n".join(
@@ -132,10 +136,8 @@ class ParserFiles:
         )  # fmt: skip
 
     def _test(self) -> str:
-        width, height = self.size
         return _TEST.format(
             module=f"{self.stem}_parser", function=self.function, recorded=RECORDED,
-            width=width, height=height, classes=self.classes,
             shapes="{" + ", ".join(
                 f"{name!r}: {tuple(array.shape)}" for name, array in self.outputs.items()
             ) + "}",
@@ -270,24 +272,21 @@ _PYTHON_GRID = """\
 _TEST = '''\
 """Replays recorded outputs, of one run on noise, into the parser. For pytest or noria exec.
 
-Record your own: noria.Inferencer.from_config("config_infer.txt").on_raw_output sees each run's.
+Record your own: noria record config_infer.txt picture.jpg -o {recorded}
 """
 
 from pathlib import Path
 
 import numpy as np
 
-from noria import Layer, NetworkInfo
-from noria.meta import DetectionParams
+import noria
 
 FOLDER = Path(__file__).parent
 SHAPES = {shapes}
 
 
 def recorded():
-    with np.load(FOLDER / "{recorded}") as data:
-        names = [str(name) for name in data["names"]]
-        return {{name: Layer(name, data[f"output{{i}}"]) for i, name in enumerate(names)}}
+    return noria.load_recording(FOLDER / "{recorded}")
 
 
 def parser():
@@ -297,18 +296,20 @@ def parser():
 
 
 def test_the_recorded_outputs_are_those_of_the_model():
-    assert {{name: layer.shape for name, layer in recorded().items()}} == SHAPES
+    for item in recorded():
+        assert {{name: layer.shape for name, layer in item.layers.items()}} == SHAPES
 
 
 def test_boxes_lie_in_the_network_and_have_classes():
-    params = DetectionParams({classes}, np.full({classes}, 0.0, np.float32))
-    found = parser()(recorded(), NetworkInfo({width}, {height}, 3), params)
-    assert np.isfinite(found.boxes).all()
-    if len(found):
-        assert found.boxes[:, :2].min() >= 0
-        assert (found.boxes[:, 0] + found.boxes[:, 2]).max() <= {width} + 1e-3
-        assert (found.boxes[:, 1] + found.boxes[:, 3]).max() <= {height} + 1e-3
-        assert 0 <= found.class_ids.min() <= found.class_ids.max() < {classes}
+    for item in recorded():
+        found = parser()(item.layers, item.network, item.params)
+        assert np.isfinite(found.boxes).all()
+        if len(found):
+            width, height = item.network.width, item.network.height
+            assert found.boxes[:, :2].min() >= 0
+            assert (found.boxes[:, 0] + found.boxes[:, 2]).max() <= width + 1e-3
+            assert (found.boxes[:, 1] + found.boxes[:, 3]).max() <= height + 1e-3
+            assert 0 <= found.class_ids.min() <= found.class_ids.max() < item.params.num_classes
 
 
 if __name__ == "__main__":

@@ -89,7 +89,17 @@ class Recognition:
     @property
     def lines(self) -> list[str]:
         """The three lines."""
-        return [n.message for n in self.config.notices if n.where == str(self.evidence.path)][:3]
+        return [n.message for n in self._own_notices][:3]
+
+    @property
+    def notices(self) -> list[Notice]:
+        """The three lines, and a warning about names that are not used."""
+        lines = self.lines
+        return [n for n in self._own_notices if n.message in lines or n.rule == "labels-count"]
+
+    @property
+    def _own_notices(self) -> list[Notice]:
+        return [n for n in self.config.notices if n.where == str(self.evidence.path)]
 
 
 def recognise(path: str | Path, given: Mapping[str, Any] | None = None) -> Recognition:
@@ -124,7 +134,11 @@ def load_bare_model(path: str | Path, overrides: Overrides) -> ModelConfig:
 
 
 def recognise_for_init(
-    path: Path, given: Mapping[str, Any], overrides: Overrides = _NOTHING
+    path: Path,
+    given: Mapping[str, Any],
+    overrides: Overrides = _NOTHING,
+    *,
+    save: bool = True,
 ) -> Recognition:
     """`recognise`, but outputs that no built-in parser reads are no error.
 
@@ -132,22 +146,28 @@ def recognise_for_init(
         path: an ONNX file.
         given: see `recognise`.
         overrides: keys of the command line, which win.
+        save: False keeps a new engine in memory.
 
     Raises:
         ModelError: see `recognise`.
         ConfigError: a key is refused.
     """
-    return _with(path, given, overrides, required=False)
+    return _with(path, given, overrides, required=False, save=save)
 
 
 def _with(
-    path: Path, given: Mapping[str, Any], overrides: Overrides, *, required: bool
+    path: Path,
+    given: Mapping[str, Any],
+    overrides: Overrides,
+    *,
+    required: bool,
+    save: bool = True,
 ) -> Recognition:
     # groups of classes have to wait until the classes are counted
     cfg = ModelConfig().with_lines([x for x in overrides.lines if x.group == "property"])
     names = (name for name in ModelConfig.FIELDS if cfg.origin(name).kind != "default")
     fields = {**given, **{name: getattr(cfg, name) for name in names}}
-    found = _recognise(path, fields, overrides, required=required)
+    found = _recognise(path, fields, overrides, required=required, save=save)
     return replace(found, config=overrides.on(found.config))
 
 
@@ -157,6 +177,7 @@ def _recognise(
     overrides: Overrides = _NOTHING,
     *,
     required: bool = True,
+    save: bool = True,
 ) -> Recognition:
     evidence = FileEvidence.read(path)
     if evidence.more_inputs:
@@ -177,7 +198,7 @@ def _recognise(
     @cache
     def probe() -> Mapping[str, Any]:
         cfg = ModelConfig(**{**base, **_engine_fields(given)})
-        return _run_once(cfg.of_model(path, ()), built)
+        return _run_once(cfg.of_model(path, ()), built, save=save)
 
     if any(q.key == "infer-dims" for q in pictures.questions):
         raise UndecidedError(path, pictures.questions)  # the outputs have no shapes yet
@@ -201,7 +222,8 @@ def _recognise(
         Notice("info", text, where)
         for text in _lines(exporter, told, pictures, reading, values, names, source)
     ]
-    made = ModelConfig().changed(values, origins, [*notices, *built])
+    unused = _unused_names(evidence, reading, given)
+    made = ModelConfig().changed(values, origins, [*notices, *unused, *built])
     config = made.of_model(path, _records(values, names, evidence))
     return Recognition(config, reasons, evidence, exporter, pictures, reading, names, probe)
 
@@ -287,11 +309,11 @@ def _engine_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: given[name] for name in fields if name in given}
 
 
-def _run_once(cfg: ModelConfig, built: list[Notice]) -> dict[str, Any]:
+def _run_once(cfg: ModelConfig, built: list[Notice], *, save: bool) -> dict[str, Any]:
     """The outputs of one picture of noise, without the batch axis; `built` gets a new engine's."""
     low, high = picture_range(cfg)
     try:
-        plan = load_or_build(cfg, threads=1)
+        plan = load_or_build(cfg, threads=1, save=save)
         built += [n for n in plan.decisions if n.level == "info" and n.message.startswith("built")]
         with plan.open_session() as session:
             feeds = sample_inputs(session.inputs, 1, low=low, high=high)
@@ -338,6 +360,22 @@ def _names(
     if reading.classes == len(COCO) and reading.kind is not NetworkType.CLASSIFIER:
         return COCO, "taken for COCO's: there are 80"
     return (), f"the metadata name {len(known[0])} in {known[1]}" if known else ""
+
+
+def _unused_names(
+    evidence: FileEvidence, reading: HeadReading | None, given: Mapping[str, Any]
+) -> list[Notice]:
+    """A warning if the metadata name another number of classes than the outputs hold."""
+    known = names_in(evidence.metadata)
+    if reading is None or known is None or given.get("labelfile_path") or reading.parser == CTC:
+        return []
+    names, key = known
+    if reading.classes in (None, len(names)):
+        return []
+    number = "1 class" if len(names) == 1 else f"{len(names)} classes"
+    text = f"the metadata name {number} in {key}, and the outputs hold "
+    text += f"{reading.classes}: these names are not used; --labels names the classes"
+    return [Notice("warning", text, str(evidence.path), rule="labels-count")]
 
 
 def _records(

@@ -89,13 +89,17 @@ class ArraySource(Source):
                 frame, frame=number, pts_ns=pts_ns, source=self.name, source_id=self.source_id
             )
 
-    def frame_of(self, item: Any) -> Frame:
+    def frame_of(self, item: Any, number: int = 0) -> Frame:
         """One item as a frame of its own.
+
+        Args:
+            item: an array or a `Frame`.
+            number: its place in a list, for messages.
 
         Raises:
             MediaError: it is no picture.
         """
-        return replace(self._frame(item, 0), source=self.name)
+        return replace(self._frame(item, number), source=self.name)
 
     def _frame(self, item: Any, number: int) -> Frame:
         if isinstance(item, Frame):

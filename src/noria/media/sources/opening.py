@@ -112,13 +112,14 @@ def open_source(
     return VideoSource(path, url, **decoding)
 
 
-def as_frame(picture: Any, format: PixelFormat | str = PixelFormat.BGR) -> Frame:
+def as_frame(picture: Any, format: PixelFormat | str = PixelFormat.BGR, *, place: int = 0) -> Frame:
     """One picture from a frame, an array or a path.
 
     Args:
         picture: a `Frame`, an array as `ArraySource` takes it, or the path of an image or video,
             of which the first frame is taken, with a `NoriaWarning`.
         format: of an array.
+        place: of the picture in a list, for messages.
 
     Raises:
         MediaError: it is no picture.
@@ -136,7 +137,7 @@ def as_frame(picture: Any, format: PixelFormat | str = PixelFormat.BGR) -> Frame
                     warn_of([Notice("warning", text, source.name)])
                 return frame
         raise MediaError("there is no picture in it", where=str(picture))
-    return ArraySource((), name="picture", format=format).frame_of(picture)
+    return ArraySource((), name="picture", format=format).frame_of(picture, place)
 
 
 def _folder(path: Path, name: str, source_id: int, fps: float | None) -> Source:

@@ -10,10 +10,12 @@ from noria.binary.abi import static_evidence
 from noria.binary.elf import ElfError, ElfFile
 from noria.config.enums import NetworkMode, ProcessMode
 from noria.config.keys import PROPERTY_KEYS
-from noria.config.model_files import model_kind
+from noria.config.model_files import model_kind, model_paths
 from noria.diagnose.lint.targets import Target, ended, known_since
 from noria.engine.plan import is_plan_file
 from noria.infer.parsers import BuiltinParser
+from noria.model.engine_files import engine_path
+from noria.model.precision import MODES
 from noria.plugins.loading import PYTHON_SUFFIXES
 
 if TYPE_CHECKING:
@@ -85,6 +87,29 @@ def _model(checked: CheckedConfig, target: Target) -> Iterator[Notice]:
     if engine is not None and engine.is_file() and is_plan_file(engine):
         text = "the engine is one of Noria: the original builds its own in its place"
         yield _of(checked, "model_engine_file", "target-engine", text, "info")
+    yield from _engine_name(checked, target)
+
+
+def _engine_name(checked: CheckedConfig, target: Target) -> Iterator[Notice]:
+    """A missing engine under a name that the original does not save. Source: config facts 5.2."""
+    cfg, engine = checked.cfg, checked.cfg.model_engine_file
+    made = checked.dry.maker is not None or model_kind(cfg) not in ("onnx", "caffe", "uff")
+    if made or engine is None or engine.exists():
+        return
+    model = next(iter(model_paths(cfg).values())).resolve()
+    mode = cfg.network_mode
+    if mode in (NetworkMode.INT8, NetworkMode.BEST) and cfg.int8_calib_file is None:
+        mode = NetworkMode.FP16
+    saved = engine_path(model, cfg.batch_size, cfg.gpu_id, MODES[mode])
+    if cfg.enable_dla:
+        saved = saved.with_name(
+            saved.name.replace(f"_gpu{cfg.gpu_id}_", f"_dla{cfg.use_dla_core}_")
+        )
+    if engine.resolve() != saved:
+        name = saved.name if engine.name != saved.name else str(saved)
+        text = f"there is no {engine.name}, and {target.shown} saves the engine that it builds as "
+        text += f"{name}: it builds one at every start"
+        yield _of(checked, "model_engine_file", "target-engine-name", text)
 
 
 def _precision(checked: CheckedConfig, target: Target) -> Iterator[Notice]:
