@@ -183,3 +183,17 @@ def test_a_parser_cannot_end_the_program(error: BaseException, words: str, tmp_p
     params = DetectionParams(1, np.zeros(1, np.float32))
     with pytest.raises(ParserError, match=words):
         checked(leave, "p", folder=tmp_path)({}, NetworkInfo(1, 1, 1), params)
+
+
+def test_keypoints_are_checked(check: Call) -> None:
+    points = np.zeros((2, 5, 3), np.float32)
+    result = Detections([[1, 2, 3, 4]] * 2, [0.5] * 2, [7] * 2, keypoints=points)
+    assert check(result) is result
+    points[1, 3, 0] = np.nan
+    assert check(result).keypoints.shape == (1, 5, 3)
+    result.keypoints = np.zeros((2, 5, 2), np.float32)
+    with pytest.raises(ParserError, match=r"keypoints has shape \(2, 5, 2\)"):
+        check(result)
+    many = Detections([[1, 2, 3, 4]], [0.5], [7], keypoints=np.zeros((1, 5000, 3)))
+    with pytest.raises(ParserError, match="5,000 keypoints"):
+        check(many)

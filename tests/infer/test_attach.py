@@ -230,3 +230,29 @@ def test_masks_are_attached_on_request_with_the_colours_of_the_generation() -> N
     old = frame()
     Attacher(cfg)(found, SAME, old, "6.2")
     assert {o.style.border_color for o in old.objects} == {(1, 0, 0, 1)}
+
+
+@given(points=st.lists(st.tuples(*[st.integers(-50, 900)] * 2), min_size=1, max_size=4))
+@settings(max_examples=examples(30))
+def test_keypoints_are_mapped_as_corners_of_boxes_are(points: list[tuple[int, int]]) -> None:
+    transform = fit(Rect(100, 50, 320, 160), 640, 640, maintain_aspect_ratio=True)
+    keypoints = np.array([[(x, y, 0.25) for x, y in points]], np.float32)
+    attacher, meta = Attacher(config(ClassAttrs())), frame()
+    parent = Rect(100, 50, 320, 160)
+    attacher(boxes((5, 5, 9, 9), keypoints=keypoints), transform, meta, parent=parent)
+    attacher(boxes((5, 5, 9, 9)), transform, meta, parent=parent)
+    found = meta.objects[0].keypoints
+    assert found is not None
+    corners = transform.to_frame([(x, y, 0, 0) for x, y in points])[:, :2] + parent[:2]
+    np.testing.assert_allclose(found[:, :2], corners, atol=1e-3)
+    assert found[:, 2].tolist() == [0.25] * len(points)
+    assert meta.objects[1].keypoints is None
+
+
+def test_keypoints_stay_with_their_object_when_others_are_dropped() -> None:
+    keypoints = np.arange(18).reshape(3, 2, 3)
+    found = boxes(*[(0, 0, 5, 5)] * 3, class_ids=[0, 1, 0], keypoints=keypoints)
+    meta = frame()
+    Attacher(config(ClassAttrs(), ClassAttrs(), filter_out_class_ids=(0,)))(found, SAME, meta)
+    (kept,) = meta.objects
+    np.testing.assert_array_equal(kept.keypoints, keypoints[1])

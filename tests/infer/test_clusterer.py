@@ -45,3 +45,13 @@ def test_other_modes_run_as_they_are_written(mode: ClusterMode) -> None:
     assert clusterer.params.mode is mode
     assert not clusterer.notices
     assert clusterer(MANY).kept.tolist() == [29, 28, 27]
+
+
+@pytest.mark.parametrize("mode", [ClusterMode.NMS, ClusterMode.NONE])
+def test_keypoints_stay_with_the_box_that_is_kept(mode: ClusterMode) -> None:
+    keypoints = np.arange(30 * 6).reshape(30, 2, 3)
+    many = Detections(MANY.boxes, MANY.scores, MANY.class_ids, keypoints=keypoints)
+    cfg = ModelConfig(num_detected_classes=1, all_classes=ALL, cluster_mode=mode)
+    result = Clusterer(cfg)(many)
+    assert len(result.kept)
+    np.testing.assert_array_equal(result.detections.keypoints, keypoints[result.kept])

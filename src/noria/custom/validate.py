@@ -35,6 +35,9 @@ MAX_MASK_PIXELS = 1 << 24
 MAX_MASKS_PIXELS = 1 << 28
 """The same for all masks of a frame together: 1 GiB."""
 
+MAX_KEYPOINTS = 1 << 12
+"""More keypoints of one object than this are refused; a dense face has 478."""
+
 NO_MASK: npt.NDArray[np.float32] = np.empty((0, 0), np.float32)
 
 
@@ -95,6 +98,11 @@ class CheckedParser(Checked[DetectionParams, Detections]):
             return result
         if count > MAX_OBJECTS:
             raise too_many(count, self.where)
+        if result.keypoints is not None and result.keypoints.shape[1] > MAX_KEYPOINTS:
+            self.refuse(
+                f"{result.keypoints.shape[1]:,} keypoints of each object",
+                f"at most {MAX_KEYPOINTS:,}",
+            )
         if int(result.class_ids.min()) < 0:
             index = int(np.argmin(result.class_ids))
             self.refuse(
@@ -105,6 +113,8 @@ class CheckedParser(Checked[DetectionParams, Detections]):
         finite = np.isfinite(result.boxes).all() and np.isfinite(result.scores).all()
         if result.angles is not None:
             finite = finite and np.isfinite(result.angles).all()
+        if result.keypoints is not None:
+            finite = finite and np.isfinite(result.keypoints).all()
         if not finite:
             result = self._without_broken(result)
         return result if result.masks is None else self._with_sound_masks(result, result.masks)
@@ -113,7 +123,12 @@ class CheckedParser(Checked[DetectionParams, Detections]):
         """Convert arrays that were assigned to the fields after construction."""
         try:
             return Detections(
-                result.boxes, result.scores, result.class_ids, result.masks, result.angles
+                result.boxes,
+                result.scores,
+                result.class_ids,
+                result.masks,
+                result.angles,
+                keypoints=result.keypoints,
             )
         except NoriaError as error:
             where = f"{self.where}: {error.where}" if error.where else self.where
@@ -125,6 +140,8 @@ class CheckedParser(Checked[DetectionParams, Detections]):
         keep = np.isfinite(result.boxes).all(axis=1) & np.isfinite(result.scores)
         if result.angles is not None:
             keep &= np.isfinite(result.angles)
+        if result.keypoints is not None:
+            keep &= np.isfinite(result.keypoints).all(axis=(1, 2))
         dropped = len(keep) - int(np.count_nonzero(keep))
         self.warn_once(
             "nan",
@@ -147,7 +164,12 @@ class CheckedParser(Checked[DetectionParams, Detections]):
         for i in broken:
             sound[i] = NO_MASK
         return Detections.unchecked(
-            result.boxes, result.scores, result.class_ids, masks=sound, angles=result.angles
+            result.boxes,
+            result.scores,
+            result.class_ids,
+            masks=sound,
+            angles=result.angles,
+            keypoints=result.keypoints,
         )
 
     def warn_of_masks(self, count: int, of: int, what: str) -> None:
@@ -164,8 +186,8 @@ def checked(parser: BoxParser, where: str, *, folder: Path | None = None) -> Che
 
     Refused with `ParserError`: an exception, a result that is not `Detections` in network space,
     a negative class id, more than `MAX_OBJECTS` boxes, masks of absurd size. Repaired, with one
-    entry in `.notices`: boxes with NaN or infinite coordinates, score or angle are removed, masks
-    with such values taken from their objects.
+    entry in `.notices`: boxes with NaN or infinite coordinates, keypoints, score or angle are
+    removed, masks with such values taken from their objects.
 
     Args:
         parser: as the user wrote it.
@@ -209,6 +231,16 @@ def _well_formed(result: Detections) -> bool:
         and boxes.shape == (len(scores), 4)
         and ids.shape == scores.shape
         and (result.masks is None or _masks_well_formed(result.masks, len(scores)))
+        and (result.keypoints is None or _keypoints_well_formed(result.keypoints, len(scores)))
+    )
+
+
+def _keypoints_well_formed(keypoints: Any, count: int) -> bool:
+    return (
+        isinstance(keypoints, np.ndarray)
+        and keypoints.dtype == np.float32
+        and keypoints.ndim == 3
+        and keypoints.shape[::2] == (count, 3)
     )
 
 

@@ -249,6 +249,7 @@ class Attacher:
             masks=masks,
             angles=None if angles is None else angles * DEGREES_PER_RADIAN,
             space=Space.FRAME,
+            keypoints=self._keypoints_to_frame(rest.keypoints, transform, roi, parent),
         )
         border_colors = None
         if attached.masks is not None and not old:
@@ -264,6 +265,23 @@ class Attacher:
         )
         meta.inferred = True
         return AttachResult(attached, kept, dropped, reasons, shifted)
+
+    def _keypoints_to_frame(
+        self,
+        keypoints: FloatArray | None,
+        transform: ScaleTransform,
+        roi: Rect | None,
+        parent: Rect | None,
+    ) -> FloatArray | None:
+        """Map points of (N, K, 3) as corners of boxes are mapped; a score stays, none is cut."""
+        if keypoints is None:
+            return None
+        boxes = np.zeros((keypoints.shape[0] * keypoints.shape[1], 4), np.float32)
+        boxes[:, :2] = keypoints[..., :2].reshape(-1, 2)
+        mapped = keypoints.copy()
+        places = self.to_frame(boxes, transform, roi=roi, parent=parent)[:, :2]
+        mapped[..., :2] = places.reshape(*keypoints.shape[:2], 2)
+        return mapped
 
     def to_frame(
         self,

@@ -249,8 +249,14 @@ class Clusterer:
             masks=_own_masks(detections, rows, members),
             angles=_own_angles(detections, rows, members),
             space=detections.space,
+            keypoints=_own_keypoints(detections, rows),
         )
         return ClusterResult(found, rows, members, ClusterTrace(*details) if trace else None)
+
+
+def _own_keypoints(detections: Detections, rows: IntArray) -> FloatArray | None:
+    # A merged box has those of its first member: a mean of joints is no pose.
+    return None if detections.keypoints is None else detections.keypoints[rows]
 
 
 def _own_angles(

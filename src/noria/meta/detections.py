@@ -81,7 +81,8 @@ class Detections:
         class_ids: (N,) int32.
         masks: N float32 arrays (h, w), box-relative, or None.
         angles: (N,) float32, radians, or None.
-        space: the coordinate space of `boxes`; parsers return `Space.NETWORK`.
+        space: the coordinate space of `boxes` and `keypoints`; parsers return `Space.NETWORK`.
+        keypoints: (N, K, 3) float32, x, y in pixels of `space` and score of each point, or None.
 
     Raises:
         DetectionsError: an array has the wrong rank, length or kind. Values (NaN, class range) are
@@ -94,6 +95,7 @@ class Detections:
     masks: list[FloatArray] | None = None
     angles: FloatArray | None = None
     space: Space = Space.NETWORK
+    keypoints: FloatArray | None = None
 
     def __post_init__(self) -> None:
         self.boxes = _array(self.boxes, np.float32, (None, 4), "boxes")
@@ -102,6 +104,8 @@ class Detections:
         self.class_ids = _array(self.class_ids, np.int32, (n,), "class_ids")
         if self.angles is not None:
             self.angles = _array(self.angles, np.float32, (n,), "angles")
+        if self.keypoints is not None:
+            self.keypoints = _array(self.keypoints, np.float32, (n, None, 3), "keypoints")
         if self.masks is not None:
             self.masks = [
                 _array(m, np.float32, (None, None), f"masks[{i}]") for i, m in enumerate(self.masks)
@@ -133,11 +137,13 @@ class Detections:
         masks: list[FloatArray] | None = None,
         angles: FloatArray | None = None,
         space: Space = Space.NETWORK,
+        keypoints: FloatArray | None = None,
     ) -> Detections:
         """From arrays that are known to be of the right type and shape, without looking."""
         self = object.__new__(cls)
         self.boxes, self.scores, self.class_ids = boxes, scores, class_ids
         self.masks, self.angles, self.space = masks, angles, space
+        self.keypoints = keypoints
         return self
 
     @classmethod
@@ -165,6 +171,8 @@ class Detections:
         if self.masks is not None:
             parts.append(f"{sum(bool(m.size) for m in self.masks)} masks")
         parts += ["angles"] if self.angles is not None else []
+        if self.keypoints is not None:
+            parts.append(f"{self.keypoints.shape[1]} keypoints each")
         return f"Detections({', '.join(parts)})"
 
     def select(self, index: npt.NDArray[Any]) -> Detections:
@@ -180,6 +188,7 @@ class Detections:
             masks=masks,
             angles=None if self.angles is None else self.angles[index],
             space=self.space,
+            keypoints=None if self.keypoints is None else self.keypoints[index],
         )
 
     def to_supervision(self) -> Any:

@@ -21,6 +21,7 @@ MAX_LABEL_BYTES = 127  # obj_label is a 128-byte field in the original
 MAX_PIXEL = 2**31
 BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
 NO_MASK: FloatArray = np.empty((0, 0), np.float32)
+NO_KEYPOINTS: FloatArray = np.empty((0, 3), np.float32)
 _NO_INTS: IntArray = np.empty(0, np.int32)
 _NO_FLOATS: FloatArray = np.empty(0, np.float32)
 
@@ -98,6 +99,8 @@ class Objects:
         angles: (N,) float32 degrees, or None.
         masks: N float32 arrays (h, w), relative to the detected box, empty for an object without
             one; None if no object has one.
+        keypoints: N float32 arrays (K, 3) of x, y in frame pixels and score, empty for an object
+            without any; None if no object has any.
         border_colors: (N, 4) float32 r, g, b, a that replace the class's where not NaN, or None.
         tracker_confidences: (N,) float32, or None without a tracker.
         detector_rects: (N, 4) float32, the boxes before a tracker changed them, or None.
@@ -118,6 +121,7 @@ class Objects:
         "component_ids",
         "confidences",
         "detector_rects",
+        "keypoints",
         "labels",
         "mask_thresholds",
         "masks",
@@ -141,6 +145,7 @@ class Objects:
         self.parents: IntArray = _NO_INTS
         self.angles: FloatArray | None = None
         self.masks: list[FloatArray] | None = None
+        self.keypoints: list[FloatArray] | None = None
         self.border_colors: FloatArray | None = None
         self.tracker_confidences: FloatArray | None = None
         self.detector_rects: FloatArray | None = None
@@ -208,6 +213,11 @@ class Objects:
             self.masks = [
                 *([NO_MASK] * old_n if self.masks is None else self.masks),
                 *([NO_MASK] * n if detections.masks is None else detections.masks),
+            ]
+        if detections.keypoints is not None or self.keypoints is not None:
+            self.keypoints = [
+                *([NO_KEYPOINTS] * old_n if self.keypoints is None else self.keypoints),
+                *([NO_KEYPOINTS] * n if detections.keypoints is None else detections.keypoints),
             ]
         self.rects = join(self.rects, detections.boxes)
         self.class_ids = join(self.class_ids, detections.class_ids)
@@ -287,6 +297,8 @@ class Objects:
                 setattr(self, name, column[kept])
         if self.masks is not None:
             self.masks = [self.masks[i] for i in kept.tolist()]
+        if self.keypoints is not None:
+            self.keypoints = [self.keypoints[i] for i in kept.tolist()]
         self.parents = place[self.parents[kept]]
         for name in _SPARSE:
             old = getattr(self, name)
@@ -543,6 +555,12 @@ class ObjectMeta:
         """(h, w) float32 relative to the detected box, or None."""
         masks = self._objects.masks
         return masks[self.index] if masks is not None and masks[self.index].size else None
+
+    @property
+    def keypoints(self) -> FloatArray | None:
+        """(K, 3) float32 x, y in frame pixels and score of each point, or None."""
+        points = self._objects.keypoints
+        return points[self.index] if points is not None and len(points[self.index]) else None
 
     @property
     def style(self) -> ClassStyle:

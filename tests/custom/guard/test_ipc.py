@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.custom.guard.ipc import ProtocolError, SharedRegion, new_memory
+from noria.custom.guard.ipc import (
+    ProtocolError,
+    SharedRegion,
+    Writer,
+    _read_detections,
+    _write_detections,
+    new_memory,
+)
+from noria.meta import Detections
 
 SIZE = 4096
 
@@ -31,3 +39,23 @@ def test_bytes_past_the_end_are_refused(start: int, count: int) -> None:
     region = SharedRegion(new_memory("test", SIZE))
     with pytest.raises(ProtocolError):
         region.take(start, count)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("turned", [False, True])
+def test_keypoints_come_back_with_masks_and_angles(masked: bool, turned: bool) -> None:
+    rng = np.random.default_rng(0)
+    result = Detections(
+        rng.random((3, 4)),
+        rng.random(3),
+        [0, 1, 2],
+        masks=[rng.random((2, 3)), np.empty((0, 0)), rng.random((1, 4))] if masked else None,
+        angles=rng.random(3) if turned else None,
+        keypoints=rng.random((3, 5, 3)),
+    )
+    region = SharedRegion(new_memory("test", SIZE))
+    back = _read_detections(_write_detections(result, Writer(region)), region).detections
+    np.testing.assert_array_equal(back.keypoints, result.keypoints)
+    assert (back.masks is None, back.angles is None) == (not masked, not turned)
+    for ours, theirs in zip(back.masks or (), result.masks or (), strict=True):
+        np.testing.assert_array_equal(ours, theirs)

@@ -445,3 +445,16 @@ def test_a_table_on_a_full_disk(
     assert not (tmp_path / name).exists()
     with pytest.raises(MediaError):
         sink.write(frame, make_meta(frame))
+
+
+def test_keypoints_in_json_only_of_objects_that_have_some(make_meta: MakeMeta) -> None:
+    meta = make_meta(gray_frame(0))
+    plain = Detections([[1, 2, 3, 4]], [0.5], [0], space=Space.FRAME)
+    points = [[[10.12345, 20, 0.5], [30, 40.5, 1]]]
+    posed = Detections([[1, 2, 3, 4]], [0.5], [0], space=Space.FRAME, keypoints=points)
+    meta.objects.append(plain, 1)
+    meta.objects.append(posed, 1)
+    meta.objects.keep(np.array([0, 1]))
+    first, second = json.loads(LineWriter().line(meta)[0])["objects"]
+    assert "keypoints" not in first
+    assert second["keypoints"] == [[10.123, 20, 0.5], [30, 40.5, 1]]

@@ -41,6 +41,7 @@ from noria.custom.cpp_parsers import ParserReturnedFalseError
 from noria.custom.user_calls import ParserKind
 from noria.custom.validate import (
     MAX_ATTRIBUTES,
+    MAX_KEYPOINTS,
     MAX_MAP_PIXELS,
     MAX_MASK_PIXELS,
     MAX_MASKS_PIXELS,
@@ -73,6 +74,7 @@ OUTPUT_SIZE, VALUES = _AT["OUTPUT_SIZE"], _AT["VALUES"]
 WROTE, NOT_SHARED = _AT["WROTE"], 2
 PLACES, MAX_PLACES = _native.GUARD_PLACES_AT, _native.GUARD_MAX_PLACES
 HAS_ANGLES, HAS_MASKS = _AT["HAS_ANGLES"], _AT["HAS_MASKS"]  # second value of boxes
+HAS_KEYPOINTS = HAS_MASKS << 1  # behind the masks, written and read here alone
 
 _MAX_REGION = 1 << 36  # networks come with their weights; much of it may be holes
 
@@ -303,8 +305,10 @@ _MAX_LETTERS = 4 * (MAX_TEXT + MAX_ATTRIBUTES * 4096)
 def _write_detections(result: Detections, out: Writer) -> list[int]:
     if not len(result.scores):
         return [0, 0]
-    flags = (HAS_ANGLES if result.angles is not None else 0) | (
-        HAS_MASKS if result.masks is not None else 0
+    flags = (
+        (HAS_ANGLES if result.angles is not None else 0)
+        | (HAS_MASKS if result.masks is not None else 0)
+        | (HAS_KEYPOINTS if result.keypoints is not None else 0)
     )
     for array in (result.boxes, result.scores, result.class_ids):
         out.add(array)
@@ -315,6 +319,9 @@ def _write_detections(result: Detections, out: Writer) -> list[int]:
         out.add(np.array(sizes, np.int32).reshape(-1, 2))
         for mask in result.masks:
             out.add(mask)
+    if result.keypoints is not None:
+        out.add(np.array(result.keypoints.shape[1:2], np.int32))
+        out.add(result.keypoints)
     return [len(result.scores), flags]
 
 
@@ -331,7 +338,7 @@ class _Reader:
 
 def _read_detections(values: Sequence[int], region: SharedRegion) -> DecodedBoxes:
     count, flags = values[0], values[1]
-    if count > MAX_OBJECTS or flags > (HAS_ANGLES | HAS_MASKS):
+    if count > MAX_OBJECTS or flags > (HAS_ANGLES | HAS_MASKS | HAS_KEYPOINTS):
         raise ProtocolError(f"{count} boxes")
     if not count:
         none = Detections.unchecked(np.empty((0, 4), _F32), np.empty(0, _F32), np.empty(0, _I32))
@@ -340,16 +347,26 @@ def _read_detections(values: Sequence[int], region: SharedRegion) -> DecodedBoxe
     if found is None:
         raise ProtocolError(f"{count} boxes in {region.size} bytes")
     (boxes, scores, ids, angles, sound), end = found
-    if not flags & HAS_MASKS:
-        return DecodedBoxes(Detections.unchecked(boxes, scores, ids, angles=angles), sound)
+    found = Detections.unchecked(boxes, scores, ids, angles=angles)
+    if not flags & (HAS_MASKS | HAS_KEYPOINTS):
+        return DecodedBoxes(found, sound)
     reader = _Reader(region, end)
+    if flags & HAS_MASKS:
+        found.masks = _read_masks(reader, count)
+    if flags & HAS_KEYPOINTS:
+        points = int(reader.take(_I32, 1)[0])
+        if not 0 <= points <= MAX_KEYPOINTS:
+            raise ProtocolError(f"{points} keypoints of an object")
+        found.keypoints = reader.take(_F32, count, points, 3)
+    return DecodedBoxes(found, sound=False)
+
+
+def _read_masks(reader: _Reader, count: int) -> list[npt.NDArray[Any]]:
     sizes = reader.take(_I32, count, 2)
     pixels = sizes[:, 0].astype(np.int64) * sizes[:, 1]
     if sizes.min() < 0 or pixels.max() > MAX_MASK_PIXELS or pixels.sum() > MAX_MASKS_PIXELS:
         raise ProtocolError("masks of absurd size")
-    masks = [reader.take(_F32, h, w) if h * w else NO_MASK for h, w in sizes.tolist()]
-    found = Detections.unchecked(boxes, scores, ids, masks=masks, angles=angles)
-    return DecodedBoxes(found, sound=False)
+    return [reader.take(_F32, h, w) if h * w else NO_MASK for h, w in sizes.tolist()]
 
 
 def _write_classification(result: Classification, out: Writer) -> list[int]:

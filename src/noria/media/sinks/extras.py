@@ -23,6 +23,7 @@ from noria.meta import (
     Objects,
     SegmentationMeta,
 )
+from noria.meta.detections import FloatArray
 from noria.meta.masks import object_mask, rle_encode
 
 
@@ -113,6 +114,7 @@ def is_plain(objects: Objects) -> bool:
         or objects.texts
         or objects.segmentations
         or objects.masks is not None
+        or objects.keypoints is not None
         or objects.angles is not None
         or objects.object_ids.tobytes().strip(_ALL_ONES)
         or objects.parents.tobytes().strip(_ALL_ONES)
@@ -182,6 +184,9 @@ def object_extras(
         add(f',"classifiers":{_classifiers(said[i])}' if said.get(i) else "" for i in indices)
     if objects.masks is not None:
         add(_member("mask", _mask(meta, i)) for i in indices)
+    if objects.keypoints is not None:
+        points = objects.keypoints
+        add(_member("keypoints", _keypoints(points[i])) for i in indices)
     if objects.segmentations:
         maps = objects.segmentations
         add(
@@ -246,6 +251,11 @@ def _label_dict(info: LabelInfo) -> dict[str, Any]:
 def _number(value: float) -> float | None:
     value = float(value)
     return round(value, 6) if math.isfinite(value) else None
+
+
+def _keypoints(points: FloatArray) -> list[list[float]]:
+    """List points: places in frame pixels to 3 decimals, scores to 6, as of boxes."""
+    return [[round(x, 3), round(y, 3), round(s, 6)] for x, y, s in points.tolist()]
 
 
 def _mask(meta: FrameMeta, index: int) -> dict[str, Any] | None:
