@@ -84,7 +84,7 @@ class Judge:
         )
 
     def above(self, one: Scored, margin: float) -> Scored:
-        """The boxes whose score reaches that share of their class's threshold."""
+        """Select the boxes with a score of at least that share of the threshold of their class."""
         if margin == self.margins[0]:
             return one
         needed = [self.of_class.get(int(c), self.common) for c in one.class_ids]

@@ -31,7 +31,7 @@ _INSIDE = 0.6  # of the places that are looked at
 
 @dataclass(slots=True)
 class Channels:
-    """What the channels of an activation hold.
+    """Values in the channels of an activation.
 
     Attributes:
         low, high: (C,) the lowest and highest value of each channel.
