@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import onnx
 from rich.console import Console
 from rich.table import Table
 
@@ -29,6 +30,9 @@ from noria.diagnose.truth import scored
 from noria.engine.backends import installed_backends
 from noria.engine.builder import BuildOptions, build
 from noria.engine.machine import this_machine
+from noria.engine.precision.explicit import as_network
+from noria.engine.precision.prepare import prepare
+from noria.engine.precision.qdq import MIN_OPSET
 from noria.engine.session import Session
 from noria.infer.calibration import calibrate, select_frames, selected_frames
 from noria.infer.preprocess import Preprocessor
@@ -149,8 +153,8 @@ def _quantised(cfg: ModelConfig, network: Network, case: Case) -> Network:
     from onnxruntime.quantization import QuantType, quant_pre_process, quantize_static
 
     plain, ready, done = (case.folder / f"{n}.onnx" for n in ("plain", "ready", "done"))
-    plain.write_bytes(network.to_proto().SerializeToString())
-    quant_pre_process(str(plain), str(ready))
+    plain.write_bytes(prepare(network.to_proto(), opset=MIN_OPSET).SerializeToString())
+    quant_pre_process(str(plain), str(ready), skip_symbolic_shape=True)
     chosen, _ = select_frames([str(case.film)], case.frames)
     channels, height, width = network_dims(network.inputs[0], cfg)
     show = Preprocessor.from_config(cfg, width, height, channels)
@@ -164,7 +168,7 @@ def _quantised(cfg: ModelConfig, network: Network, case: Case) -> Network:
     reader: Any = _Pictures(network.inputs[0].name, prepared())
     quantize_static(str(ready), str(done), reader, per_channel=True,
                     activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8)  # fmt: skip
-    return Network.load(done)
+    return as_network(onnx.load(done), network)
 
 
 def _times(sessions: Mapping[tuple[str, str], Session]) -> dict[tuple[str, str], float]:

@@ -168,6 +168,28 @@ def test_masks_are_kept(tmp_path: Path) -> None:
     assert done.item.objects.masks[0].shape == (4, 2)
 
 
+def test_keypoints_are_kept_and_compared(tmp_path: Path) -> None:
+    config = rows_config(tmp_path, custom_lib_path="parser.py")
+    parser = config.with_name("parser.py")
+    code = parser.read_text()
+    returned = "rows[:, 0].astype(int))"
+    points = "rows[:, 0].astype(int), keypoints=rows[:, None, [1, 2, 5]]{shift})"
+    parser.write_text(code.replace(returned, points.format(shift="")))
+    recording = load_recording(record(config, noise(1), tmp_path / "r.safetensors").path)
+    cfg = ModelConfig.load(config)
+    (done,) = replay_recording(recording, [cfg])
+    assert done.difference is None
+    assert done.item.objects is not None
+    assert done.item.objects.keypoints is not None
+    assert done.item.objects.keypoints.shape[1:] == (1, 3)
+    parser.write_text(code.replace(returned, points.format(shift=" + 1")))
+    (done,) = replay_recording(recording, [cfg])
+    assert "first difference" in str(done.difference)
+    parser.write_text(code)
+    (done,) = replay_recording(recording, [cfg])
+    assert done.difference == "only the recording has keypoints"
+
+
 def test_a_class_map_is_compared_by_pixel(tmp_path: Path) -> None:
     softmax_model(tmp_path)
     report = record(semantic(tmp_path), picture(HALVES, size=(64, 64)), tmp_path / "r.safetensors")

@@ -129,6 +129,10 @@ def _near(
     same &= close(b.scores[rows], a.scores[row]) & close(b.boxes[rows], a.boxes[row]).all(axis=1)
     if a.angles is not None and b.angles is not None:
         same &= close(b.angles[rows], a.angles[row])
+    if a.keypoints is not None and b.keypoints is not None:
+        if a.keypoints.shape[1] != b.keypoints.shape[1]:
+            return rows[:0]
+        same &= close(b.keypoints[rows], a.keypoints[row]).all(axis=(1, 2))
     found: npt.NDArray[np.intp] = rows[same]
     return found
 
@@ -159,7 +163,7 @@ def _pairs(
 def _of_boxes(
     found: Detections, recorded: Detections, labels: Sequence[str], tolerance: float
 ) -> str | None:
-    for name in ("masks", "angles"):
+    for name in ("masks", "angles", "keypoints"):
         if (getattr(found, name) is None) != (getattr(recorded, name) is None):
             has = "the recording" if getattr(found, name) is None else "the parser"
             return f"only {has} has {name}"

@@ -159,13 +159,16 @@ class RecordedItem:
         def read(name: str) -> Any:
             return self._file.read(tensor_name(self.number, step, name))
 
-        masks, angles = None, None
+        masks, angles, points = None, None, None
         if self.record.masks is not None:
             count = self.record.masks[step == "objects"]
             masks = [read(f"masks/{i}") for i in range(count)]
         if tensor_name(self.number, step, "angles") in self._file.entries:
             angles = read("angles")
-        return Detections(read("boxes"), read("scores"), read("class_ids"), masks, angles)
+        if tensor_name(self.number, step, "keypoints") in self._file.entries:
+            points = read("keypoints")
+        plain = read("boxes"), read("scores"), read("class_ids")
+        return Detections(*plain, masks, angles, keypoints=points)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -294,6 +297,8 @@ def _require_tensors(
         check((step, "class_ids"), "I32", (rows,))
         if tensor_name(number, step, "angles") in file.entries:
             check((step, "angles"), "F32", (rows,))
+        if tensor_name(number, step, "keypoints") in file.entries:
+            check((step, "keypoints"), "F32", (rows, None, 3))
         if item.masks is not None:
             if item.masks[index] != rows:
                 raise ValueError(f"item {number} has {item.masks[index]} masks for {rows} boxes")

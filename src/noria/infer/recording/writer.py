@@ -208,6 +208,8 @@ def _box_tensors(number: int, step: str, found: Detections) -> _Tensors:
     }  # fmt: skip
     if found.angles is not None:
         arrays["angles"] = found.angles
+    if found.keypoints is not None:
+        arrays["keypoints"] = found.keypoints
     for i, mask in enumerate(found.masks or ()):
         arrays[f"masks/{i}"] = mask
     return {tensor_name(number, step, name): array for name, array in arrays.items()}
