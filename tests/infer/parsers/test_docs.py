@@ -90,7 +90,7 @@ def functions():
     page = (PAGE.parent / "custom-libraries.md").read_text(encoding="utf-8")
     namespace: dict[str, object] = {}
     for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
-        if "def " in code:
+        if "def " in code and "noria_recording" not in code:  # tests of a parser of the reader's
             exec(compile(code, "custom-libraries.md", "exec"), namespace)
     return namespace
 
