@@ -83,8 +83,8 @@ class FrameMeta:
         """Objects that have keypoints as `supervision.KeyPoints`, for its annotators.
 
         Returns:
-            `xy` (N, K, 2) float32 in frame pixels, `keypoint_confidence` (N, K), `class_id`; K is that of
-            the object with the most points, others end with points of confidence 0.
+            `xy` (N, K, 2) float32 in frame pixels, `keypoint_confidence` (N, K), `class_id`; K is
+            that of the object with the most points, others end with points of confidence 0.
 
         Raises:
             MissingExtraError: the extra `noria[supervision]` is not installed.
