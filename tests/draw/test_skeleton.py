@@ -9,7 +9,8 @@ from noria.draw import Painter
 from noria.draw.skeleton import skeleton_overlays
 from noria.media import as_frame
 from noria.meta import ClassStyle, Detections, FrameMeta, Space
-from noria.meta.skeletons import FACE, PERSON, skeleton_of
+from noria.meta.shapes import skeleton_of
+from noria.meta.skeletons import FACE, PERSON
 
 SIZE = (200, 100)
 BLUE = (0, 0, 255)

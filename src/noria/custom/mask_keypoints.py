@@ -26,7 +26,7 @@ MOST_FAR_AWAY = 0.1
 def keypoints_in(
     values: Sequence[FloatArray | None], network: NetworkInfo | None = None
 ) -> FloatArray | None:
-    """Read what the objects of a frame have in their mask fields as keypoints.
+    """Find keypoints in the mask fields of the objects of a frame.
 
     Args:
         values: an array for each of N objects, None for one without; of any shape, read flat:

@@ -281,6 +281,7 @@ class Painter(Looks):
             `config`.
         font: a font file, instead of the built-in font or the one in the metadata.
         masks: draw instance masks and class maps.
+        keypoints: draw the keypoints of objects, with their bones; `auto` alone does.
         boxes: draw borders and backgrounds of objects.
         ids: add the tracking id to the label.
         legend: name the classes of class maps with their share of the frame.
@@ -295,6 +296,7 @@ class Painter(Looks):
 
     scale: float | None = None
     masks: bool = True
+    keypoints: bool = True
     legend: bool = True
     opacity: float = 0.45
 
@@ -363,6 +365,7 @@ class Painter(Looks):
                     canvas.blend(mask_overlay(mask, color, self.opacity, line))
         placed: dict[int, _Label] = {}
         finite: Any = np.isfinite(rects).all(axis=1)
+        shows_points = self.keypoints and self.palette == "auto"
         stacks: dict[tuple[int, int], int] = {}  # heights of full-frame texts at one place
         for i in order:
             if not finite[i]:
@@ -378,7 +381,7 @@ class Painter(Looks):
                         canvas.fill(box, look.fill[:3], look.fill[3])
                     if look.border_width:
                         canvas.outline(box, look.border_width, look.border[:3], look.border[3])
-            if objects.keypoints is not None and len(objects.keypoints[i]):
+            if shows_points and objects.keypoints is not None and len(objects.keypoints[i]):
                 bones = skeleton_of_object(objects, i).bones
                 line = max(2, round(3 * scale))
                 for overlay in skeleton_overlays(

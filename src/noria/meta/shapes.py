@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from noria.meta.objects import DEFAULT_STYLE, Objects
-from noria.meta.skeletons import Skeleton, skeleton_of
+from noria.meta.skeletons import KNOWN, Bones, Skeleton
 
 
 def rotated_corners(objects: Objects, index: int) -> list[tuple[float, float]]:
@@ -36,3 +36,16 @@ def skeleton_of_object(objects: Objects, index: int) -> Skeleton:
     styles = objects.styles.get(int(objects.component_ids[index]), {})
     style = styles.get(int(objects.class_ids[index]), DEFAULT_STYLE)
     return skeleton_of(0 if points is None else len(points[index]), style.bones)
+
+
+def skeleton_of(count: int, bones: Bones | None = None) -> Skeleton:
+    """Return the skeleton of objects with `count` keypoints.
+
+    Args:
+        count: points of an object; 17 are a person's, 5 a face's.
+        bones: those that the configuration names; None takes the usual ones of that count.
+    """
+    known = KNOWN.get(count) or Skeleton(tuple(f"point_{i}" for i in range(count)))
+    if bones is None:
+        return known
+    return Skeleton(known.names, tuple(b for b in bones if max(b) < count))

@@ -40,17 +40,5 @@ PERSON = Skeleton(
 # Source: the landmarks of WIDER FACE, which RetinaFace, SCRFD and the YOLO face models learn.
 FACE = Skeleton(("left_eye", "right_eye", "nose", "left_mouth_corner", "right_mouth_corner"))
 
-_KNOWN = {len(skeleton.names): skeleton for skeleton in (PERSON, FACE)}
-
-
-def skeleton_of(count: int, bones: Bones | None = None) -> Skeleton:
-    """Return the skeleton of objects with `count` keypoints.
-
-    Args:
-        count: points of an object; 17 are a person's, 5 a face's.
-        bones: those that the configuration names; None takes the usual ones of that count.
-    """
-    known = _KNOWN.get(count) or Skeleton(tuple(f"point_{i}" for i in range(count)))
-    if bones is None:
-        return known
-    return Skeleton(known.names, tuple(b for b in bones if max(b) < count))
+KNOWN = {len(skeleton.names): skeleton for skeleton in (PERSON, FACE)}
+"""Number of points -> skeleton."""
