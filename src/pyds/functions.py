@@ -30,7 +30,8 @@ def gst_buffer_get_nvds_batch_meta(address: int) -> NvDsBatchMeta | None:
     """Return the metadata of a buffer, by `hash(buffer)`; None if it has none."""
     from noria.gst.bridge import bridge
 
-    return bridge().get(address)
+    found: NvDsBatchMeta | None = bridge().get(address)
+    return found
 
 
 def nvds_acquire_meta_lock(batch: NvDsBatchMeta) -> None:
@@ -279,7 +280,8 @@ def get_nvds_buf_surface(address: int, batch_id: int) -> npt.NDArray[np.uint8]:
     if not 0 <= batch_id < len(batch.surfaces):
         count = len(batch.surfaces)
         raise RuntimeError(f"get_nvds_buf_surface: batch_id {batch_id} of {count} frames")
-    return batch.surfaces[batch_id].rgba()
+    pixels: npt.NDArray[np.uint8] = batch.surfaces[batch_id].rgba()
+    return pixels
 
 
 def unmap_nvds_buf_surface(address: int, batch_id: int) -> None:

@@ -141,7 +141,7 @@ def items(struct: Struct, name: str) -> MetaList:
     found = struct.__dict__.get(name)
     if found is None:
         found = struct.__dict__[name] = MetaList()
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 class NvDsUserMeta(Struct):

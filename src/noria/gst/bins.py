@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from typing import Any
 
+from noria.gst.bindings import Bin, Gst
 from noria.gst.element import (
     COMMON,
     NVMM,
     SYSTEM,
-    Gst,
     NvElement,
     Property,
     gproperties,
@@ -35,7 +36,7 @@ _STREAMS = (
 )  # fmt: skip
 
 
-class _Bin(NvElement, Gst.Bin):
+class _Bin(NvElement, Bin):
     """A bin with ghost pads of its templates."""
 
     def part(self, factory: str, **values: Any) -> Any:
@@ -82,7 +83,7 @@ class NvV4l2Decoder(_Bin):
         self._entry = self.part("identity", silent=True)
         # Streams of ten bits or with more colour become what networks read.
         self._convert = self.part("videoconvert")
-        tag = self.part("norianvmmtag")
+        self._tag = tag = self.part("norianvmmtag")
         self._convert.link(tag)
         self.ghost("sink", self._entry.get_static_pad("sink"))
         self.ghost("src", tag.get_static_pad("src"))
@@ -95,7 +96,9 @@ class NvV4l2Decoder(_Bin):
         """Put the decoder in when the caps of the stream are known."""
         event = info.get_event()
         if event.type == Gst.EventType.CAPS and self._decoder is None:
-            name = event.parse_caps().get_structure(0).get_name()
+            structure = event.parse_caps().get_structure(0)
+            name = structure.get_name()
+            self._tag.set_property("untagged", not structure.has_field("colorimetry"))
             factory = _DECODERS.get(name)
             if factory is None or Gst.ElementFactory.find(factory) is None:
                 self.post_error(RuntimeError(f"no decoder for {name}"))
@@ -211,7 +214,8 @@ class _Display(_Bin):
         if wish.endswith(".mp4"):
             first = self.part("nvvideoconvert")
             chain = [
-                first, self.part("capsfilter", caps=Gst.Caps.from_string("video/x-raw, format=I420")),
+                first,
+                self.part("capsfilter", caps=Gst.Caps.from_string("video/x-raw, format=I420")),
                 self.part("x264enc", tune="zerolatency", speed_preset="superfast"),
                 self.part("h264parse"), self.part("mp4mux"),
                 self.part("filesink", location=wish, **{"async": False}),
@@ -222,10 +226,9 @@ class _Display(_Bin):
         else:
             first = self.part("fakesink", sync=True, qos=False)
             chain = [first]
-        for one, other in zip(chain, chain[1:], strict=False):
+        for one, other in pairwise(chain):
             one.link(other)
         self._last = chain[-1]
-        self.set_suppressed_flags(Gst.ElementFlags(0))
         self.ghost("sink", first.get_static_pad("sink"))
         self.setup()
 

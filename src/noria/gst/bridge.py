@@ -50,7 +50,7 @@ class Bridge:
         self._info = register_meta(self._api, _NAME, _HEADER_BYTES + 8, *self._callbacks)
 
     def attach(self, address: int, value: Any) -> None:
-        """Attach an object to a buffer that nobody else holds yet."""
+        """Attach an object to a buffer of one owner."""
         meta = self._add(address, self._info, None)
         number = next(self._numbers)
         self.table[number] = value

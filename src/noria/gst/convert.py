@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from noria.gst.bindings import BaseTransform, Gst, GstVideo
 from noria.gst.bridge import bridge
 from noria.gst.element import (
     COMMON,
     FORMATS,
     NVMM,
     SYSTEM,
-    Gst,
     NvElement,
     Property,
     gproperties,
@@ -20,9 +20,9 @@ from noria.gst.element import (
 from noria.gst.streammux import DUMMY_BYTES
 from noria.gst.surface import CapsReader, Surface, scaled, system_bytes
 
-from gi.repository import GstBase, GstVideo  # isort: skip - behind the bindings
-
 _FEATURE = "memory:NVMM"
+UNTAGGED = "bt601"
+"""Colours of a film that names none; GStreamer takes BT.709 from 720 lines on. Source: spec A.3."""
 
 PROPERTIES = COMMON | {
     "src-crop": Property("str", "0:0:0:0", "left:top:width:height of the picture that is kept"),
@@ -71,7 +71,7 @@ def relabelled(caps: Any, nvmm: bool | None, drop: tuple[str, ...] = (), put: An
     return made
 
 
-class NvmmTag(NvElement, GstBase.BaseTransform):
+class NvmmTag(NvElement, BaseTransform):
     """Puts the label on caps, or takes it off; buffers never reach Python."""
 
     __gtype_name__ = "GstNoriaNvmmTag"
@@ -79,7 +79,10 @@ class NvmmTag(NvElement, GstBase.BaseTransform):
     __gsttemplates__ = (
         pad("sink", "sink", "always", NVMM, SYSTEM), pad("src", "src", "always", NVMM, SYSTEM)
     )  # fmt: skip
-    PROPERTIES = {"to-nvmm": Property("bool", True, "put the label on; else take it off")}
+    PROPERTIES = {
+        "to-nvmm": Property("bool", True, "put the label on; else take it off"),
+        "untagged": Property("bool", False, "the stream names no colours: GStreamer's guess goes"),
+    }
     __gproperties__ = gproperties(PROPERTIES)
 
     def __init__(self) -> None:
@@ -90,11 +93,13 @@ class NvmmTag(NvElement, GstBase.BaseTransform):
     def do_transform_caps(self, direction: Any, caps: Any, filter_caps: Any) -> Any:
         """Swap the label."""
         forwards = direction == Gst.PadDirection.SINK
-        made = relabelled(caps, self.values["to-nvmm"] == forwards)
+        put = {"colorimetry": UNTAGGED} if self.values["untagged"] and forwards else None
+        drop = ("colorimetry",) if self.values["untagged"] else ()
+        made = relabelled(caps, self.values["to-nvmm"] == forwards, drop, put)
         return made if filter_caps is None else filter_caps.intersect(made)
 
 
-class NvVideoConvert(NvElement, GstBase.BaseTransform):
+class NvVideoConvert(NvElement, BaseTransform):
     """Converts between NVMM and system memory, formats and sizes; a batch gives its first frame."""
 
     __gtype_name__ = "GstNvVideoConvert"

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pyds
+from noria.gst.bindings import Element, Gst
 from noria.gst.bridge import bridge
-from noria.gst.element import NVMM, Gst, NvElement, Property, gproperties, pad
+from noria.gst.element import NVMM, NvElement, Property, gproperties, pad
 from noria.gst.streammux import DUMMY_BYTES
 from noria.gst.tree import frames_of
 from pyds.functions import nvds_add_frame_meta_to_batch
 
 
-class NvStreamDemux(NvElement, Gst.Element):
+class NvStreamDemux(NvElement, Element):
     """Pushes the frames of source N through the pad `src_N`."""
 
     __gtype_name__ = "GstNvStreamDemux"

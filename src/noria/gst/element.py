@@ -1,4 +1,4 @@
-"""What every element of ours needs: properties from a table, pad templates, errors on the bus."""
+"""Base of the elements: properties from a table, pad templates, errors on the bus."""
 
 from __future__ import annotations
 
@@ -9,13 +9,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from noria._core.errors import NoriaError
+from noria.gst.bindings import VERSION, GLib, GObject, Gst
 from noria.gst.bridge import function
-from noria.gst.loading import gstreamer
 from noria.gst.surface import RAW_FORMATS
-
-Gst = gstreamer()
-
-from gi.repository import GObject  # noqa: E402 - behind the bindings
 
 INT_MAX, UINT_MAX = (1 << 31) - 1, (1 << 32) - 1
 FORMATS = "{ " + ", ".join(RAW_FORMATS) + " }"
@@ -109,9 +105,7 @@ class NvElement:
         """Complete the construction; each element calls it last in its own."""
         self.values = {name: row.default for name, row in self.PROPERTIES.items()}
         self.assigned: set[str] = set()
-        import gi
-
-        if gi.version_info < (3, 50):  # else the first reference of C is lost
+        if VERSION < (3, 50):  # else the first reference of C is lost
             ref, force = _floating()
             ref(hash(self))
             force(hash(self))
@@ -119,7 +113,7 @@ class NvElement:
     @classmethod
     def template(cls, name: str) -> Any:
         """Return a pad template of the class; GStreamer's own look-up fails within construction."""
-        templates: tuple[Any, ...] = cls.__gsttemplates__  # type: ignore[attr-defined]
+        templates: tuple[Any, ...] = vars(cls)["__gsttemplates__"]
         return next(t for t in templates if t.name_template == name)
 
     def do_get_property(self, spec: Any) -> Any:
@@ -141,17 +135,17 @@ class NvElement:
             text, detail = error.found, str(error)
         else:
             text, detail = str(error), traceback.format_exc()
-        from gi.repository import GLib
-
-        failure = GLib.Error.new_literal(Gst.StreamError.quark(), text, int(Gst.StreamError.FAILED))
-        self.post_message(Gst.Message.new_error(self, failure, detail))  # type: ignore[attr-defined]
+        self._post(Gst.Message.new_error, text, detail)
 
     def post_warning(self, text: str, detail: str = "") -> None:
         """Put a warning on the bus."""
-        from gi.repository import GLib
+        self._post(Gst.Message.new_warning, text, detail)
 
-        warning = GLib.Error.new_literal(Gst.StreamError.quark(), text, int(Gst.StreamError.FAILED))
-        self.post_message(Gst.Message.new_warning(self, warning, detail))  # type: ignore[attr-defined]
+    def _post(self, make: Callable[..., Any], text: str, detail: str) -> None:
+        code = int(Gst.StreamError.FAILED)
+        error = GLib.Error.new_literal(Gst.StreamError.quark(), text, code)
+        element: Any = self
+        element.post_message(make(element, error, detail))
 
 
 def guarded(method: Callable[..., Any], failed: Any) -> Callable[..., Any]:

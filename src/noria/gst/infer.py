@@ -7,11 +7,11 @@ from typing import Any
 
 from noria._core.errors import ConfigError, NoriaError
 from noria.config import ModelConfig
+from noria.gst.bindings import BaseTransform, Gst
 from noria.gst.bridge import bridge
 from noria.gst.element import (
     COMMON,
     NVMM,
-    Gst,
     NvElement,
     Property,
     gproperties,
@@ -21,8 +21,6 @@ from noria.gst.element import (
 from noria.gst.tree import add_results, frames_of, picture_of, to_frame_meta
 from noria.infer.batch import Batch
 from noria.infer.inferencer import Inferencer
-
-from gi.repository import GstBase  # isort: skip - behind the bindings
 
 PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
     "config-file-path": Property("str", None, "configuration of the model"),
@@ -41,6 +39,8 @@ PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
     "crop-objects-to-roi-boundary": Property("bool", False, "cut objects at the region's edge"),
     "raw-output-file-write": Property("bool", False, "write raw outputs to files"),
 }
+
+REPORT_EVERY = 100  # buffers; judging what the model finds costs time
 
 # property -> field of the configuration, and how its value is read
 _FIELDS: dict[str, tuple[str, Any]] = {
@@ -64,8 +64,8 @@ def _numbers(text: str, separator: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.replace(";", separator).split(separator) if part)
 
 
-class NvInfer(NvElement, GstBase.BaseTransform):
-    """Runs a model on frames or objects and adds what it finds to their metadata."""
+class NvInfer(NvElement, BaseTransform):
+    """Runs a model on frames or objects and adds its results to their metadata."""
 
     __gtype_name__ = "GstNvInfer"
     __gstmetadata__ = ("NvInfer plugin", "NvInfer Plugin", "Runs a model on batches", "Noria")
@@ -77,6 +77,7 @@ class NvInfer(NvElement, GstBase.BaseTransform):
         super().__init__()
         self._inferencer: Inferencer | None = None
         self._config: ModelConfig | None = None
+        self._failed: NoriaError | None = None
         self._buffers = 0
         self._noticed: set[str] = set()
         self.set_in_place(True)
@@ -90,7 +91,7 @@ class NvInfer(NvElement, GstBase.BaseTransform):
         try:
             self._config = config = ModelConfig.load(Path(self.values[name]))
         except NoriaError as error:  # reported when the element starts, as in the original
-            self._failed: NoriaError | None = error
+            self._failed = error
             return
         self._failed = None
         for key, (field, _) in _FIELDS.items():
@@ -101,21 +102,23 @@ class NvInfer(NvElement, GstBase.BaseTransform):
     def do_start(self) -> bool:
         """Load the model and build its engine."""
         try:
-            if self.values["config-file-path"] is None:
-                raise ConfigError("nvinfer has no config-file-path", where=self.get_name())
-            if self._config is None:
-                raise self._failed or ConfigError("the configuration cannot be read")
             asked = {
                 field: read(self.values[key])
                 for key, (field, read) in _FIELDS.items()
                 if key in self.assigned
             }
-            config = self._config.with_overrides(**asked) if asked else self._config
-            self._inferencer = Inferencer.from_config(config)
+            self._inferencer = Inferencer.from_config(self._loaded().with_overrides(**asked))
         except Exception as error:  # PyGObject would print it and go on
             self.post_error(error)
             return False
         return True
+
+    def _loaded(self) -> ModelConfig:
+        if self._failed is not None:
+            raise self._failed
+        if self._config is None:
+            raise ConfigError("nvinfer has no config-file-path", where=self.get_name())
+        return self._config
 
     def do_stop(self) -> bool:
         """Close the model."""
@@ -149,7 +152,8 @@ class NvInfer(NvElement, GstBase.BaseTransform):
                 add_results(batch, frame, meta, before)
                 if not self._inferencer.secondary:
                     frame.bInferDone = int(meta.inferred)
-        self._report()
+        if self._buffers % REPORT_EVERY == 1:
+            self._report()
         return Gst.FlowReturn.OK
 
     def _report(self) -> None:

@@ -40,7 +40,7 @@ def provide_bindings() -> bool:
     version = f"{sys.version_info.major}{sys.version_info.minor}"
     if not list((_DISTRIBUTION / "gi").glob(f"_gi.cpython-{version}-*.so")):
         return False
-    sys.meta_path.append(_DistributionFinder)  # type: ignore[arg-type]
+    sys.meta_path.append(_DistributionFinder)
     return True
 
 
@@ -61,7 +61,8 @@ def gstreamer() -> Any:
             from gi.repository import Gst
 
             Gst.init(None)
-            return Gst
         except (ImportError, ValueError) as error:
             problem = str(error)
+        else:
+            return Gst
     raise MissingExtraError(f"GStreamer cannot be used: {problem}", fix=INSTALL)

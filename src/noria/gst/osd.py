@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,11 @@ import numpy as np
 from noria.draw.canvas import Canvas, canvas_for
 from noria.draw.overlays import mask_overlay, smooth_overlay
 from noria.draw.text import render_text
+from noria.gst.bindings import BaseTransform, Gst
 from noria.gst.bridge import bridge
 from noria.gst.element import (
     COMMON,
     NVMM,
-    Gst,
     NvElement,
     Property,
     gproperties,
@@ -27,8 +28,6 @@ from noria.meta.masks import object_mask
 from pyds.meta import NvDsFrameMeta, items
 from pyds.osd import NvOSD_Arrow_Head_Direction as Head
 from pyds.struct import text_at
-
-from gi.repository import GstBase  # isort: skip - behind the bindings
 
 PX_PER_PT = 96 / 72
 _FAR = 1e4
@@ -51,7 +50,7 @@ PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "qos")} | {
 }
 
 
-class NvDsOsd(NvElement, GstBase.BaseTransform):
+class NvDsOsd(NvElement, BaseTransform):
     """Draws the metadata of a batch on its pictures."""
 
     __gtype_name__ = "GstNvDsOsd"
@@ -181,7 +180,7 @@ def _strokes(canvas: Canvas, strokes: Strokes, width: int, color: Any, fill: boo
     ends = np.cumsum([0, *map(len, strokes)]).tolist()
 
     def draw(ink: Any, places: Any) -> None:
-        for start, end in zip(ends[:-1], ends[1:], strict=True):
+        for start, end in pairwise(ends):
             if fill:
                 ink.polygon(places[start:end], fill=255)
             else:

@@ -37,7 +37,7 @@ def register() -> None:
     """
     if os.environ.get(SWITCH) == "0":
         return
-    Gst = gstreamer()
+    gst = gstreamer()
     from noria.gst import bins, convert, demux, infer, osd, streammux, tiler, tracker
 
     modules = {
@@ -45,4 +45,4 @@ def register() -> None:
         "streammux": streammux, "tiler": tiler, "tracker": tracker,
     }  # fmt: skip
     for name, (module, kind, rank) in ELEMENTS.items():
-        Gst.Element.register(None, name, rank, getattr(modules[module], kind))
+        gst.Element.register(None, name, rank, getattr(modules[module], kind))

@@ -7,14 +7,16 @@ from collections import deque
 from threading import Condition, Thread
 from typing import Any
 
+import numpy as np
+
 import pyds
+from noria.gst.bindings import Element, GObject, Gst, GstVideo
 from noria.gst.bridge import bridge
 from noria.gst.element import (
     COMMON,
     NVMM,
     SYSTEM,
     UINT_MAX,
-    Gst,
     NvElement,
     Property,
     gproperties,
@@ -29,7 +31,7 @@ DUMMY_BYTES = 64  # a batch's buffer holds no pixels, as in the original
 
 PROPERTIES = COMMON | {
     "batch-size": Property("uint", 0, "most frames of a batch"),
-    "batched-push-timeout": Property("int", -1, "microseconds to wait for a full batch; -1: for ever"),
+    "batched-push-timeout": Property("int", -1, "microseconds to wait for a full batch"),
     "width": Property("uint", 0, "of all frames; 0: of the first one"),
     "height": Property("uint", 0, "of all frames; 0: of the first one"),
     "enable-padding": Property("bool", False, "keep the aspect ratio, with black bars"),
@@ -60,7 +62,7 @@ class _Source:
         self.ended = self.announced = self.flushing = False
 
 
-class NvStreamMux(NvElement, Gst.Element):
+class NvStreamMux(NvElement, Element):
     """Collects a frame of each source, and pushes them from a thread of its own."""
 
     __gtype_name__ = "GstNvStreamMux"
@@ -123,8 +125,6 @@ class NvStreamMux(NvElement, Gst.Element):
 
     def _query(self, sink: Any, parent: Any, query: Any) -> bool:
         if query.type == Gst.QueryType.ALLOCATION:
-            from gi.repository import GObject, GstVideo
-
             GstVideo.video_meta_api_get_type()
             # Decoders then give away their own padded pictures instead of copies.
             query.add_allocation_meta(GObject.type_from_name("GstVideoMetaAPI"), None)
@@ -200,8 +200,6 @@ class NvStreamMux(NvElement, Gst.Element):
             return Surface(scaled(frame, width, height)), own
         ratio = min(width / own[0], height / own[1])
         fitted = Surface(scaled(frame, max(2, int(own[0] * ratio)), max(2, int(own[1] * ratio))))
-        import numpy as np
-
         canvas = np.zeros((height, width, 4), np.uint8)
         canvas[:, :, 3] = 255
         canvas[: fitted.height, : fitted.width] = fitted.rgba()
@@ -357,7 +355,7 @@ class NvStreamMux(NvElement, Gst.Element):
         with self._changed:
             self._flow = flow
             self._changed.notify_all()
-        return flow == Gst.FlowReturn.OK
+        return bool(flow == Gst.FlowReturn.OK)
 
     def _announce(self, source: _Source) -> None:
         """Tell the application that a source is over, as the original does on the bus."""

@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from noria._core.errors import MediaError
+from noria.gst.bindings import GstVideo
 from noria.gst.bridge import function
 from noria.media.frame import Frame
-from noria.media.pixel_format import ColorSpace, PixelFormat, Plane, plane_shapes
-from noria.media.pixels import matrix_code, plane_views, to_av
+from noria.media.pixel_format import ColorSpace, PixelFormat, Plane, matrix_code, plane_shapes
+from noria.media.pixels import plane_views, to_av
 
 RAW_FORMATS = ("NV12", "I420", "RGBA", "BGRx", "RGB", "BGR", "GRAY8")
 _PLANAR = {"NV12": PixelFormat.NV12, "I420": PixelFormat.I420, "GRAY8": PixelFormat.GRAY}
@@ -52,8 +53,8 @@ class MappedBuffer:
             raise MediaError("a buffer's memory cannot be mapped")
         address = c_void_p.from_buffer(self._info, _DATA_AT).value
         size = c_size_t.from_buffer(self._info, _SIZE_AT).value
-        memory = (ctypes.c_uint8 * size).from_address(address or 0)
-        self.data = np.frombuffer(memory, np.uint8)
+        memory: Any = (ctypes.c_uint8 * size).from_address(address or 0)
+        self.data: Plane = np.frombuffer(memory, np.uint8)
         self.data.flags.writeable = False
 
     def __del__(self) -> None:
@@ -184,9 +185,6 @@ class CapsReader:
     """
 
     def __init__(self, caps: Any) -> None:
-        from gi.repository import GstVideo
-
-        self._video = GstVideo
         info = GstVideo.VideoInfo.new_from_caps(caps)
         structure = caps.get_structure(0)
         self.format = str(structure.get_string("format"))
@@ -204,7 +202,7 @@ class CapsReader:
         """Make a surface over a buffer, without a copy where its format allows."""
         mapped = MappedBuffer(buffer)
         offsets, strides = self._offsets, self._strides
-        if (meta := self._video.buffer_get_video_meta(buffer)) is not None:
+        if (meta := GstVideo.buffer_get_video_meta(buffer)) is not None:
             offsets, strides = list(meta.offset), list(meta.stride)
         data = mapped.data
         if self.format in ("RGBA", "BGRx"):
@@ -227,8 +225,7 @@ class CapsReader:
 
 def _strided(data: Plane, offset: int, shape: tuple[int, ...], stride: int) -> Plane:
     strides = (stride, 1) if len(shape) == 2 else (stride, shape[2], 1)
-    view = np.lib.stride_tricks.as_strided(data[offset:], shape, strides, writeable=False)
-    return view
+    return np.lib.stride_tricks.as_strided(data[offset:], shape, strides, writeable=False)
 
 
 def planar(frame: Frame) -> Frame:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 import pyds
+from noria.gst.bindings import BaseTransform, Gst
 from noria.gst.bridge import bridge
 from noria.gst.convert import relabelled
 from noria.gst.element import (
     COMMON,
     NVMM,
-    Gst,
     NvElement,
     Property,
     gproperties,
@@ -21,14 +21,12 @@ from noria.gst.element import (
     pad,
 )
 from noria.gst.streammux import DUMMY_BYTES
-from noria.gst.surface import Surface, scaled
+from noria.gst.surface import Surface, planar, scaled
 from noria.gst.tree import frames_of, picture_of
 from noria.media.frame import Frame
 from noria.media.pixel_format import PixelFormat, plane_shapes
 from pyds.functions import nvds_acquire_frame_meta_from_pool, nvds_add_frame_meta_to_batch
 from pyds.meta import NvDsBatchMeta, NvDsFrameMeta, items
-
-from gi.repository import GstBase  # isort: skip - behind the bindings
 
 PROPERTIES = COMMON | {
     "rows": Property("uint", 1, "of tiles"),
@@ -42,7 +40,7 @@ PROPERTIES = COMMON | {
 _BLACK = (16, 128, 128)
 
 
-class NvMultiStreamTiler(NvElement, GstBase.BaseTransform):
+class NvMultiStreamTiler(NvElement, BaseTransform):
     """Puts the picture of source k into column k mod columns, row k div columns."""
 
     __gtype_name__ = "GstNvMultiStreamTiler"
@@ -132,8 +130,6 @@ class NvMultiStreamTiler(NvElement, GstBase.BaseTransform):
 
     def _put(self, picture: Frame, left: int, top: int) -> None:
         if picture.format is not PixelFormat.I420:
-            from noria.gst.surface import planar
-
             picture = planar(picture)
         for i, (target, plane) in enumerate(zip(self._planes, picture.planes, strict=True)):
             x, y = (left, top) if i == 0 else (left // 2, top // 2)

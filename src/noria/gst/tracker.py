@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from noria.gst.bindings import BaseTransform, Gst
 from noria.gst.bridge import bridge
 from noria.gst.element import (
     COMMON,
     NVMM,
-    Gst,
     NvElement,
     Property,
     gproperties,
@@ -27,8 +27,6 @@ from pyds.functions import (
 )
 from pyds.meta import NvDsBatchMeta, NvDsFrameMeta, NvDsObjectMeta
 from pyds.struct import text_at
-
-from gi.repository import GstBase  # isort: skip - behind the bindings
 
 PREDICTED = -0.1
 """Confidence of an object that the tracker predicts. Source: the original's convention."""
@@ -53,7 +51,7 @@ PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "compute-hw", "qos")} | {
 }
 
 
-class NvTracker(NvElement, GstBase.BaseTransform):
+class NvTracker(NvElement, BaseTransform):
     """Gives objects their numbers, and predicts them where no model ran."""
 
     __gtype_name__ = "GstNvTracker"

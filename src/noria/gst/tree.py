@@ -85,7 +85,7 @@ def to_frame_meta(frame: NvDsFrameMeta, picture: Frame) -> tuple[FrameMeta, list
 def add_results(
     batch: NvDsBatchMeta, frame: NvDsFrameMeta, meta: FrameMeta, before: list[NvDsObjectMeta]
 ) -> None:
-    """Add to the tree what a model found: new objects, and results on those there were.
+    """Add the results of a model to the tree: new objects, classes and texts of known ones.
 
     Args:
         batch: of the frame.
