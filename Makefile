@@ -40,9 +40,9 @@ demo: build      ## run the pipeline on the demo scene and say where the results
 	$(BIN)/noria demo
 	@command -v noria >/dev/null || echo "(before that: . $(BIN)/activate)"
 
-GST_PACKAGES = $(shell $(BIN)/python -c 'from noria.gst.loading import INSTALL; print(INSTALL.partition("install ")[2])')
+GST_PACKAGES = $(shell $(BIN)/python -c 'from noria.pyds.loading import INSTALL; print(INSTALL.partition("install ")[2])')
 demo-gst: build  ## a DeepStream application on the demo scene; installs GStreamer on Debian as root
-	@$(BIN)/python -c 'from noria.gst.loading import gstreamer; gstreamer()' 2>/dev/null || \
+	@$(BIN)/python -c 'from noria.pyds.loading import gstreamer; gstreamer()' 2>/dev/null || \
 	if [ "$$(id -u)" = 0 ]; then apt-get install -y -q $(GST_PACKAGES); \
 	else echo "first, as root: apt install $(GST_PACKAGES)" >&2; exit 1; fi
 	cd examples/12_gstreamer && $(abspath $(BIN))/noria exec pipeline.py ../conveyor/conveyor.mp4 \

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from noria.gst.loading import provide_bindings
+from noria.pyds.loading import provide_bindings
 
 SCENE = Path(__file__).parents[2] / "examples" / "conveyor"
 
@@ -22,7 +22,7 @@ def gst() -> Any:
     if not provide_bindings():
         pytest.skip("GStreamer's bindings are not installed")
     from noria.errors import MissingExtraError
-    from noria.gst.loading import gstreamer
+    from noria.pyds.loading import gstreamer
 
     try:
         module = gstreamer()
@@ -31,9 +31,9 @@ def gst() -> Any:
     for name in ("avdec_h264", "qtdemux", "videotestsrc"):
         if module.ElementFactory.find(name) is None:
             pytest.skip(f"GStreamer has no {name}")
-    import pyds
+    from noria.gst.register import register
 
-    assert pyds.NvDsMetaType
+    register()
     return module
 
 
@@ -96,7 +96,7 @@ def play(gst: Any) -> Iterator[Run]:
         return ran
 
     yield run
-    from noria.gst.bridge import bridge
+    from noria.pyds.bridge import bridge
 
     gc.collect()
     assert bridge().table == {}, "metadata outlived its buffers"

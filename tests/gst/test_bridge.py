@@ -14,7 +14,7 @@ class Thing:
 
 @pytest.fixture
 def bridge(gst: Any) -> Any:
-    from noria.gst.bridge import bridge as the_bridge
+    from noria.pyds.bridge import bridge as the_bridge
 
     return the_bridge()
 

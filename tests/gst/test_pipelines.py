@@ -17,7 +17,7 @@ SIZE = "width=640 height=384"
 
 
 def tree(buffer: Any) -> Any:
-    import pyds
+    from noria import pyds
 
     return pyds.gst_buffer_get_nvds_batch_meta(hash(buffer))
 
@@ -69,7 +69,7 @@ def test_tracks_and_codes(play: Run, detector: Path, tmp_path: Path) -> None:
     reader.write_bytes((SCENE / reader.name).read_bytes())
 
     def named(buffer: Any) -> list[tuple[int, str, list[str]]]:
-        import pyds
+        from noria import pyds
 
         return [
             (
@@ -129,7 +129,7 @@ def test_batches_of_sources_of_other_sizes(play: Run) -> None:
 
 def test_what_is_written_into_a_picture_is_shown(play: Run) -> None:
     """The array of the application, and figures of the display, behind the converter."""
-    import pyds
+    from noria import pyds
     from noria.gst.surface import MappedBuffer
 
     def paint(buffer: Any) -> None:

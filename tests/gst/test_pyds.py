@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture
 def pyds(gst: Any) -> Any:
-    import pyds
+    from noria import pyds
 
     return pyds
 

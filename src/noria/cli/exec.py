@@ -38,11 +38,11 @@ def exec(
     Engines are built and run on the CPU; device pointers are addresses of host memory. pycuda,
     cuda-python and cupy are small stand-ins, in this process only.
     """
-    from noria.gst.loading import provide_bindings
+    from noria.gst.applications import provide
     from noria.trt import release
     from noria.trt.compat.script import run_script
 
     if trt_version is not None:
         release.set_version(trt_version)
-    provide_bindings()  # `import gi` of applications for GStreamer
+    provide()
     run_script(script, arguments, plugins)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noria.gst.loading import gstreamer
+from noria.pyds.loading import gstreamer
 
 Gst = gstreamer()
 

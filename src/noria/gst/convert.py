@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from noria.gst.bindings import BaseTransform, Gst, GstVideo
-from noria.gst.bridge import bridge
 from noria.gst.element import (
     COMMON,
     FORMATS,
@@ -19,6 +18,7 @@ from noria.gst.element import (
 )
 from noria.gst.streammux import DUMMY_BYTES
 from noria.gst.surface import CapsReader, Surface, scaled, system_bytes
+from noria.pyds.bridge import bridge
 
 _FEATURE = "memory:NVMM"
 UNTAGGED = "bt601"

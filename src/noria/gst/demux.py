@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyds
+from noria import pyds
 from noria.gst.bindings import Element, Gst
-from noria.gst.bridge import bridge
 from noria.gst.element import NVMM, NvElement, Property, gproperties, pad
 from noria.gst.streammux import DUMMY_BYTES
 from noria.gst.tree import frames_of
-from pyds.functions import nvds_add_frame_meta_to_batch
+from noria.pyds.bridge import bridge
+from noria.pyds.functions import nvds_add_frame_meta_to_batch
 
 
 class NvStreamDemux(NvElement, Element):

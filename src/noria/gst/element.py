@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from noria._core.errors import NoriaError
 from noria.gst.bindings import VERSION, GLib, GObject, Gst
-from noria.gst.bridge import function
 from noria.gst.surface import RAW_FORMATS
+from noria.pyds.bridge import function
 
 INT_MAX, UINT_MAX = (1 << 31) - 1, (1 << 32) - 1
 FORMATS = "{ " + ", ".join(RAW_FORMATS) + " }"

@@ -8,7 +8,6 @@ from typing import Any
 from noria._core.errors import ConfigError, NoriaError
 from noria.config import ModelConfig
 from noria.gst.bindings import BaseTransform, Gst
-from noria.gst.bridge import bridge
 from noria.gst.element import (
     COMMON,
     NVMM,
@@ -21,6 +20,7 @@ from noria.gst.element import (
 from noria.gst.tree import add_results, frames_of, picture_of, to_frame_meta
 from noria.infer.batch import Batch
 from noria.infer.inferencer import Inferencer
+from noria.pyds.bridge import bridge
 
 PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
     "config-file-path": Property("str", None, "configuration of the model"),

@@ -12,7 +12,6 @@ from noria.draw.canvas import Canvas, canvas_for
 from noria.draw.overlays import mask_overlay, smooth_overlay
 from noria.draw.text import render_text
 from noria.gst.bindings import BaseTransform, Gst
-from noria.gst.bridge import bridge
 from noria.gst.element import (
     COMMON,
     NVMM,
@@ -25,9 +24,10 @@ from noria.gst.element import (
 from noria.gst.tree import frames_of, picture_of
 from noria.meta import Detections, FrameMeta, Space
 from noria.meta.masks import object_mask
-from pyds.meta import NvDsFrameMeta, items
-from pyds.osd import NvOSD_Arrow_Head_Direction as Head
-from pyds.struct import text_at
+from noria.pyds.bridge import bridge
+from noria.pyds.meta import NvDsFrameMeta, items
+from noria.pyds.osd import NvOSD_Arrow_Head_Direction as Head
+from noria.pyds.struct import text_at
 
 PX_PER_PT = 96 / 72
 _FAR = 1e4

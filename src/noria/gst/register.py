@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import cache
 
-from noria.gst.loading import gstreamer
+from noria.pyds.loading import gstreamer
 
 SWITCH = "NORIA_GST"
 """`0` registers nothing."""

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-import pyds
+from noria import pyds
 from noria.gst.bindings import Element, GObject, Gst, GstVideo
-from noria.gst.bridge import bridge
 from noria.gst.element import (
     COMMON,
     NVMM,
@@ -23,7 +22,8 @@ from noria.gst.element import (
     pad,
 )
 from noria.gst.surface import CapsReader, Surface, scaled
-from pyds.functions import nvds_acquire_frame_meta_from_pool, nvds_add_frame_meta_to_batch
+from noria.pyds.bridge import bridge
+from noria.pyds.functions import nvds_acquire_frame_meta_from_pool, nvds_add_frame_meta_to_batch
 
 QUEUED = 4  # frames of a source that wait; decoders are held back beyond
 POLL_S = 0.2

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from noria._core.errors import MediaError
 from noria.gst.bindings import GstVideo
-from noria.gst.bridge import function
 from noria.media.frame import Frame
 from noria.media.pixel_format import ColorSpace, PixelFormat, Plane, matrix_code, plane_shapes
 from noria.media.pixels import plane_views, to_av
+from noria.pyds.bridge import function
 
 RAW_FORMATS = ("NV12", "I420", "RGBA", "BGRx", "RGB", "BGR", "GRAY8")
 _PLANAR = {"NV12": PixelFormat.NV12, "I420": PixelFormat.I420, "GRAY8": PixelFormat.GRAY}

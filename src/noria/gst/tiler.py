@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-import pyds
+from noria import pyds
 from noria.gst.bindings import BaseTransform, Gst
-from noria.gst.bridge import bridge
 from noria.gst.convert import relabelled
 from noria.gst.element import (
     COMMON,
@@ -25,8 +24,9 @@ from noria.gst.surface import Surface, planar, scaled
 from noria.gst.tree import frames_of, picture_of
 from noria.media.frame import Frame
 from noria.media.pixel_format import PixelFormat, plane_shapes
-from pyds.functions import nvds_acquire_frame_meta_from_pool, nvds_add_frame_meta_to_batch
-from pyds.meta import NvDsBatchMeta, NvDsFrameMeta, items
+from noria.pyds.bridge import bridge
+from noria.pyds.functions import nvds_acquire_frame_meta_from_pool, nvds_add_frame_meta_to_batch
+from noria.pyds.meta import NvDsBatchMeta, NvDsFrameMeta, items
 
 PROPERTIES = COMMON | {
     "rows": Property("uint", 1, "of tiles"),

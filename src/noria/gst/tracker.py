@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from noria.gst.bindings import BaseTransform, Gst
-from noria.gst.bridge import bridge
 from noria.gst.element import (
     COMMON,
     NVMM,
@@ -18,15 +17,16 @@ from noria.gst.element import (
 )
 from noria.gst.tree import frames_of, picture_of, style_text, to_frame_meta
 from noria.meta import UNTRACKED_OBJECT_ID, ClassStyle, FrameMeta
-from noria.track.open import open_tracker
-from noria.track.tracker import Tracker
-from pyds.functions import (
+from noria.pyds.bridge import bridge
+from noria.pyds.functions import (
     nvds_acquire_obj_meta_from_pool,
     nvds_add_obj_meta_to_frame,
     nvds_remove_obj_meta_from_frame,
 )
-from pyds.meta import NvDsBatchMeta, NvDsFrameMeta, NvDsObjectMeta
-from pyds.struct import text_at
+from noria.pyds.meta import NvDsBatchMeta, NvDsFrameMeta, NvDsObjectMeta
+from noria.pyds.struct import text_at
+from noria.track.open import open_tracker
+from noria.track.tracker import Tracker
 
 PREDICTED = -0.1
 """Confidence of an object that the tracker predicts. Source: the original's convention."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-import pyds
+from noria import pyds
 from noria.media.frame import Frame
 from noria.meta import (
     UNTRACKED_OBJECT_ID,
@@ -18,7 +18,7 @@ from noria.meta import (
     Space,
 )
 from noria.meta.objects import DEFAULT_STYLE
-from pyds.functions import (
+from noria.pyds.functions import (
     nvds_acquire_classifier_meta_from_pool,
     nvds_acquire_label_info_meta_from_pool,
     nvds_acquire_obj_meta_from_pool,
@@ -26,8 +26,8 @@ from pyds.functions import (
     nvds_add_label_info_meta_to_classifier,
     nvds_add_obj_meta_to_frame,
 )
-from pyds.meta import NvDsBatchMeta, NvDsFrameMeta, NvDsObjectMeta, items
-from pyds.struct import text_at
+from noria.pyds.meta import NvDsBatchMeta, NvDsFrameMeta, NvDsObjectMeta, items
+from noria.pyds.struct import text_at
 
 
 def frames_of(batch: NvDsBatchMeta) -> list[NvDsFrameMeta]:

@@ -1,4 +1,4 @@
-"""What the on-screen display draws: rectangles, texts, lines, arrows, circles, masks."""
+"""Figures of the on-screen display: rectangles, texts, lines, arrows, circles, masks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyds.struct import Nested, Struct, Text
+from noria.pyds.struct import Nested, Struct, Text
 
 MAX_ELEMENTS_IN_DISPLAY_META = 16
 

@@ -12,7 +12,7 @@ from functools import cache
 from itertools import count
 from typing import Any
 
-from noria.gst.loading import gstreamer
+from noria.pyds.loading import gstreamer
 
 _API, _NAME = b"NoriaBatchMetaAPI", b"NoriaBatchMeta"
 _HEADER_BYTES = 16  # of GstMeta on machines of 64 bits

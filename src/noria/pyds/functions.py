@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pyds.meta import (
+from noria.pyds.bridge import bridge
+from noria.pyds.meta import (
     NVDS_START_USER_META,
     GList,
     NvDsBatchMeta,
@@ -21,15 +22,13 @@ from pyds.meta import (
     NvDsUserMeta,
     items,
 )
-from pyds.struct import Struct, Text, allocate, duplicate, free, text_at
+from noria.pyds.struct import Struct, Text, allocate, duplicate, free, text_at
 
 M = TypeVar("M", bound=Struct)
 
 
 def gst_buffer_get_nvds_batch_meta(address: int) -> NvDsBatchMeta | None:
     """Return the metadata of a buffer, by `hash(buffer)`; None if it has none."""
-    from noria.gst.bridge import bridge
-
     found: NvDsBatchMeta | None = bridge().get(address)
     return found
 

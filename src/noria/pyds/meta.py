@@ -1,4 +1,4 @@
-"""Metadata of batches, frames, objects and what is attached to them."""
+"""Metadata of batches, frames and objects."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import IntEnum
 from threading import RLock
 from typing import Any
 
-from pyds.osd import (
+from noria.pyds.osd import (
     Elements,
     NvOSD_ArrowParams,
     NvOSD_CircleParams,
@@ -16,7 +16,7 @@ from pyds.osd import (
     NvOSD_RectParams,
     NvOSD_TextParams,
 )
-from pyds.struct import Nested, Struct
+from noria.pyds.struct import Nested, Struct
 
 UNTRACKED_OBJECT_ID = (1 << 64) - 1
 NVDS_START_USER_META = 8193
