@@ -1,0 +1,84 @@
+"""Sources that come and go while the pipeline runs."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from tests.memory import resident
+
+SOURCE = "videotestsrc ! capsfilter caps=video/x-raw,format=I420,width=64,height=48"
+
+
+def add(gst: Any, pipeline: Any, mux: Any, number: int) -> tuple[Any, Any]:
+    source = gst.parse_bin_from_description(SOURCE, True)
+    pipeline.add(source)
+    sink = mux.request_pad_simple(f"sink_{number}")
+    source.get_static_pad("src").link(sink)
+    source.sync_state_with_parent()
+    return source, sink
+
+
+def remove(gst: Any, pipeline: Any, mux: Any, source: Any, sink: Any) -> None:
+    """As the applications do: stop the source, flush its pad, release it."""
+    source.set_state(gst.State.NULL)
+    sink.send_event(gst.Event.new_flush_stop(False))
+    mux.release_request_pad(sink)
+    pipeline.remove(source)
+
+
+TIMES = 200
+
+
+def test_others_go_on_and_nothing_leaks(gst: Any) -> None:
+    pipeline = gst.parse_launch(
+        "nvstreammux name=m batch-size=4 width=64 height=48 batched-push-timeout=5000 ! "
+        "fakesink name=end"
+    )
+    mux, seen, lock = pipeline.get_by_name("m"), [], threading.Lock()
+
+    def look(pad: Any, info: Any) -> int:
+        from noria import pyds
+
+        batch = pyds.gst_buffer_get_nvds_batch_meta(hash(info.get_buffer()))
+        with lock:
+            seen.extend((f.data.source_id, f.data.frame_num) for f in walk(batch.frame_meta_list))
+        return 1
+
+    pipeline.get_by_name("end").get_static_pad("sink").add_probe(gst.PadProbeType.BUFFER, look)
+    kept = add(gst, pipeline, mux, 0)
+    assert kept
+    pipeline.set_state(gst.State.PLAYING)
+    before = 0
+    for turn in range(TIMES):
+        number = 1 + turn % 3
+        source, sink = add(gst, pipeline, mux, number)
+        start = time.monotonic()
+        with lock:
+            mark = len(seen)
+        while time.monotonic() - start < 10:
+            with lock:
+                if any(one == number for one, _ in seen[mark:]):
+                    break
+            time.sleep(0.002)
+        else:
+            pytest.fail(f"no frame of source {number} in turn {turn}")
+        remove(gst, pipeline, mux, source, sink)
+        if turn == TIMES // 4:
+            before = resident()
+    grown = resident() - before
+    assert [pad.get_name() for pad in mux.sinkpads] == ["sink_0"]
+    pipeline.set_state(gst.State.NULL)
+    own = [frame for source, frame in seen if source == 0]
+    assert own == list(range(len(own)))  # none of the first source's is lost or twice
+    assert pipeline.get_bus().timed_pop_filtered(0, gst.MessageType.ERROR) is None
+    assert grown < 20e6
+
+
+def walk(node: Any) -> Any:
+    while node is not None:
+        yield node
+        node = node.next
