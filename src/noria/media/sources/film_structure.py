@@ -89,7 +89,7 @@ class FilmStructure:
 
 
 def film_seconds(path: Path) -> float:
-    """Length of a film in seconds as its container says it; 0 if it does not say."""
+    """Length of a film in seconds by its container; 0 if it has none."""
     try:
         with av.open(f"file:{path}") as container:
             return float(container.duration or 0) / 1e6 if container.streams.video else 0.0
