@@ -1,0 +1,349 @@
+"""A batch in one call, as `noria batch` on the command line."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain, islice
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from noria._core.errors import NoriaError
+from noria._core.lazy import import_extra
+from noria._core.notices import Notice
+from noria.batches.driver import BatchProgress, Driver
+from noria.batches.estimate import (
+    BatchEstimate,
+    estimated,
+    memory_of_this_process,
+    sample_of,
+    timed_units,
+)
+from noria.batches.folder import BatchFolder
+from noria.batches.identity import check_run, identity_of, run_id, write_run
+from noria.batches.inputs import FILM_SUFFIXES, expand_inputs
+from noria.batches.manifest import write_manifest
+from noria.batches.placement import Placement, placed, usable_cores
+from noria.batches.processes import ProcessExecutor, open_worker
+from noria.batches.work import Work, Worker, batch_multiple, split_obstacle, with_threads
+from noria.config import is_pipeline_file, load_pipeline
+from noria.media.sources.film_structure import film_seconds
+from noria.pipeline.assembly import AssemblyOptions, numbered
+from noria.pipeline.opening import pipeline_spec
+
+if TYPE_CHECKING:
+    from noria.batches.executor import Executor
+
+SPLIT_S = 60.0
+"""Length of the spans of long films in seconds, where nothing else is asked for."""
+
+
+@dataclass(slots=True)
+class BatchReport:
+    """The outcome of a batch.
+
+    Attributes:
+        path: the folder of the results.
+        run: id of the run: the part `run=…` of the paths of its tables.
+        progress: counts of this run.
+        total: outcome -> number of units, of all runs together.
+        placement: workers and threads.
+        notices: decisions from the opening on.
+    """
+
+    path: Path
+    run: str
+    progress: BatchProgress
+    total: dict[str, int]
+    placement: Placement
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """True if every input has its results."""
+        failed = self.total.get("failed", 0) + self.total.get("lost", 0)
+        return not failed and not self.progress.interrupted
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain data, the `--json` form of `noria batch`."""
+        p = self.progress
+        return {
+            "folder": str(self.path),
+            "run": self.run,
+            "done": p.done,
+            "failed": p.failed,
+            "before": p.before,
+            "inputs": p.inputs,
+            "frames": p.frames,
+            "objects": p.objects,
+            "retried": p.retried,
+            "seconds": round(p.seconds, 3),
+            "fps": round(p.frames / p.seconds, 2) if p.seconds else 0.0,
+            "workers": self.placement.workers,
+            "threads": self.placement.threads,
+            "interrupted": p.interrupted,
+            "total": self.total,
+            "errors": [{"input": name, "error": text} for name, text in p.errors],
+            "notices": [str(n) for n in self.notices],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class BatchOptions:
+    """Options of a batch beside its pipeline.
+
+    Attributes:
+        workers, threads: processes, and engine threads of each; None is measured.
+        resume: go on in a folder that has results.
+        retry_failed: run units again that failed in an earlier run.
+        retries: how often a failing unit is tried again in this run.
+        on: `local`, `ray`, or the address of a Ray cluster as `ray://HOST:PORT`.
+    """
+
+    workers: int | None = None
+    threads: int | None = None
+    resume: bool = True
+    retry_failed: bool = False
+    retries: int = 1
+    on: str = "local"
+
+
+def batch(
+    *configs: str | PathLike[str],
+    inputs: str | PathLike[str] | Sequence[str | PathLike[str]],
+    out: str | PathLike[str],
+    tracker: str | None = None,
+    outputs: Sequence[str] = (),
+    split_s: float | None = SPLIT_S,
+    workers: int | None = None,
+    threads: int | None = None,
+    resume: bool = False,
+    retry_failed: bool = False,
+    retries: int = 1,
+    on: str = "local",
+    on_change: Callable[[BatchProgress], None] = lambda _: None,
+    **options: Any,
+) -> BatchReport:
+    """Run models over many films and pictures, and keep every result exactly once.
+
+        report = noria.batch("pgie.txt", inputs="archive/", out="results")
+
+    Call it below `if __name__ == "__main__":`, since worker processes import the program anew.
+
+    Args:
+        configs: nvinfer configs or bare models, primary ones first; or one pipeline file.
+        inputs: files, folders, patterns, list files, manifests and URLs; see `expand_inputs`.
+        out: folder of the results.
+        tracker: as `open_tracker` takes it; films stay whole then.
+        outputs: further outputs for each input: `jsonl`, `coco`, `video`.
+        split_s: length in seconds of the spans that long films are split into; None splits none.
+        workers: processes; None is measured, at most one for each core.
+        threads: of each worker's engines; None shares the cores out.
+        resume: do what is missing in a folder that has results of the same run.
+        retry_failed: with `resume`: run units again that failed.
+        retries: how often a failing unit is tried again before its error is kept.
+        on: `local`, `ray`, or `ray://HOST:PORT`.
+        on_change: called after results, with the counts.
+        options: as `AssemblyOptions` has them: `profile`, `abi`, `guard`, `limit`, ….
+
+    Raises:
+        NoriaError: a config, model or input is refused; the folder has other results. A unit that
+            fails raises nothing: it is in the report and the manifest.
+        MissingExtraError: pyarrow is not installed, or a package that an input or Ray needs.
+    """
+    names = [inputs] if isinstance(inputs, str | PathLike) else list(inputs)
+    paths = [fspath(config) for config in configs]
+    base = None
+    if len(paths) == 1 and Path(paths[0]).is_file() and is_pipeline_file(paths[0]):
+        base = load_pipeline(paths[0])
+    spec = pipeline_spec(
+        base, configs=None if base else paths, sources=[fspath(n) for n in names], tracker=tracker
+    )
+    work = Work(spec, AssemblyOptions(**options), ("parquet", *outputs), split_s)
+    run_options = BatchOptions(workers, threads, resume, retry_failed, retries, on)
+    run = BatchRun(work, [fspath(n) for n in names], Path(out), run_options)
+    return run.run(on_change)
+
+
+@dataclass(slots=True)
+class BatchRun:
+    """Everything of a batch from its words to its report.
+
+    Attributes:
+        work: the pipeline.
+        inputs: as the user gave them.
+        out: folder of the results.
+        options: how it runs.
+        on_stage: called with each step that begins, in words.
+        on_ready: called with the notices and the placement, before the first unit; may raise.
+    """
+
+    work: Work
+    inputs: Sequence[str]
+    out: Path
+    options: BatchOptions
+    on_stage: Callable[[str], None] = lambda _: None
+    on_ready: Callable[[Sequence[Notice], Placement], None] = lambda _notices, _placement: None
+    notices: list[Notice] = field(default_factory=list)
+
+    def run(self, on_change: Callable[[BatchProgress], None] = lambda _: None) -> BatchReport:
+        """Run the batch; see `batch`.
+
+        Raises:
+            NoriaError: as `batch`.
+        """
+        import_extra("pyarrow", "arrow")
+        configs, _ = numbered(self.work.spec.load_models(), None)
+        parts = identity_of(self.work, configs)
+        check_run(self.out, parts, resume=self.options.resume)
+        first, names = _begun(expand_inputs(self.inputs))
+        work = self._split_or_not(configs)
+        self.on_stage("opening models")
+        worker = Worker(work, None)  # builds the engine once, and says what is wrong
+        try:
+            self.notices += worker.notices
+            cores = usable_cores()
+            self.on_stage("measuring workers and threads")
+            placement = placed(
+                worker.models,
+                cores=cores,
+                workers=self.options.workers,
+                threads=self.options.threads,
+                units=_units(work, first) if len(first) < cores else None,
+            )
+        finally:
+            worker.close()
+        folder = BatchFolder(self.out, run_id(parts))
+        try:
+            write_run(self.out, parts)
+            gone = folder.reconcile()
+            if gone:
+                text = f"{gone} results are gone from the folder: their units run again"
+                self.notices.append(Notice("warning", text, str(self.out)))
+            self.on_ready(self.notices, placement)
+            executor = self._executor(with_threads(work, placement.threads), placement, folder)
+            try:
+                driver = Driver(
+                    folder,
+                    executor,
+                    retries=self.options.retries,
+                    retry_failed=self.options.retry_failed,
+                    on_change=on_change,
+                )
+                with _stopped_by_signals(driver):
+                    progress = driver.run(names)
+            finally:
+                executor.close()
+                write_manifest(self.out)
+            total = {k: n for k, n in folder.ledger.counts().items() if k not in ("split", "whole")}
+        finally:
+            folder.close()
+        return BatchReport(
+            self.out, folder.run, progress, total, placement, tuple(dict.fromkeys(self.notices))
+        )
+
+    def plan(self) -> BatchEstimate:
+        """Time a few units in this process, and work the whole out from them; write nothing.
+
+        Raises:
+            NoriaError: as `batch`; or none of the units could be run.
+        """
+        import_extra("pyarrow", "arrow")
+        names, inputs, size_bytes = sample_of(expand_inputs(self.inputs))
+        self.on_stage("opening models")
+        before = memory_of_this_process()
+        worker = Worker(self.work, None)
+        try:
+            self.notices += worker.notices
+            self.on_stage("measuring workers and threads")
+            cores = usable_cores()
+            placement = placed(
+                worker.models,
+                cores=cores,
+                workers=self.options.workers,
+                threads=self.options.threads,
+                units=inputs if inputs < cores else None,
+            )
+            self.on_ready(self.notices, placement)
+        finally:
+            worker.close()
+        worker = Worker(with_threads(self.work, placement.threads), None)
+        try:
+            self.on_stage(f"timing {len(names)} of {inputs} inputs")
+            results, written = timed_units(worker, names)
+        finally:
+            worker.close()
+        return estimated(
+            results,
+            written,
+            inputs=inputs,
+            size_bytes=size_bytes,
+            cores=cores,
+            workers=placement.workers,
+            threads=placement.threads,
+            memory_bytes=max(before, memory_of_this_process()),
+        )
+
+    def _split_or_not(self, configs: Sequence[Any]) -> Work:
+        work = self.work
+        if work.split_s is None:
+            return work
+        obstacle = split_obstacle(work, configs)
+        if obstacle is not None:
+            self.notices.append(Notice("info", f"films are not split: {obstacle}"))
+        return Work(
+            work.spec,
+            work.options,
+            work.kinds,
+            None if obstacle else work.split_s,
+            batch_multiple(configs),
+        )
+
+    def _executor(self, work: Work, placement: Placement, folder: BatchFolder) -> Executor:
+        if self.options.on == "local":
+            return ProcessExecutor(partial(open_worker, work, folder.parts), placement.workers)
+        from noria.batches.ray_cluster import RayExecutor
+
+        return RayExecutor(self.options.on, work, folder.parts, placement, self.options.workers)
+
+
+def _begun(names: Iterator[str]) -> tuple[list[str], Iterable[str]]:
+    """The first inputs, so that a wrong word is refused early, and all of them."""
+    first = list(islice(names, usable_cores()))
+    if not first:
+        raise NoriaError("there is no input", expected="films or pictures to run over")
+    return first, chain(first, names)
+
+
+def _units(work: Work, names: Sequence[str]) -> int:
+    """Units of a few inputs, at least: spans of long films count each."""
+    units = 0
+    for name in names:
+        film = work.split_s and Path(name).suffix.lower() in FILM_SUFFIXES and "://" not in name
+        spans = int(film_seconds(Path(name)) // work.split_s) if film and work.split_s else 1
+        units += max(1, spans)
+    return units
+
+
+@contextmanager
+def _stopped_by_signals(driver: Driver) -> Iterator[None]:
+    """Let Ctrl-C, SIGTERM and hang-up end the run: what is committed is kept.
+
+    Signals that are ignored stay ignored; outside the main thread none is touched.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    wanted = [n for n in numbers if signal.getsignal(n) is not signal.SIG_IGN]
+    previous = {n: signal.signal(n, lambda *_: driver.stop()) for n in wanted}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
