@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from noria._core.errors import NoriaError
     from noria._core.notices import NoriaWarning, Notice
-    from noria.batches import BatchReport, batch
+    from noria.batches import BatchReport, batch, ray
     from noria.config import (
         ModelConfig,
         ModelSpec,
@@ -119,6 +119,7 @@ else:
         },
         modules=(
             "._wiring",
+            ".batches.ray",
             ".config",
             ".custom",
             ".draw",
@@ -210,6 +211,7 @@ __all__ = [
     "open_tracker",
     "pipeline",
     "plugins",
+    "ray",
     "record",
     "replay_recording",
     "show",

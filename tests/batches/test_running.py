@@ -30,7 +30,9 @@ Table = list[tuple]
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Units run in this process: starting one takes a second."""
 
-    def executor(self: object, work: Work, placement: object, folder: object) -> HereExecutor:
+    def executor(
+        self: object, work: Work, configs: object, placement: object, folder: object
+    ) -> HereExecutor:
         return HereExecutor(Worker(work, folder.parts).do)
 
     monkeypatch.setattr(running.BatchRun, "_executor", executor)

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 from noria._core.lazy import lazy
 
 if TYPE_CHECKING:
+    from noria.batches import ray
     from noria.batches.inputs import expand_inputs
     from noria.batches.running import BatchReport, batch
 else:
     __getattr__, __dir__ = lazy(
-        __name__, {".inputs": "expand_inputs", ".running": "BatchReport batch"}
+        __name__,
+        {".inputs": "expand_inputs", ".running": "BatchReport batch"},
+        modules=(".ray",),
     )
 
-__all__ = ["BatchReport", "batch", "expand_inputs"]
+__all__ = ["BatchReport", "batch", "expand_inputs", "ray"]

@@ -198,6 +198,8 @@ class BatchRun:
             NoriaError: as `batch`.
         """
         import_extra("pyarrow", "arrow")
+        if self.options.on != "local":
+            check_address(self.options.on)
         configs, _ = numbered(self.work.spec.load_models(), None)
         parts = identity_of(self.work, configs)
         check_run(self.out, parts, resume=self.options.resume)
@@ -226,7 +228,9 @@ class BatchRun:
                 text = f"{gone} results are gone from the folder: their units run again"
                 self.notices.append(Notice("warning", text, str(self.out)))
             self.on_ready(self.notices, placement)
-            executor = self._executor(with_threads(work, placement.threads), placement, folder)
+            executor = self._executor(
+                with_threads(work, placement.threads), configs, placement, folder
+            )
             try:
                 driver = Driver(
                     folder,
@@ -304,12 +308,30 @@ class BatchRun:
             batch_multiple(configs),
         )
 
-    def _executor(self, work: Work, placement: Placement, folder: BatchFolder) -> Executor:
+    def _executor(
+        self, work: Work, configs: Sequence[Any], placement: Placement, folder: BatchFolder
+    ) -> Executor:
         if self.options.on == "local":
             return ProcessExecutor(partial(open_worker, work, folder.parts), placement.workers)
         from noria.batches.ray_cluster import RayExecutor
 
-        return RayExecutor(self.options.on, work, folder.parts, placement, self.options.workers)
+        return RayExecutor(
+            self.options.on, work, configs, folder.parts, placement, self.options.workers
+        )
+
+
+def check_address(on: str) -> None:
+    """Refuse a place to run that is none.
+
+    Raises:
+        NoriaError: it is neither `ray` nor a `ray://` address.
+        MissingExtraError: ray is not installed.
+    """
+    if on != "ray" and not on.startswith("ray://"):
+        raise NoriaError(
+            f"{on} is no place to run", where="--on", expected="local, ray or ray://HOST:PORT"
+        )
+    import_extra("ray", "ray")
 
 
 def _begun(names: Iterator[str]) -> tuple[list[str], Iterable[str]]:
