@@ -188,18 +188,26 @@ def read_ledger(path: Path) -> Iterator[UnitRecord]:
             yield record
 
 
-def last_records(path: Path) -> dict[str, UnitRecord]:
-    """The last record of each unit, in the order of their first lines; void spans are left out.
+def last_records(path: Path) -> Iterator[UnitRecord]:
+    """The last record of each unit, in order; spans that are void are left out.
+
+    The ledger is read twice, so that memory is some 150 bytes for each unit.
 
     Raises:
         NoriaError: a line is damaged.
         OSError: the file cannot be read.
     """
-    found: dict[str, UnitRecord] = {}
-    for record in read_ledger(path):
-        before = found.get(record.unit)
-        if record.outcome == "whole" and before is not None:
-            for numbers in before.spans:
-                found.pop(unit_id(record.input, numbers[0]), None)
-        found[record.unit] = record
-    return found
+    last: dict[bytes, int] = {}
+    spans: dict[bytes, list[bytes]] = {}
+    for number, record in enumerate(read_ledger(path)):
+        key = bytes.fromhex(record.unit)
+        last[key] = number
+        if record.outcome == "split":
+            starts = (numbers[0] for numbers in record.spans)
+            spans[key] = [bytes.fromhex(unit_id(record.input, start)) for start in starts]
+        elif record.outcome == "whole":
+            for span in spans.pop(key, ()):
+                last.pop(span, None)
+    for number, record in enumerate(read_ledger(path)):
+        if last.get(bytes.fromhex(record.unit)) == number:
+            yield record

@@ -79,7 +79,7 @@ def write_manifest(folder: Path) -> Path:
 
 def unit_records(folder: Path) -> Iterator[UnitRecord]:
     """The last record of every unit that has an outcome of its own."""
-    for record in last_records(folder / "ledger.jsonl").values():
+    for record in last_records(folder / "ledger.jsonl"):
         if record.outcome not in ("split", "whole"):
             yield record
 
@@ -123,18 +123,19 @@ def verify(folder: Path) -> tuple[int, list[str]]:
     held = BatchFolder(folder, run)
     try:
         faults: list[str] = []
-        known: set[Path] = set()
+        known: set[str] = set()
         for record in unit_records(folder):
             if record.outcome != "done":
                 continue
             found = [f"{quoted(record.input)}: {text}" for text in _faults(folder, record)]
-            known |= {folder / stored.path for stored in record.files.values()}
+            known |= {stored.path for stored in record.files.values()}
             if found:
                 faults += found
                 held.append(record.changed(outcome="lost", files={}, error=found[0]))
-        for path in sorted(held.objects()):
-            if path not in known:
-                faults.append(f"{path.relative_to(folder)}: no line of the ledger knows it")
+        for path in held.objects():
+            name = path.relative_to(folder).as_posix()
+            if name not in known:
+                faults.append(f"{name}: no line of the ledger knows it")
         if faults:
             write_manifest(folder)
         return len(known), faults

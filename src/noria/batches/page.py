@@ -153,6 +153,6 @@ def _picture(path: Path, number: int) -> Any:
 
 
 def _box(row: dict[str, Any], colours: dict[str, int]) -> SampleBox:
-    box = (row["left"], row["top"], row["width"], row["height"])
+    left, top, width, height = (round(row[k], 1) for k in ("left", "top", "width", "height"))
     text = f"{row['label']} {row['confidence']:.2f}"
-    return SampleBox(text, tuple(round(v, 1) for v in box), colours.get(row["label"], 0))  # type: ignore[arg-type]
+    return SampleBox(text, (left, top, width, height), colours.get(row["label"], 0))

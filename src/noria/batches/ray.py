@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ class RayInferencer:
     ) -> None:
         self._column = column
         self._format = format
-        items, _ = numbered([ModelConfig.load(config) for config in configs], None)
+        items, _ = numbered([ModelConfig.load(Path(config)) for config in configs], None)
         made = AssemblyOptions(**options)
         self._models: list[ModelInferencer] = [open_model(cfg, made) for cfg in items]
 
