@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from time import monotonic, time
 
 from noria.batches.executor import Executor
-from noria.batches.folder import KINDS, BatchFolder, StorageError
+from noria.batches.folder import GO_ON, KINDS, BatchFolder, StorageError
 from noria.batches.inputs import shown
 from noria.batches.ledger import UnitRecord
 from noria.batches.units import Outcome, Unit, UnitResult, packed, unit_id
@@ -153,7 +153,7 @@ class Driver:
             self._void.discard(result.unit.id)
             return
         if result.outcome == "storage":
-            raise StorageError(result.error.partition("\n")[0])
+            raise StorageError(result.error, where=str(self._folder.path), fix=GO_ON)
         if result.outcome == "lost":
             self._lost(item, result)
         elif result.outcome == "failed" and item.attempts <= self._retries:

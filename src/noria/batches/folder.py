@@ -34,6 +34,7 @@ KINDS = tuple(SUFFIXES)
 MANIFEST = "manifest.parquet"
 _OURS = frozenset(("run.json", "ledger.jsonl", MANIFEST, "objects", "report.html", ".lock",
                    ".parts", *KINDS))  # fmt: skip
+GO_ON = "what is committed is kept; go on with --resume when this is put right"
 _PLAIN = re.compile(r"[^\w.-]+")
 _MAX_STEM = 80
 
@@ -223,8 +224,7 @@ def storage_error(error: OSError, path: Path) -> StorageError:
             found = "the folder, or a part of it, was removed during the run"
         case _:
             found = f"results cannot be written: {error.strerror or error}"
-    fix = "what is committed is kept; go on with --resume when this is put right"
-    return StorageError(found, where=str(path), fix=fix)
+    return StorageError(found, where=str(path), fix=GO_ON)
 
 
 def hash_of(path: Path) -> tuple[int, str]:

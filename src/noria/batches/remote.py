@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from noria._core.lazy import import_extra
 from noria._core.text import error_text, url_name, url_scheme, without_secrets
 
 _CHUNK = 1 << 20
+_QUERY = re.compile(r"\?[^\s'\"]*")  # signatures and tokens
 _STREAMS = frozenset(("rtsp", "rtsps", "rtmp", "rtmps", "udp", "rtp", "srt", "tcp"))
 
 
@@ -97,5 +99,5 @@ def _worded(url: str) -> Iterator[None]:
             fix=f"pip install the package for {url_scheme(url)}://",
         ) from error
     except Exception as error:
-        text = without_secrets(error_text(error)).replace(url, url_name(url))
+        text = _QUERY.sub("", without_secrets(error_text(error)).replace(url, url_name(url)))
         raise MediaError(f"cannot be fetched: {text}", where=url_name(url)) from error

@@ -133,7 +133,7 @@ class Worker:
         except SpanDoubtError as error:
             result = UnitResult(unit, "doubtful", error=error.found)
         except StorageError as error:
-            result = UnitResult(unit, "storage", error=str(error))
+            result = UnitResult(unit, "storage", error=error.found)
         except NoriaError as error:
             result = UnitResult(unit, "failed", error=str(error))
         except Exception as error:  # a defect, of noria or a library: the run goes on
