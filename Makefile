@@ -5,7 +5,7 @@ FUZZ_S ?= 600
 BIN    := $(VENV)/bin
 NATIVE := $(wildcard native/src/*) $(wildcard native/tools/*) $(wildcard native/host/*) $(wildcard native/include/*) $(wildcard native/include/*/*) CMakeLists.txt src/noria/_native_api.py
 
-.PHONY: help build demo test test-all sanitize lint types stubs docs schema operators bench fuzz clean
+.PHONY: help build demo test test-all test-outside sanitize lint types stubs docs schema operators bench fuzz clean
 help:            ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -45,6 +45,9 @@ test: build $(VENV)/.dev      ## the tests of every push: no slow ones, a fifth 
 
 test-all: build $(VENV)/.dev  ## the whole test suite, as every night: slow tests and all examples too
 	NORIA_TEST_PROFILE=full $(BIN)/python -m pytest -q -n 2 --dist worksteal
+
+test-outside: build $(VENV)/.dev  ## published sources, checked out by you into $NORIA_OUTSIDE, run unchanged
+	$(BIN)/python -m pytest -q -rs tests/outside
 
 # Parsers, networks and plugins of tests are C++ that the core calls: memory of both sides is watched. Tests that count resident
 # memory see the sanitizers' own instead; leaks are what these find better.

@@ -124,14 +124,34 @@ struct MaskFaults {
     size_t not_finite = 0, wrong_size = 0, largest = 0, total = 0;
 };
 
-// A copy of the mask of one record, or None.
-nb::object copy_mask(const NvDsInferInstanceMaskInfo &record, size_t most, size_t most_together,
-                     MaskFaults &faults) {
+nb::capsule owner_of(float *values) {
+    return nb::capsule(values, [](void *p) noexcept { delete[] static_cast<float *>(p); });
+}
+
+// Parsers that have landmarks and no field for them leave them in the mask's: its width and height are
+// those of the network then, or nothing. A copy (values,) of what may be such, else None.
+nb::object copy_values(const NvDsInferInstanceMaskInfo &record, const Size &size, size_t most) {
+    const auto [width, height, channels] = size;
+    const bool sized = record.mask_width == width && record.mask_height == height;
+    const size_t count = record.mask_size / sizeof(float);
+    if (!(sized || (!record.mask_width && !record.mask_height)) || record.mask_size % sizeof(float) ||
+        count > most)
+        return nb::none();
+    float *const values = new float[count];
+    nb::capsule owner = owner_of(values);
+    std::memcpy(values, record.mask, record.mask_size);
+    return nb::cast(nb::ndarray<nb::numpy, float>(values, {count}, owner));
+}
+
+// A copy (height, width) of the mask of one record; values of unknown meaning if its size is no
+// mask's; or None.
+nb::object copy_mask(const NvDsInferInstanceMaskInfo &record, const Size &size, size_t most,
+                     size_t most_together, size_t most_values, MaskFaults &faults) {
     const size_t pixels = size_t{record.mask_width} * record.mask_height;
     if (!record.mask || (pixels == 0 && record.mask_size == 0)) return nb::none();
     if (record.mask_size != pixels * sizeof(float)) {
         ++faults.wrong_size;
-        return nb::none();
+        return copy_values(record, size, most_values);
     }
     faults.largest = std::max(faults.largest, pixels);
     faults.total += pixels;
@@ -143,13 +163,14 @@ nb::object copy_mask(const NvDsInferInstanceMaskInfo &record, size_t most, size_
         return nb::none();
     }
     float *const values = copy.release();
-    nb::capsule owner(values, [](void *p) noexcept { delete[] static_cast<float *>(p); });
+    nb::capsule owner = owner_of(values);
     return nb::cast(nb::ndarray<nb::numpy, float>(values, {record.mask_height, record.mask_width},
                                                   owner));
 }
 
 nb::object call_instances(CustomFunction &function, const nb::list &tensors, const Size &size,
-                          size_t most_objects, size_t most_pixels, size_t most_pixels_together) {
+                          size_t most_objects, size_t most_pixels, size_t most_pixels_together,
+                          size_t most_values) {
     InstanceVector objects;
     if (!call_parser(function, tensors, size, objects)) return nb::none();
     if (!objects.are_records())
@@ -161,7 +182,8 @@ nb::object call_instances(CustomFunction &function, const nb::list &tensors, con
     nb::list masks;
     MaskFaults faults;
     for (size_t i = 0; i < objects.count(); ++i)
-        masks.append(copy_mask(objects.record(i), most_pixels, most_pixels_together, faults));
+        masks.append(copy_mask(objects.record(i), size, most_pixels, most_pixels_together,
+                               most_values, faults));
     return nb::make_tuple(
         found, masks,
         nb::make_tuple(faults.not_finite, faults.wrong_size, faults.largest, faults.total));
@@ -256,9 +278,10 @@ void bind_custom_library(nb::module_ &m) {
              "array of the boxes, capacity in bytes). `words`: 32-bit words of a box, 0 if they are "
              "not known.")
         .def("call_instances", &call_instances, "tensors"_a, "size"_a, "most_objects"_a,
-             "most_pixels"_a, "most_pixels_together"_a,
-             "(what decode_boxes gives, list of masks or None, (masks not finite, masks of wrong "
-             "size, pixels of the largest, of all)); a number of objects above the limit.")
+             "most_pixels"_a, "most_pixels_together"_a, "most_values"_a,
+             "(what decode_boxes gives, list of masks, of values (n,) that are no mask by their "
+             "number, or None, (masks not finite, masks of wrong size, pixels of the largest, of "
+             "all)); a number of objects above the limit.")
         .def("call_classifier", &call_classifier, "tensors"_a, "size"_a, "threshold"_a, "most"_a,
              "([(attribute, value, confidence, label or None)], text); a number of attributes above "
              "the limit.")

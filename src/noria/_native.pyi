@@ -100,9 +100,9 @@ class CustomFunction:
         What decode_boxes gives, if the boxes are sound and no more than `most`; else (uint8 array of the boxes, capacity in bytes). `words`: 32-bit words of a box, 0 if they are not known.
         """
 
-    def call_instances(self, tensors: list, size: Sequence[int], most_objects: int, most_pixels: int, most_pixels_together: int) -> object:
+    def call_instances(self, tensors: list, size: Sequence[int], most_objects: int, most_pixels: int, most_pixels_together: int, most_values: int) -> object:
         """
-        (what decode_boxes gives, list of masks or None, (masks not finite, masks of wrong size, pixels of the largest, of all)); a number of objects above the limit.
+        (what decode_boxes gives, list of masks, of values (n,) that are no mask by their number, or None, (masks not finite, masks of wrong size, pixels of the largest, of all)); a number of objects above the limit.
         """
 
     def call_classifier(self, tensors: list, size: Sequence[int], threshold: float, most: int) -> object:

@@ -42,7 +42,8 @@ def values_of(key: Key) -> st.SearchStrategy[Any]:
     numbers = st.floats(key.low, key.high or 2.0**127, width=32) if key.low is not None else FLOATS
     items = {"max_size": 4} if not key.counts else {"min_size": min(key.counts)}
     if key.counts:
-        items["max_size"] = max(key.counts)
+        items["max_size"] = min(max(key.counts), 8)
+    counted = [n for n in key.counts if n <= 8] or range(5)
     return {
         Kind.INT: integers,
         Kind.FLAG: st.booleans(),
@@ -51,7 +52,7 @@ def values_of(key: Key) -> st.SearchStrategy[Any]:
         Kind.PERCENT: st.integers(1, 100).map(float),
         Kind.STRING: TEXT.map(lambda text: text or None),
         Kind.PATH: TEXT.map(lambda text: Path("/no/such", text)),
-        Kind.INTS: st.lists(integers, **items).map(tuple),
+        Kind.INTS: st.lists(integers, **items).filter(lambda v: len(v) in counted).map(tuple),
         Kind.FLOATS: st.lists(FLOATS, **items).map(tuple),
         Kind.STRINGS: st.lists(TEXT.map(lambda t: t.replace(";", ",")), max_size=3).map(tuple),
         Kind.PATHS: st.lists(

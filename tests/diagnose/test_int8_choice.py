@@ -235,6 +235,7 @@ def test_of_counts_that_are_good_enough_the_best_is_taken(scene, monkeypatch):
     folder, _ = scene
     shares = iter([0.90, 0.955, 0.96])  # 0, 4 and 5 of 33 layers; 8 are too many to be tried
     monkeypatch.setattr(int8_choice, "_STEPS", (0, 4, 5, 8))
+    monkeypatch.setattr(int8_choice._Search, "_ranked", lambda _, layers: layers)
     monkeypatch.setattr(
         Judge,
         "agreement",

@@ -256,3 +256,13 @@ def test_keypoints_stay_with_their_object_when_others_are_dropped() -> None:
     Attacher(config(ClassAttrs(), ClassAttrs(), filter_out_class_ids=(0,)))(found, SAME, meta)
     (kept,) = meta.objects
     np.testing.assert_array_equal(kept.keypoints, keypoints[1])
+
+
+def test_bones_of_the_config_are_those_of_every_class() -> None:
+    meta = frame()
+    Attacher(config(ClassAttrs(), ClassAttrs(), keypoint_skeleton=(0, 1, 1, 2)))(
+        boxes((0, 0, 5, 5)), SAME, meta
+    )
+    assert {style.bones for style in meta.objects.styles[1].values()} == {((0, 1), (1, 2))}
+    Attacher(config(ClassAttrs()))(boxes((0, 0, 5, 5)), SAME, meta)
+    assert meta.objects.styles[1][0].bones is None

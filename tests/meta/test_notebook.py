@@ -149,6 +149,20 @@ def test_supervision_gets_everything() -> None:
     assert supervision.MaskAnnotator().annotate(picture, meta.to_supervision()).any()
 
 
+def test_supervision_gets_keypoints() -> None:
+    meta = meta_of(1)  # an object without
+    for count in (3, 2):
+        points = np.full((1, count, 3), count, np.float32)
+        found = Detections([[1, 2, 3, 4]], [0.5], [count], space=Space.FRAME, keypoints=points)
+        meta.objects.append(found, 1)
+    found = meta.to_supervision_keypoints()
+    assert isinstance(found, supervision.KeyPoints)
+    assert found.class_id.tolist() == [3, 2]
+    assert found.xy.tolist() == [[[3, 3]] * 3, [[2, 2], [2, 2], [0, 0]]]
+    assert found.keypoint_confidence.tolist() == [[3, 3, 3], [2, 2, 0]]
+    assert len(meta_of(2).to_supervision_keypoints()) == 0
+
+
 def test_supervision_without_objects_masks_or_tracking() -> None:
     assert len(meta_of(0).to_supervision()) == 0
     found = meta_of(2).to_supervision()

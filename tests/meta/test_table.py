@@ -55,11 +55,24 @@ def test_rows_hold_every_column() -> None:
         "text": "car",
         "classifier_labels": [],
         "classifier_confidences": [],
+        "angle": 0.0,
+        "keypoints": [],
     }
     assert (second["parent"], second["object_id"]) == (0, None)
     assert second["text"] == "büs red"
     assert second["classifier_labels"] == ["red", ""]
     assert second["classifier_confidences"] == [0.75, 0.5]
+
+
+def test_angles_and_keypoints() -> None:
+    meta = meta_of(1)
+    points = np.arange(6, dtype=np.float32).reshape(1, 2, 3)
+    found = Detections([[1, 2, 3, 4]], [0.5], [0], None, [30], keypoints=points, space=Space.FRAME)
+    meta.objects.append(found, 1)
+    rows = to_rows(meta)
+    assert [row["angle"] for row in rows] == [0, 0, 30]
+    assert [row["keypoints"] for row in rows] == [[], [], [0, 1, 2, 3, 4, 5]]
+    assert to_arrow(meta).to_pylist() == rows
 
 
 def test_one_meta_is_enough() -> None:

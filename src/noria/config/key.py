@@ -75,6 +75,8 @@ class Key:
             numbers = " or ".join(map(str, self.counts))
             if len(self.counts) > 2:
                 numbers = f"{self.counts[0]} to {self.counts[-1]}"
+                if not any(count % 2 for count in self.counts):
+                    numbers = "an even number of"
             what = "integers" if self.kind is Kind.INTS else "numbers"
             return f"{numbers} {what} with ; between them"
         if self.kind in (Kind.INT, Kind.INTS):

@@ -14,9 +14,11 @@ from noria._core.errors import CustomLibraryError, ParserError
 from noria._core.notices import Notice, note_once
 from noria.binary.symbol_names import demangled
 from noria.custom.box_layout import LayoutDecision
+from noria.custom.mask_keypoints import keypoints_in
 from noria.custom.user_calls import ParserKind
 from noria.custom.validate import (
     MAX_ATTRIBUTES,
+    MAX_KEYPOINTS,
     MAX_MAP_PIXELS,
     MAX_MASK_PIXELS,
     MAX_MASKS_PIXELS,
@@ -171,14 +173,24 @@ class CppBoxParser(CppParser):
             boxes = _native.decode_boxes(data, layout // 4, self._rotation)
         return self._decoded(boxes, None)
 
-    def _decoded(self, found: Any, masks: list[FloatArray] | None, *odd: int) -> DecodedBoxes:
+    def _decoded(
+        self,
+        found: Any,
+        masks: list[FloatArray] | None,
+        *odd: int,
+        keypoints: FloatArray | None = None,
+    ) -> DecodedBoxes:
         """Make detections of arrays; drop boxes with a class id beyond the signed range.
 
         Ids are unsigned in C++, and no configuration has as many classes. Source: custom-library
         spec 2.3.
         """
         boxes, scores, ids, angles, sound = found
-        detections = Detections.unchecked(boxes, scores, ids, masks=masks, angles=angles)
+        detections = Detections.unchecked(
+            boxes, scores, ids, masks=masks, angles=angles, keypoints=keypoints
+        )
+        if keypoints is not None:
+            sound = sound and bool(np.isfinite(keypoints).all())
         if sound or int(ids.min()) >= 0:
             return DecodedBoxes(detections, sound, *odd)
         keep = ids >= 0
@@ -194,14 +206,17 @@ class CppBoxParser(CppParser):
 
 
 class CppInstanceParser(CppBoxParser):
-    """One instance parser. Masks are copied, and the library's deleted at once."""
+    """One instance parser. Masks are copied, and the library's deleted at once.
+
+    Masks that are keypoints by all evidence become such.
+    """
 
     kind = "instance segmentation"
     check_macro = "CHECK_CUSTOM_INSTANCE_MASK_PARSE_FUNC_PROTOTYPE"
 
     def _call(self, tensors: Tensors, network: NetworkInfo, params: DetectionParams) -> Any:
         self._set_params(params)
-        limits = MAX_OBJECTS, MAX_MASK_PIXELS, MAX_MASKS_PIXELS
+        limits = MAX_OBJECTS, MAX_MASK_PIXELS, MAX_MASKS_PIXELS, 3 * MAX_KEYPOINTS
         return self.native.call_instances(tensors, size_of(network), *limits)
 
     def _result(
@@ -212,9 +227,21 @@ class CppInstanceParser(CppBoxParser):
         boxes, masks, (broken, odd, largest, total) = found
         if largest > MAX_MASK_PIXELS or total > MAX_MASKS_PIXELS:
             raise masks_too_large(largest, total, self.where)
-        some = any(mask is not None for mask in masks)
-        kept = [NO_MASK if mask is None else mask for mask in masks] if some else None
-        return self._decoded(boxes, kept, broken, odd)
+        if odd and not broken and all(mask is None or mask.ndim == 1 for mask in masks):
+            keypoints = keypoints_in(masks, network)
+            if keypoints is not None:
+                return self._with_keypoints(boxes, keypoints)
+        kept = [NO_MASK if mask is None or mask.ndim == 1 else mask for mask in masks]
+        some = any(mask.size for mask in kept)
+        return self._decoded(boxes, kept if some else None, broken, odd)
+
+    def _with_keypoints(self, boxes: Any, keypoints: FloatArray) -> DecodedBoxes:
+        text = (
+            f"its objects have {keypoints.shape[1]} keypoints in the place of a mask; "
+            "mask-content=mask leaves them out"
+        )
+        note_once(self._decisions, "info", text, self.where, rule="parser-results")
+        return self._decoded(boxes, None, keypoints=keypoints)
 
 
 class CppClassifierParser(CppParser):

@@ -26,7 +26,7 @@ class Canvas(ABC):
     """A copy of a frame to draw on. Everything is clipped to the frame."""
 
     def __init__(self, frame: Frame) -> None:
-        self.width, self.height = frame.width, frame.height
+        self.width, self.height = self.size = frame.width, frame.height
 
     def clip(self, box: Box) -> Box | None:
         """The part of `box` inside the frame; None if there is none."""

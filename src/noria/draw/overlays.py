@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,11 @@ from noria.draw.colors import Rgb, component_color
 from noria.meta.detections import IntArray
 from noria.meta.masks import BoolArray, PlacedMask
 from noria.meta.results import SegmentationMeta
+
+if TYPE_CHECKING:
+    from PIL.ImageDraw import ImageDraw
+
+Points = list[tuple[float, float]]
 
 # Names of classes that are "nothing" and would only dull the picture.
 _BACKGROUND = frozenset(
@@ -101,7 +107,7 @@ def class_map_overlay(
 
 
 def polygon_overlay(
-    points: list[tuple[float, float]], line: int, color: Rgb, opacity: float, size: tuple[int, int]
+    points: Points, line: int, color: Rgb, opacity: float, size: tuple[int, int]
 ) -> Overlay | None:
     """The smooth outline of a polygon (`line` pixels wide), or its inside (`line` 0).
 
@@ -112,9 +118,36 @@ def polygon_overlay(
         opacity: 0 to 1.
         size: width, height of the frame.
     """
+
+    def draw(ink: ImageDraw, corners: Points) -> None:
+        if line:
+            ink.line([*corners, *corners[:2]], fill=255, width=2 * line, joint="curve")
+        else:
+            ink.polygon(corners, fill=255)
+
+    return smooth_overlay(points, draw, line // 2 + 1, color, opacity, size)
+
+
+def smooth_overlay(
+    points: Points,
+    draw: Callable[[ImageDraw, Points], None],
+    margin: int,
+    color: Rgb,
+    opacity: float,
+    size: tuple[int, int],
+) -> Overlay | None:
+    """A figure with smooth edges, in one colour; None outside of the frame.
+
+    Args:
+        points: x, y of its places in frame pixels.
+        draw: draws it in white on black at twice the frame's resolution; it gets the places there.
+        margin: pixels that it takes around them.
+        color: r, g, b.
+        opacity: 0 to 1.
+        size: width, height of the frame.
+    """
     from PIL import Image, ImageDraw
 
-    margin = line // 2 + 1
     left = math.floor(max(0, min(x for x, _ in points) - margin))
     top = math.floor(max(0, min(y for _, y in points) - margin))
     right = math.ceil(min(size[0], max(x for x, _ in points) + margin))
@@ -122,12 +155,7 @@ def polygon_overlay(
     if left >= right or top >= bottom:
         return None
     image = Image.new("L", (2 * (right - left), 2 * (bottom - top)))
-    corners = [(2 * (x - left), 2 * (y - top)) for x, y in points]
-    ink = ImageDraw.Draw(image)
-    if line:
-        ink.line([*corners, *corners[:2]], fill=255, width=2 * line, joint="curve")
-    else:
-        ink.polygon(corners, fill=255)
+    draw(ImageDraw.Draw(image), [(2 * (x - left), 2 * (y - top)) for x, y in points])
     cover = np.asarray(image.reduce(2), np.uint16)
     slots = (cover * _LEVELS + 127) // 255
     return Overlay(

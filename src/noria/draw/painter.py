@@ -18,6 +18,7 @@ from noria.draw.overlays import (
     mask_overlay,
     polygon_overlay,
 )
+from noria.draw.skeleton import skeleton_overlays
 from noria.draw.text import TextBox, render_text
 from noria.media import Frame, as_frame
 from noria.meta import (
@@ -30,6 +31,7 @@ from noria.meta import (
 )
 from noria.meta.masks import object_mask
 from noria.meta.objects import Rgba
+from noria.meta.shapes import skeleton_of_object, turned
 
 if TYPE_CHECKING:
     from noria.config import OsdSpec
@@ -279,6 +281,7 @@ class Painter(Looks):
             `config`.
         font: a font file, instead of the built-in font or the one in the metadata.
         masks: draw instance masks and class maps.
+        keypoints: draw the keypoints of objects, with their bones; `auto` alone does.
         boxes: draw borders and backgrounds of objects.
         ids: add the tracking id to the label.
         legend: name the classes of class maps with their share of the frame.
@@ -293,6 +296,7 @@ class Painter(Looks):
 
     scale: float | None = None
     masks: bool = True
+    keypoints: bool = True
     legend: bool = True
     opacity: float = 0.45
 
@@ -361,6 +365,7 @@ class Painter(Looks):
                     canvas.blend(mask_overlay(mask, color, self.opacity, line))
         placed: dict[int, _Label] = {}
         finite: Any = np.isfinite(rects).all(axis=1)
+        shows_points = self.keypoints and self.palette == "auto"
         stacks: dict[tuple[int, int], int] = {}  # heights of full-frame texts at one place
         for i in order:
             if not finite[i]:
@@ -376,6 +381,13 @@ class Painter(Looks):
                         canvas.fill(box, look.fill[:3], look.fill[3])
                     if look.border_width:
                         canvas.outline(box, look.border_width, look.border[:3], look.border[3])
+            if shows_points and objects.keypoints is not None and len(objects.keypoints[i]):
+                bones = skeleton_of_object(objects, i).bones
+                line = max(2, round(3 * scale))
+                for overlay in skeleton_overlays(
+                    objects.keypoints[i], bones, line, look.border[:3], canvas.size
+                ):
+                    canvas.blend(overlay)
             if look.text is None or box is None:
                 continue
             label = _Label(look.text, *self._place(look.text, box, canvas))
@@ -397,22 +409,20 @@ class Painter(Looks):
         left, top, width, height = (max(-1e4, min(1e4, v)) for v in rect)
         if width <= 0 or height <= 0:
             return None
-        sin, cos = math.sin(math.radians(angle)), math.cos(math.radians(angle))
-        x, y = left + width / 2, top + height / 2
-        size = (canvas.width, canvas.height)
 
         def corners(inset: float) -> list[tuple[float, float]]:
-            a, b = max(0.0, width / 2 - inset), max(0.0, height / 2 - inset)
-            signs = ((-a, -b), (a, -b), (a, b), (-a, b))
-            return [(x + u * cos - v * sin, y + u * sin + v * cos) for u, v in signs]
+            a, b = min(inset, width / 2), min(inset, height / 2)
+            return turned(left + a, top + b, width - 2 * a, height - 2 * b, angle)
 
         parts = []
         if look.fill is not None:
-            parts.append(polygon_overlay(corners(0), 0, look.fill[:3], look.fill[3], size))
+            parts.append(polygon_overlay(corners(0), 0, look.fill[:3], look.fill[3], canvas.size))
         if look.border_width:
             inset = corners(look.border_width / 2)
             border = look.border
-            parts.append(polygon_overlay(inset, look.border_width, border[:3], border[3], size))
+            parts.append(
+                polygon_overlay(inset, look.border_width, border[:3], border[3], canvas.size)
+            )
         for overlay in parts:
             if overlay is not None:
                 canvas.blend(overlay)

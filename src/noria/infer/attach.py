@@ -187,8 +187,10 @@ class Attacher:
         self.generation = _known(generation)
         self.clip_to_roi = clip_to_roi
         self.modern = cfg.profile == "modern"
+        ends = cfg.keypoint_skeleton
+        bones = tuple(zip(ends[::2], ends[1::2], strict=True)) or None
         self.styles = {
-            i: ClassStyle(border_color=a.border_color, bg_color=a.bg_color)
+            i: ClassStyle(border_color=a.border_color, bg_color=a.bg_color, bones=bones)
             for i, a in enumerate(per_class)
         }
 

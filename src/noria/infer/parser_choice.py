@@ -271,6 +271,10 @@ def _from_library(
         else:
             raise refusal from failure.__cause__
         raise _with_hints(refusal, [hint]) from failure
+    if kind is _KINDS[NetworkType.INSTANCE_SEGMENTATION] and cfg.mask_content != "auto":
+        from noria.custom.mask_keypoints import MaskContent
+
+        parser = MaskContent(parser, cfg.mask_content)
     return Choice(parser, f"{name} in {path.name}", library)
 
 

@@ -79,6 +79,30 @@ class FrameMeta:
             data={"class_name": np.array([o.label(i) for i in range(len(o))], dtype=np.str_)},
         )
 
+    def to_supervision_keypoints(self) -> Any:
+        """Objects that have keypoints as `supervision.KeyPoints`, for its annotators.
+
+        Returns:
+            `xy` (N, K, 2) float32 in frame pixels, `keypoint_confidence` (N, K), `class_id`; K is
+            that of the object with the most points, others end with points of confidence 0.
+
+        Raises:
+            MissingExtraError: the extra `noria[supervision]` is not installed.
+        """
+        supervision = import_extra("supervision", "supervision")
+        o = self.objects
+        rows = [i for i, points in enumerate(o.keypoints or ()) if len(points)]
+        if o.keypoints is None or not rows:
+            return supervision.KeyPoints.empty()
+        found = np.zeros((len(rows), max(len(o.keypoints[i]) for i in rows), 3), np.float32)
+        for row, i in enumerate(rows):
+            found[row, : len(o.keypoints[i])] = o.keypoints[i]
+        return supervision.KeyPoints(
+            xy=found[..., :2],
+            keypoint_confidence=found[..., 2],
+            class_id=o.class_ids[rows].astype(int),
+        )
+
     def pixel_mask(self, obj: ObjectMeta) -> npt.NDArray[np.bool_] | None:
         """Which pixels of the frame an object covers, or None if it has no mask.
 

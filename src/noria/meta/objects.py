@@ -16,6 +16,7 @@ from noria.meta.results import (
     SegmentationMeta,
     TensorOutput,
 )
+from noria.meta.skeletons import Bones
 
 MAX_LABEL_BYTES = 127  # obj_label is a 128-byte field in the original
 MAX_PIXEL = 2**31
@@ -43,7 +44,11 @@ Rgba = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class ClassStyle:
-    """How objects of one class are drawn. Colours are r, g, b, a in 0..1. Source: spec B.7."""
+    """How objects of one class are drawn. Colours are r, g, b, a in 0..1. Source: spec B.7.
+
+    Attributes:
+        bones: pairs of keypoints that a line joins; None takes the usual ones of their number.
+    """
 
     border_color: Rgba = (1.0, 0.0, 0.0, 1.0)
     bg_color: Rgba | None = None
@@ -52,6 +57,7 @@ class ClassStyle:
     font_size: int = 11
     font_color: Rgba = (1.0, 1.0, 1.0, 1.0)
     text_bg_color: Rgba | None = (0.0, 0.0, 0.0, 1.0)
+    bones: Bones | None = None
 
 
 DEFAULT_STYLE = ClassStyle()

@@ -23,6 +23,8 @@ no rows. The columns, always all of them and in this order:
 | `text` | string | display text: the label and what classifiers added, blanks trimmed |
 | `classifier_labels` | list of string | label of each attribute that classifiers found, in order |
 | `classifier_confidences` | list of float32 | their probabilities |
+| `angle` | float32 | rotation of the rectangle about its middle, in degrees clockwise |
+| `keypoints` | list of float32 | x, y in frame pixels and score of each point, empty without |
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ import numpy as np
 
 from noria._core.errors import MediaError
 from noria._core.lazy import import_extra
+from noria.meta.detections import FloatArray
 from noria.meta.frame_meta import FrameMeta
 from noria.meta.objects import Objects
 from noria.meta.results import UNTRACKED_OBJECT_ID
@@ -59,6 +62,8 @@ COLUMNS: dict[str, str] = {
     "text": "string",
     "classifier_labels": "list<string>",
     "classifier_confidences": "list<float32>",
+    "angle": "float32",
+    "keypoints": "list<float32>",
 }
 """Name -> type of every column."""
 
@@ -228,7 +233,19 @@ def _columns(metas: Metas) -> dict[str, Any]:
         ),
         "classifier_labels": list(chain.from_iterable(labels for labels, _ in found)),
         "classifier_confidences": list(chain.from_iterable(scores for _, scores in found)),
+        "angle": np.concatenate([_angles(m.objects) for m in full] or [np.empty(0, np.float32)]),
+        "keypoints": list(chain.from_iterable(_keypoints(m.objects) for m in full)),
     }
+
+
+def _angles(objects: Objects) -> FloatArray:
+    return np.zeros(len(objects), np.float32) if objects.angles is None else objects.angles
+
+
+def _keypoints(objects: Objects) -> list[list[float]]:
+    """Keypoints of each object as one list of numbers."""
+    points = objects.keypoints
+    return [[] if points is None else points[i].reshape(-1).tolist() for i in range(len(objects))]
 
 
 def _classified(objects: Objects) -> tuple[list[list[str]], list[list[float]]]:

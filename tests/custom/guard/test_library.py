@@ -86,7 +86,12 @@ def _plain(value: Any) -> Any:
     return value
 
 
-KIND_OF = {"Mask": "instance", "Attribute": "classifier", "Map": "segmentation"}
+KIND_OF = {
+    "Mask": "instance",
+    "Keypoints": "instance",
+    "Attribute": "classifier",
+    "Map": "segmentation",
+}
 
 
 def test_every_parser_of_the_test_libraries(pair: tuple[CustomLibrary, GuardedLibrary]) -> None:

@@ -77,6 +77,19 @@ INSTANCES(ParseMasks) {
     return true;
 }
 
+INSTANCES(ParseKeypoints) {  // in the mask field, as parsers of poses do
+    const unsigned int count = layers[1].inferDims.d[1];
+    for (unsigned int i = 0; i < layers[0].inferDims.d[0]; ++i) {
+        objects.push_back(object(static_cast<const float *>(layers[0].buffer) + 6 * i));
+        give_mask(objects.back(), static_cast<const float *>(layers[1].buffer) + i * count, 1,
+                  count);
+        objects.back().mask_width = network.width;
+        objects.back().mask_height = network.height;
+    }
+    (void)params;
+    return true;
+}
+
 INSTANCES(ParseMasksOfSome) {  // every second object
     UNUSED_OBJECTS;
     all_masked(layers, objects);

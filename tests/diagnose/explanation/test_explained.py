@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -231,7 +232,7 @@ def test_an_asynchronous_classifier_behind_a_tracker_is_looked_at(
 def test_a_real_detector_on_a_photo(data_dir: Path, tmp_path: Path) -> None:
     """A person at the left edge is just below the threshold."""
     model = tmp_path / "yolox_nano.onnx"
-    model.symlink_to(data_dir / "models" / "yolox_nano.onnx")
+    shutil.copy(data_dir / "models" / model.name, model)  # its engine is saved beside it
     (one,) = explain(model, str(data_dir / "images" / "bus.jpg"), at=(40, 800)).data.models
     assert one.objects == 4
     assert one.findings == ()

@@ -136,7 +136,13 @@ def test_nothing_is_suggested_for_outputs_that_are_no_boxes(shapes, network, cla
         (
             (20, 21504),
             15,
-            ["NoriaParseYoloV8", "NvDsInferParseYoloV11", "NvDsInferParseCustomYoloV11OBB"],
+            # the last as fifteen classes, the third as faces with five points
+            [
+                "NoriaParseYoloV8",
+                "NvDsInferParseYoloV11",
+                "NoriaParseYoloV8Pose",
+                "NvDsInferParseCustomYoloV11OBB",
+            ],
         ),
         ((425, 13, 13), 80, ["NvDsInferParseCustomYoloV2", "NvDsInferParseCustomYoloV2Tiny"]),
     ],

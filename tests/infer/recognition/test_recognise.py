@@ -81,6 +81,24 @@ def test_a_task_without_a_parser_is_not_taken_for_boxes(tmp_path: Path, task: st
     assert "noria init m.onnx" in str(caught.value)
 
 
+@pytest.mark.parametrize(("shape", "values"), [("[17, 3]", 51), ("[5, 2]", 10)])
+def test_ultralytics_poses(tmp_path: Path, shape: str, values: int) -> None:
+    table = pixel_rows(cells(), 4 + 1 + values).transpose(0, 2, 1)
+    metadata = ULTRALYTICS | {"task": "pose", "kpt_shape": shape, "names": "{0: 'person'}"}
+    path = rows_of(tmp_path / "m.onnx", np.ascontiguousarray(table), metadata=metadata)
+    cfg = recognise(path).config
+    assert cfg.parse_bbox_func_name == "NoriaParseYoloV8Pose"
+    assert cfg.num_detected_classes == 1
+    assert cfg.labels == (("person",),)
+
+
+def test_pairs_that_would_be_read_as_triples_are_refused(tmp_path: Path) -> None:
+    metadata = ULTRALYTICS | {"task": "pose", "kpt_shape": "[9, 2]", "names": "{0: 'person'}"}
+    table = np.ascontiguousarray(pixel_rows(cells(), 4 + 1 + 18).transpose(0, 2, 1))
+    with pytest.raises(ModelError, match="no built-in parser reads"):
+        recognise(rows_of(tmp_path / "m.onnx", table, metadata=metadata))
+
+
 def test_ultralytics_with_nms_inside(tmp_path: Path) -> None:
     rows = pixel_rows(300, 6)
     path = rows_of(tmp_path / "m.onnx", rows, metadata=ULTRALYTICS | {"end2end": "True"})

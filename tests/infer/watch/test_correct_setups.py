@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from itertools import islice
 from pathlib import Path
 
@@ -166,10 +167,10 @@ REAL = {
 @pytest.mark.parametrize("model", REAL)
 def test_real_models_on_real_and_empty_pictures(model: str, data_dir: Path, tmp_path: Path) -> None:
     name, keys = REAL[model]
+    shutil.copy(data_dir / "models" / name, tmp_path)  # its engine is saved beside it
     config = tmp_path / "config.txt"
     config.write_text(
-        f"[property]\ngie-unique-id=1\nonnx-file={data_dir / 'models' / name}\nnetwork-mode=0\n"
-        f"model-engine-file={tmp_path / 'm.engine'}\n{keys}"
+        f"[property]\ngie-unique-id=1\nonnx-file={name}\nnetwork-mode=0\n{keys}"
         "[class-attrs-all]\npre-cluster-threshold=0.3\nnms-iou-threshold=0.5\n"
     )
     for film in sorted((data_dir / "videos").glob("*.mp4")):

@@ -447,6 +447,54 @@ def test_a_table_on_a_full_disk(
         sink.write(frame, make_meta(frame))
 
 
+def test_coco_keypoints_are_scored_by_its_tools(tmp_path: Path, make_meta: MakeMeta) -> None:
+    """Read as truth and as results, poses agree with themselves."""
+    from pycocotools.coco import COCO
+    from pycocotools.cocoeval import COCOeval
+
+    points = np.random.default_rng(0).uniform(1, 300, (2, 17, 3)).astype(np.float32)
+    points[..., 2] = np.linspace(0, 1, 17)
+    path = tmp_path / "poses.json"
+    frame = gray_frame(0)
+    with open_sink(str(path)) as sink:
+        meta = make_meta(frame)
+        boxes = [[0, 0, 300, 300], [5, 5, 200, 200]]
+        posed = Detections(boxes, [0.9, 0.5], [0, 0], space=Space.FRAME, keypoints=points)
+        meta.objects.append(posed, 1, labels=["person"])
+        sink.write(frame, meta)
+    data = json.loads(path.read_text())
+    (category,) = data["categories"]
+    assert category["keypoints"][:2] == ["nose", "left_eye"]
+    assert [16, 14] in category["skeleton"]  # counted from 1
+    first = data["annotations"][0]
+    assert first["keypoints"][2::3] == [0] + [1] * 7 + [2] * 9
+    assert first["num_keypoints"] == 16
+    np.testing.assert_allclose(first["keypoint_scores"], points[0, :, 2], atol=1e-6)
+    np.testing.assert_allclose(first["keypoints"][::3], points[0, :, 0], atol=1e-3)
+    truth = COCO(str(path))
+    scored = COCOeval(truth, truth.loadRes(data["annotations"]), "keypoints")
+    scored.evaluate()
+    scored.accumulate()
+    scored.summarize()
+    assert scored.stats[0] == pytest.approx(1)
+
+
+def test_coco_rotated_boxes_are_polygons(tmp_path: Path, make_meta: MakeMeta) -> None:
+    frame = gray_frame(0)
+    path = tmp_path / "out.json"
+    with open_sink(str(path)) as sink:
+        meta = make_meta(frame)
+        found = Detections(
+            [[100, 100, 40, 20], [0, 0, 8, 4]], [0.9, 0.5], [0, 0], None, [90, 0], space=Space.FRAME
+        )
+        meta.objects.append(found, 1)
+        sink.write(frame, meta)
+    first, second = json.loads(path.read_text())["annotations"]
+    assert first["segmentation"] == [[130, 90, 130, 130, 110, 130, 110, 90]]
+    assert first["area"] == 800
+    assert "segmentation" not in second
+
+
 def test_keypoints_in_json_only_of_objects_that_have_some(make_meta: MakeMeta) -> None:
     meta = make_meta(gray_frame(0))
     plain = Detections([[1, 2, 3, 4]], [0.5], [0], space=Space.FRAME)

@@ -14,6 +14,7 @@ from noria.infer.parsers import (
     centres,
     classifiers,
     coverage,
+    keypoints,
     nms_outputs,
     rcnn,
     segmentation,
@@ -51,6 +52,7 @@ HEADS: tuple[Head, ...] = (
     *rcnn.HEADS,
     *centres.HEADS,
     *text.HEADS,
+    *keypoints.HEADS,
     coverage.RESNET,
 )
 """All built-in heads; those named earlier are suggested first."""
@@ -81,7 +83,7 @@ class BuiltinParser:
         given = list(layers.values())
         try:
             layout, found, classes = self.head.choose(given, network, params)
-            if classes != params.num_classes:
+            if classes not in (None, params.num_classes):
                 rivals = self._rivals(given, network, params, classes)
                 if rivals is not None:
                     raise rivals

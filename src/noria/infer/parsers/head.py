@@ -151,6 +151,7 @@ class Layout:
         likely: a condition that makes the head the probable one, for suggestions; None: outputs
             found by name are proof enough, and others are not.
         first: by position: look at the first outputs only, more may follow.
+        suggested: may be a reason to propose the head; False where too many outputs fit.
     """
 
     outs: tuple[Out, ...]
@@ -158,6 +159,7 @@ class Layout:
     where: Where | None = None
     likely: Where | None = None
     first: bool = False
+    suggested: bool = True
 
     def match(
         self, layers: Sequence[LayerLike], network: NetworkInfo | None
@@ -283,7 +285,7 @@ class AnyHead:
         ranks = []
         wanted = num_classes or _COCO_CLASSES
         for layout in self.layouts:
-            match = layout.match(layers, network)
+            match = layout.match(layers, network) if layout.suggested else None
             if match is None:
                 continue
             if not layout.outs[0].names and not layout.speaks(layers, match[0]):

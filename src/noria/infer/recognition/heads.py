@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ _BY_NAME = {head.name: head for head in (*HEADS, *INSTANCE_HEADS)}
 # They hold classes as numbers: how many there are, the outputs do not say.
 _UNCOUNTED = "num-detected-classes"
 _YOLOX, _V5, _V8 = "NoriaParseYoloX", "NoriaParseYoloV5", "NoriaParseYoloV8"
+_POSE = "NoriaParseYoloV8Pose"
 _ROWS_6 = "NvDsInferParseYolo"
 
 
@@ -135,6 +137,8 @@ def _by_task(view: View) -> list[HeadReading] | None:
         return _headed(view, "NoriaParseYoloV8Seg", "YOLO segmentation", why)
     if task == "obb":
         return _headed(view, "NvDsInferParseCustomYoloV11OBB", "YOLO, rotated boxes", why)
+    if task == "pose":
+        return _poses(view, why)
     if task != "detect":
         return []
     if len(rows) == 2 and rows[1] == 6 and (ends or view.names != 2):
@@ -145,6 +149,24 @@ def _by_task(view: View) -> list[HeadReading] | None:
     if view.names and rows[-1] == 5 + view.names and rows[0] != 4 + view.names:
         return _headed(view, _V5, "YOLOv5 detector", why)
     return _headed(view, _V8, "YOLO detector", why)
+
+
+def _poses(view: View, why: str) -> list[HeadReading]:
+    """A pose model of Ultralytics; its metadata name points and values of each: `[17, 3]`."""
+    shape = [
+        int(number) for number in re.findall(r"\d+", view.evidence.metadata.get("kpt_shape", ""))
+    ]
+    found = _headed(view, _POSE, "YOLO pose", why)
+    if len(shape) != 2 or shape[1] not in (2, 3) or not found:
+        return []
+    rows = min((axis for axis in view.items[0].shape if isinstance(axis, int)), default=0)
+    classes = rows - 4 - shape[0] * shape[1]
+    pairs_of_triples = shape[1] == 2 and shape[0] % 3 == 0
+    if classes < 1 or pairs_of_triples:  # the parser takes 3 numbers a point where it can
+        return []
+    each = "x, y, score" if shape[1] == 3 else "x, y"
+    why = f"{why}, {shape[0]} points of {each}"
+    return [replace(found[0], classes=classes, why=why, counted=_scores(classes))]
 
 
 def _headed(view: View, parser: str, words: str, why: str, **more: Any) -> list[HeadReading]:

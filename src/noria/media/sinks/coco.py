@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from noria.media.frame import Frame
 from noria.media.sinks.base import Sink, create, part_of, write_all
 from noria.media.sinks.extras import (
@@ -21,8 +23,11 @@ from noria.media.sinks.extras import (
 )
 from noria.media.sinks.naming import FrameNames
 from noria.media.sources.images import IMAGE_SUFFIXES
-from noria.meta import UNTRACKED_OBJECT_ID, ClassifierMeta, FrameMeta
+from noria.meta import UNTRACKED_OBJECT_ID, ClassifierMeta, FrameMeta, Objects
+from noria.meta.detections import FloatArray
 from noria.meta.masks import object_mask, rle_encode
+from noria.meta.shapes import rotated_corners, skeleton_of_object
+from noria.meta.skeletons import VISIBLE
 
 _HEAD = b'{"info":{"description":"Detections by Noria"},"licenses":[],\n"annotations":[\n'
 _ANNOTATION = (
@@ -63,6 +68,7 @@ class CocoSink(Sink):
         self._owner: dict[int, int] = {}
         self._names: dict[int, str] = {}
         self._named: set[int] = set()
+        self._skeletons: dict[int, dict[str, Any]] = {}  # by category
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         number = self.frames + 1
@@ -120,6 +126,8 @@ class CocoSink(Sink):
             area, extra = width * height, ""
             if not plain:
                 more = _extras(meta, index, ids)
+                if "keypoints" in more:
+                    self._note_skeleton(self._category(key), objects, index)
                 area = more.pop("area", area)
                 extra = to_json(more)[1:-1]
             line = _ANNOTATION % (
@@ -135,6 +143,15 @@ class CocoSink(Sink):
             )
             lines.append(f"{line},{extra}}}" if extra else f"{line}}}")
         return lines
+
+    def _note_skeleton(self, category: int, objects: Objects, index: int) -> None:
+        """Keep the names and bones of a category's keypoints, as its first object has them."""
+        if category not in self._skeletons:
+            skeleton = skeleton_of_object(objects, index)
+            self._skeletons[category] = {
+                "keypoints": skeleton.names,
+                "skeleton": [[a + 1, b + 1] for a, b in skeleton.bones],  # COCO counts from 1
+            }
 
     def _file_name(self, frame: Frame, meta: FrameMeta) -> str:
         """The name of the image file; for video the one that an image folder gives the frame."""
@@ -199,7 +216,11 @@ class CocoSink(Sink):
             left -= len(chunk)
         several = self._components.several
         categories = ",\n".join(
-            to_json({"id": i, "name": n} | ({"component_id": self._owner[i]} if several else {}))
+            to_json(
+                {"id": i, "name": n}
+                | ({"component_id": self._owner[i]} if several else {})
+                | self._skeletons.get(i, {})
+            )
             for i, n in sorted(self._names.items())
         )
         end = f'\n],\n"categories":[\n{categories}\n]}}\n'
@@ -228,6 +249,10 @@ def _extras(meta: FrameMeta, index: int, ids: list[int]) -> dict[str, Any]:
         )
         extra["segmentation"] = {"size": [meta.height, meta.width], "counts": counts}
         extra["area"] = float(placed.area)
+    elif corners := rotated_corners(objects, index):
+        extra["segmentation"] = [[round(value, 3) for corner in corners for value in corner]]
+    if objects.keypoints is not None and len(objects.keypoints[index]):
+        extra |= _keypoints(objects.keypoints[index])
     track = int(objects.object_ids[index])
     if track != UNTRACKED_OBJECT_ID:
         extra["track_id"] = track
@@ -238,6 +263,22 @@ def _extras(meta: FrameMeta, index: int, ids: list[int]) -> dict[str, Any]:
     if attributes:
         extra["attributes"] = attributes
     return extra
+
+
+def _keypoints(points: FloatArray) -> dict[str, Any]:
+    """COCO's x, y, visibility of each point, and the scores that it has no place for."""
+    scores = points[:, 2]
+    seen = np.where(scores >= VISIBLE, 2, scores > 0)
+    values = [
+        value
+        for (x, y), v in zip(points[:, :2].tolist(), seen.tolist(), strict=True)
+        for value in (round(x, 3), round(y, 3), v)
+    ]
+    return {
+        "keypoints": values,
+        "num_keypoints": int(np.count_nonzero(seen)),
+        "keypoint_scores": [round(score, 6) for score in scores.tolist()],
+    }
 
 
 def _attributes(metas: Sequence[ClassifierMeta]) -> dict[str, str | int]:

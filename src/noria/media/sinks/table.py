@@ -51,7 +51,7 @@ class _TableSink(Sink):
     def _light(self, meta: FrameMeta) -> FrameMeta:
         """Objects to be written, without the fields that a table has no column for."""
         objects = copy.copy(meta.objects)
-        objects.masks = objects.angles = objects.border_colors = objects.keypoints = None
+        objects.masks = objects.border_colors = None
         objects.segmentations, objects.tensors, objects.user = {}, {}, {}
         finite = np.isfinite(objects.rects).all(axis=1) & np.isfinite(objects.confidences)
         if not finite.all():
