@@ -71,6 +71,7 @@ UNITS: dict[str, str] = {
     "pts_ns": "ns",
     **dict.fromkeys(("left", "top", "width", "height"), "px"),
     **dict.fromkeys(("confidence", "classifier_confidences"), "1"),
+    "angle": "deg",
 }
 """Name -> unit of the columns that have one; `1` is a share from 0 to 1."""
 
