@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,30 @@ def test_a_removed_ledger_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "ledger.jsonl").unlink()
     with pytest.raises(NoriaError, match="the ledger cannot be kept: the file was removed"):
         ledger.append(record("a"))
+
+
+@given(
+    st.one_of(
+        st.binary(max_size=200),
+        st.fixed_dictionaries(
+            {"unit": st.sampled_from(["0" * 16, "x", "00"]), "input": st.text(max_size=5)},
+            optional={
+                "outcome": st.sampled_from(["done", "split", "none"]),
+                "spans": st.lists(st.lists(st.integers(), max_size=6), max_size=2),
+                "files": st.just({"parquet": {"path": "../x", "size_bytes": 1, "sha256": ""}}),
+                "first": st.one_of(st.none(), st.text(max_size=2), st.integers()),
+            },
+        ).map(lambda d: json.dumps(d).encode() + b"\n"),
+    )
+)
+def test_any_bytes_are_a_ledger_or_are_refused(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes
+) -> None:
+    path = tmp_path_factory.mktemp("ledger") / "ledger.jsonl"
+    path.write_bytes(data)
+    try:
+        ledger = Ledger(path)
+    except NoriaError:
+        return
+    ledger.append(record("a"))
+    assert [r.input for r in last_records(path)][-1] == "a"

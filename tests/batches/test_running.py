@@ -179,6 +179,67 @@ def test_plan_times_a_few_and_writes_nothing(
     assert not out.exists()
 
 
+def test_keywords_are_those_of_other_calls(
+    here: None, mean_config: Callable[..., Path], films: list[Path], tmp_path: Path
+) -> None:
+    config = mean_config()
+    report = noria.batch(config, inputs=films[:1], out=tmp_path / "a", conf=1, threads=2)
+    assert report.progress.objects == 0
+    assert report.to_dict()["total"] == {"done": 1}
+    with pytest.raises(noria.errors.ConfigError, match="treshold"):
+        noria.batch(config, inputs=films[:1], out=tmp_path / "b", treshold=1)
+    with pytest.raises(noria.NoriaError, match="are no outputs of a batch"):
+        noria.batch(config, inputs=films[:1], out=tmp_path / "b", outputs=["xml"])
+    with pytest.raises(noria.NoriaError, match="mars is no place to run"):
+        noria.batch(config, inputs=films[:1], out=tmp_path / "b", on="mars")
+
+
+def test_a_pipeline_file_names_models_and_inputs(
+    here: None, mean_config: Callable[..., Path], films: list[Path], tmp_path: Path
+) -> None:
+    mean_config()
+    (tmp_path / "pipeline.yml").write_text(
+        "sources: films/a.mp4\nmodels: config.txt\nsinks: [tiles.mp4]\n"
+    )
+    done = run(tmp_path / "pipeline.yml", "-o", tmp_path / "out", "--threads", 2)
+    assert done.exit_code == 0, done.output
+    assert "done: 1 units, 20 frames" in done.stdout
+    assert "the outputs of the pipeline file are not written" in done.stderr
+    assert not (tmp_path / "tiles.mp4").exists()
+    done = run(tmp_path / "pipeline.yml", films[1], "-o", tmp_path / "two", "--threads", 2)
+    assert "done: 1 units, 30 frames" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("guard", ["always", "never"])
+def test_a_parser_that_ends_its_process_costs_its_unit_alone(
+    mean_config: Callable[..., Path], films: list[Path], tmp_path: Path, guard: str
+) -> None:
+    from PIL import Image
+
+    dies = (
+        "import os\n\ndef dies_on_black(layers, network, params):\n"
+        "    (layer,) = layers.values()\n"
+        "    if layer.data[0] == 0:\n        os.abort()\n"
+        "    return parse(layers, network, params)\n"
+    )
+    config = mean_config(parse_bbox_func_name="dies_on_black", parser=dies)
+    Image.new("RGB", (64, 48)).save(films[0].parent / "black.png")
+    report = noria.batch(
+        config, inputs=films[0].parent, out=tmp_path / "out", workers=1, guard=guard
+    )
+    assert (report.progress.done, report.progress.failed) == (3, 1)
+    ((name, text),) = report.progress.errors
+    assert name.endswith("black.png")
+    if guard == "always":
+        assert "the function aborted (SIGABRT)" in text
+        assert "its inputs are saved; to repeat the call: noria replay" in text
+    else:
+        assert text == "its worker process was killed by SIGABRT"
+    expected = rows_of_run(config, *films)
+    assert rows(tmp_path / "out") == expected
+
+
 @pytest.mark.slow
 def test_a_real_worker_process(
     mean_config: Callable[..., Path], films: list[Path], tmp_path: Path

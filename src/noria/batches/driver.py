@@ -10,11 +10,10 @@ from time import monotonic, time
 from noria.batches.executor import Executor
 from noria.batches.folder import GO_ON, KINDS, BatchFolder, StorageError
 from noria.batches.inputs import shown
-from noria.batches.ledger import UnitRecord
-from noria.batches.units import Outcome, Unit, UnitResult, packed, unit_id
+from noria.batches.ledger import Recorded, UnitRecord
+from noria.batches.units import Unit, UnitResult, packed, unit_id
 
 _WAIT_S = 0.2  # how late a signal may be seen
-_MOST_LOSSES = 5  # of workers that ended with one unit; more often it is the unit
 
 
 @dataclass(slots=True)
@@ -170,7 +169,7 @@ class Driver:
     def _lost(self, item: _UnderWay, result: UnitResult) -> None:
         """A worker ended. A unit that waited there is innocent; one that ran may be the cause."""
         item.losses += result.begun
-        if item.losses > max(self._retries, _MOST_LOSSES if _by_node(result) else 0):
+        if item.losses > max(self._retries, self._executor.spared_losses):
             result.outcome = "failed"
             self._commit(item, result)
         else:
@@ -212,12 +211,12 @@ class Driver:
         if len(self.progress.errors) < 20:
             self.progress.errors.append((shown(unit.input), error))
 
-    def _record(self, item: _UnderWay, result: UnitResult, outcome: Outcome | str) -> UnitRecord:
+    def _record(self, item: _UnderWay, result: UnitResult, outcome: Recorded) -> UnitRecord:
         span = item.unit.span
         return UnitRecord(
             unit=item.unit.id,
             input=shown(item.unit.input),
-            outcome=outcome,  # type: ignore[arg-type]
+            outcome=outcome,
             first=None if span is None else span.start.frame,
             sha256=result.sha256,
             size_bytes=result.size_bytes,
@@ -230,8 +229,3 @@ class Driver:
             spans=tuple(packed(span) for span in result.spans),
             finished_s=round(time(), 3),
         )
-
-
-def _by_node(result: UnitResult) -> bool:
-    """Whether a whole node went, with all units on it: True if the result says so."""
-    return "node" in result.error

@@ -13,10 +13,13 @@ class Executor(Protocol):
     Attributes:
         slots: units that may be under way at once; bounds the memory of a run.
         workers: processes that work.
+        spared_losses: workers that a unit may lose before that counts against it: nodes go for
+            reasons of their own.
     """
 
     slots: int
     workers: int
+    spared_losses: int
 
     def submit(self, unit: Unit) -> None:
         """Begin a unit; called while fewer than `slots` are under way."""

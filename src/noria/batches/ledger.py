@@ -7,6 +7,7 @@ the next one cuts off.
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,7 +19,10 @@ from noria._core.json_record import JsonRecord, RecordError
 from noria.batches.units import Unit, unit_id, unpacked
 from noria.media.sinks.base import require_there, write_all
 
+_UNIT = re.compile(r"[0-9a-f]{16}")
 _SYNC_S = 1.0  # a power failure costs the work of the last second; a killed process nothing
+
+Recorded = Literal["done", "failed", "split", "whole", "lost"]
 
 
 class StoredFile(JsonRecord, frozen=True, forbid_unknown_fields=True):
@@ -51,7 +55,7 @@ class UnitRecord(JsonRecord, frozen=True, forbid_unknown_fields=True):
 
     unit: str
     input: str
-    outcome: Literal["done", "failed", "split", "whole", "lost"]
+    outcome: Recorded
     first: int | None = None
     sha256: str = ""
     size_bytes: int = 0
@@ -178,7 +182,7 @@ def read_ledger(path: Path) -> Iterator[UnitRecord]:
                 return  # still being written, or torn
             try:
                 record = UnitRecord.from_json(line)
-                bytes.fromhex(record.unit)
+                _check(record)
             except (RecordError, ValueError) as error:
                 raise NoriaError(
                     f"this line is damaged: {error}",
@@ -186,6 +190,21 @@ def read_ledger(path: Path) -> Iterator[UnitRecord]:
                     fix="remove the line: its unit runs again with --resume",
                 ) from error
             yield record
+
+
+def _check(record: UnitRecord) -> None:
+    """Refuse a record that would lead elsewhere.
+
+    Raises:
+        ValueError: its id, a span or a path is none.
+    """
+    if not _UNIT.fullmatch(record.unit):
+        raise ValueError("unit: no 16 hexadecimal digits")
+    if any(len(numbers) not in (3, 5) for numbers in record.spans):
+        raise ValueError("spans: 3 or 5 numbers each")
+    for stored in record.files.values():
+        if stored.path.startswith("/") or ".." in stored.path.split("/"):
+            raise ValueError("files: a path out of the folder")
 
 
 def last_records(path: Path) -> Iterator[UnitRecord]:

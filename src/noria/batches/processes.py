@@ -49,6 +49,8 @@ class ProcessExecutor:
         workers: how many processes.
     """
 
+    spared_losses = 0
+
     def __init__(self, opener: Opener, workers: int) -> None:
         self.workers = workers
         self.slots = workers * _AHEAD

@@ -87,6 +87,8 @@ class RayExecutor:
         NoriaError: the cluster does not answer.
     """
 
+    spared_losses = 5
+
     def __init__(
         self,
         address: str,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
@@ -24,20 +24,35 @@ from noria.batches.estimate import (
     sample_of,
     timed_units,
 )
-from noria.batches.folder import BatchFolder
+from noria.batches.folder import KINDS, BatchFolder
 from noria.batches.identity import check_run, identity_of, run_id, write_run
-from noria.batches.inputs import FILM_SUFFIXES, expand_inputs
+from noria.batches.inputs import expand_inputs
 from noria.batches.manifest import write_manifest
 from noria.batches.placement import Placement, placed, usable_cores
 from noria.batches.processes import ProcessExecutor, open_worker
-from noria.batches.work import Work, Worker, batch_multiple, split_obstacle, with_threads
+from noria.batches.work import (
+    Work,
+    Worker,
+    batch_multiple,
+    film_spans,
+    split_obstacle,
+    with_threads,
+)
 from noria.config import is_pipeline_file, load_pipeline
-from noria.media.sources.film_structure import film_seconds
+from noria.config.overrides import given_keywords
+from noria.config.pipeline_spec import PipelineSpec
 from noria.pipeline.assembly import AssemblyOptions, numbered
 from noria.pipeline.opening import pipeline_spec
 
 if TYPE_CHECKING:
     from noria.batches.executor import Executor
+    from noria.config.profile import Profile
+    from noria.custom.guard import GuardMode
+
+_ARGUMENTS = (
+    "inputs", "out", "tracker", "outputs", "split_s", "workers", "threads", "resume",
+    "retry_failed", "retries", "on", "on_change", "limit", "abi", "guard", "profile",
+)  # fmt: skip
 
 SPLIT_S = 60.0
 """Length of the spans of long films in seconds, where nothing else is asked for."""
@@ -127,7 +142,13 @@ def batch(
     retries: int = 1,
     on: str = "local",
     on_change: Callable[[BatchProgress], None] = lambda _: None,
-    **options: Any,
+    limit: int | None = None,
+    abi: str | None = None,
+    guard: GuardMode | None = None,
+    profile: Profile | None = None,
+    conf: float | None = None,
+    labels: str | PathLike[str] | None = None,
+    **keys: Any,
 ) -> BatchReport:
     """Run models over many films and pictures, and keep every result exactly once.
 
@@ -149,7 +170,9 @@ def batch(
         retries: how often a failing unit is tried again before its error is kept.
         on: `local`, `ray`, or `ray://HOST:PORT`.
         on_change: called after results, with the counts.
-        options: as `AssemblyOptions` has them: `profile`, `abi`, `guard`, `limit`, ….
+        limit: frames of each input.
+        abi, guard, profile: as `open_pipeline` takes them.
+        conf, labels, keys: of the only model, as `open_pipeline` takes them.
 
     Raises:
         NoriaError: a config, model or input is refused; the folder has other results. A unit that
@@ -164,7 +187,11 @@ def batch(
     spec = pipeline_spec(
         base, configs=None if base else paths, sources=[fspath(n) for n in names], tracker=tracker
     )
-    work = Work(spec, AssemblyOptions(**options), ("parquet", *outputs), split_s)
+    spec = spec.with_models_overridden(
+        given_keywords({"conf": conf, "labels": labels, **keys}, _ARGUMENTS)
+    )
+    assembly = AssemblyOptions(limit=limit, abi=abi, guard=guard, profile=profile)
+    work = Work(spec, assembly, _kinds(outputs), split_s)
     run_options = BatchOptions(workers, threads, resume, retry_failed, retries, on)
     run = BatchRun(work, [fspath(n) for n in names], Path(out), run_options)
     return run.run(on_change)
@@ -201,6 +228,7 @@ class BatchRun:
         if self.options.on != "local":
             check_address(self.options.on)
         configs, _ = numbered(self.work.spec.load_models(), None)
+        self.notices += _left_out(self.work.spec)
         parts = identity_of(self.work, configs)
         check_run(self.out, parts, resume=self.options.resume)
         first, names = _begun(expand_inputs(self.inputs))
@@ -320,6 +348,35 @@ class BatchRun:
         )
 
 
+def _kinds(outputs: Sequence[str]) -> tuple[str, ...]:
+    """The outputs of each unit: its table, and those asked for.
+
+    Raises:
+        NoriaError: there is no such output.
+    """
+    kinds = ("parquet", *(kind for kind in KINDS if kind in outputs and kind != "parquet"))
+    strange = [kind for kind in outputs if kind not in KINDS]
+    if isinstance(outputs, str) or strange:
+        raise NoriaError(
+            f"{outputs!r} are no outputs of a batch",
+            where="noria.batch(outputs=…)",
+            expected=f"a list with any of {', '.join(KINDS[1:])}",
+        )
+    return kinds
+
+
+def _left_out(spec: PipelineSpec) -> list[Notice]:
+    """Warn of parts of a pipeline file that a batch has no use for."""
+    notices = []
+    if any(sink.text for sink in spec.sinks):
+        text = "the outputs of the pipeline file are not written: a batch has its own"
+        notices.append(Notice("warning", text, str(spec.path)))
+    if any(source.drop_frame_interval or source.loop for source in spec.sources):
+        text = "drop-frame-interval and loops of sources are left out: a batch reads files whole"
+        notices.append(Notice("warning", text, str(spec.path)))
+    return notices
+
+
 def check_address(on: str) -> None:
     """Refuse a place to run that is none.
 
@@ -343,12 +400,13 @@ def _begun(names: Iterator[str]) -> tuple[list[str], Iterable[str]]:
 
 
 def _units(work: Work, names: Sequence[str]) -> int:
-    """Units of a few inputs, at least: spans of long films count each."""
+    """Units of a few inputs: spans of long films count each."""
     units = 0
     for name in names:
-        film = work.split_s and Path(name).suffix.lower() in FILM_SUFFIXES and "://" not in name
-        spans = int(film_seconds(Path(name)) // work.split_s) if film and work.split_s else 1
-        units += max(1, spans)
+        spans: Sequence[Any] = ()
+        with suppress(NoriaError, OSError):  # the unit itself says what is wrong
+            spans, _ = film_spans(work, Path(name), name)
+        units += max(1, len(spans))
     return units
 
 

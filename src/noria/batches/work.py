@@ -80,6 +80,32 @@ def batch_multiple(configs: Sequence[ModelConfig]) -> int:
     return lcm(*(max(1, cfg.batch_size) for cfg in configs))
 
 
+def film_spans(work: Work, path: Path, name: str) -> tuple[list[FilmSpan], str]:
+    """The spans of a long film, and why it has none.
+
+    Args:
+        work: how long spans are.
+        path: the film, or any other input.
+        name: as the user gave it: films elsewhere stay whole.
+
+    Returns:
+        The spans, more than one or none; a reason if it is long and has none.
+
+    Raises:
+        MediaError: it cannot be opened.
+    """
+    if work.split_s is None or path.suffix.lower() not in FILM_SUFFIXES or shown(name) != name:
+        return [], ""
+    seconds = 0.0 if "://" in name else film_seconds(path)
+    if seconds < 2 * work.split_s:
+        return [], ""
+    film = film_structure(path, name)
+    spans = film.spans(max(1, round(film.frames * work.split_s / seconds)), work.multiple)
+    if len(spans) > 1:
+        return spans, ""
+    return [], film.doubt or "it has no second place to cut at"
+
+
 class Worker:
     """Opens the models of a batch, and runs units through them.
 
@@ -153,8 +179,8 @@ class Worker:
         with self._at_hand(unit) as (path, size, digest):
             result = UnitResult(unit, "done", digest, size)
             warnings: list[str] = []
-            if unit.span is None and not unit.whole and self._work.split_s is not None:
-                spans, doubt = self._spans(path, unit)
+            if unit.span is None and not unit.whole:
+                spans, doubt = film_spans(self._work, path, unit.input)
                 if doubt:
                     warnings.append(f"not split: {doubt}")
                 if len(spans) > 1:
@@ -192,20 +218,6 @@ class Worker:
         if not self._parts.is_dir():
             raise storage_error(FileNotFoundError(2, ""), self._parts)
         yield self._parts
-
-    def _spans(self, path: Path, unit: Unit) -> tuple[list[FilmSpan], str]:
-        """Spans of a long film, and why it has none."""
-        split_s = self._work.split_s
-        if split_s is None or path.suffix.lower() not in FILM_SUFFIXES:
-            return [], ""
-        seconds = film_seconds(path)
-        if seconds < 2 * split_s or "://" in unit.input or shown(unit.input) != unit.input:
-            return [], ""
-        film = film_structure(path, shown(unit.input))
-        spans = film.spans(max(1, round(film.frames * split_s / seconds)), self._work.multiple)
-        if len(spans) > 1 or film.doubt:
-            return spans, film.doubt
-        return [], "it has no second place to cut at"
 
     def _source(self, unit: Unit, path: Path) -> Source:
         name = shown(unit.input)
