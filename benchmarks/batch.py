@@ -24,7 +24,7 @@ from noria.batches.driver import BatchProgress, Driver
 from noria.batches.folder import BatchFolder
 from noria.batches.identity import write_run
 from noria.batches.manifest import write_manifest
-from noria.batches.units import Unit, UnitResult
+from noria.batches.units import BatchUnit, UnitResult
 from noria.meta.table import arrow_schema
 
 SCENE = ROOT / "examples" / "conveyor"
@@ -66,12 +66,12 @@ class NothingExecutor:
 
     def __init__(self, parts: Path) -> None:
         self._parts = parts
-        self._waiting: list[Unit] = []
+        self._waiting: list[BatchUnit] = []
         template = parts / "template.parquet"
         pq.write_table(arrow_schema().empty_table(), template)
         self._content = template.read_bytes()
 
-    def submit(self, unit: Unit) -> None:
+    def submit(self, unit: BatchUnit) -> None:
         self._waiting.append(unit)
 
     def collect(self, timeout_s: float) -> list[UnitResult]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from noria.batches.units import Unit, UnitResult
+from noria.batches.units import BatchUnit, UnitResult
 from noria.meta.table import arrow_schema
 
 
@@ -48,7 +48,7 @@ class FakeWorker:
         self.kill = kill
         self.calls: Counter[str] = Counter()
 
-    def do(self, unit: Unit) -> UnitResult:
+    def do(self, unit: BatchUnit) -> UnitResult:
         self.calls[unit.input] += 1
         name = Path(unit.input).name
         if name.startswith("fail") or (name.startswith("flaky") and self.calls[unit.input] == 1):
@@ -77,13 +77,13 @@ class HereExecutor:
     workers = 1
     spared_losses = 0
 
-    def __init__(self, do: Callable[[Unit], UnitResult], slots: int = 3) -> None:
+    def __init__(self, do: Callable[[BatchUnit], UnitResult], slots: int = 3) -> None:
         self.slots = slots
         self.do = do
-        self.waiting: deque[Unit] = deque()
+        self.waiting: deque[BatchUnit] = deque()
         self.most = 0
 
-    def submit(self, unit: Unit) -> None:
+    def submit(self, unit: BatchUnit) -> None:
         self.waiting.append(unit)
         self.most = max(self.most, len(self.waiting))
 

@@ -22,7 +22,7 @@ from noria.batches.folder import BatchFolder, StorageError
 from noria.batches.identity import write_run
 from noria.batches.manifest import unit_records, verify, write_manifest
 from noria.batches.processes import ProcessExecutor
-from noria.batches.units import Unit, UnitResult
+from noria.batches.units import BatchUnit, UnitResult
 from noria.errors import NoriaError
 from noria.media.sources.film_structure import FilmCut, FilmSpan
 from tests.batches.fakes import FakeWorker, HereExecutor, table_of
@@ -94,7 +94,7 @@ def test_spans_of_a_film_are_units_that_a_restart_does_not_plan_again(tmp_path: 
     asked: list[tuple[str, int | None]] = []
     stop_after = 3
 
-    def do(unit: Unit) -> UnitResult:
+    def do(unit: BatchUnit) -> UnitResult:
         asked.append((unit.input, unit.span.start.frame if unit.span else None))
         if len(asked) > stop_after:
             raise Killed
@@ -115,7 +115,7 @@ def test_spans_of_a_film_are_units_that_a_restart_does_not_plan_again(tmp_path: 
 
 
 def test_a_doubtful_span_makes_the_film_whole(tmp_path: Path) -> None:
-    def do(unit: Unit) -> UnitResult:
+    def do(unit: BatchUnit) -> UnitResult:
         if unit.whole:
             return FakeWorker(None).do(unit)
         if unit.span is None:
@@ -134,7 +134,7 @@ def test_a_doubtful_span_makes_the_film_whole(tmp_path: Path) -> None:
 def test_a_lost_worker_costs_nothing_but_its_unit_if_it_kills(tmp_path: Path) -> None:
     seen: list[str] = []
 
-    def do(unit: Unit) -> UnitResult:
+    def do(unit: BatchUnit) -> UnitResult:
         seen.append(unit.input)
         if unit.input == "killer" or (unit.input == "waiting" and seen.count("waiting") == 1):
             begun = unit.input == "killer"
@@ -193,7 +193,7 @@ def test_killed_at_any_step_no_row_is_missing_or_double(
     path = tmp_path_factory.mktemp("batch")
     names = ["aaa.mp4", "bb.mp4", "c.mp4", "film.mp4"]
 
-    def do(unit: Unit) -> UnitResult:
+    def do(unit: BatchUnit) -> UnitResult:
         if unit.input == "film.mp4" and unit.span is None:
             return UnitResult(unit, "split", spans=spans_of(2))
         return FakeWorker(None).do(unit)
@@ -271,7 +271,7 @@ def test_a_removed_folder_is_told_and_not_made_anew(tmp_path: Path) -> None:
     out = tmp_path / "out"
     seen = 0
 
-    def do(unit: Unit) -> UnitResult:
+    def do(unit: BatchUnit) -> UnitResult:
         nonlocal seen
         seen += 1
         if seen == 2:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noria.batches.ledger import Ledger, UnitRecord, last_records, read_ledger
-from noria.batches.units import Unit, packed, unit_id, unpacked
+from noria.batches.units import BatchUnit, packed, unit_id, unpacked
 from noria.errors import NoriaError
 from noria.media.sources.film_structure import FilmCut, FilmSpan
 
@@ -85,7 +85,7 @@ def test_spans_are_units_until_the_film_is_read_whole(tmp_path: Path) -> None:
 def test_spans_survive_their_packing() -> None:
     for span in SPANS:
         assert unpacked(packed(span)) == span
-    assert Unit("film", SPANS[0]).id != Unit("film", SPANS[1]).id != Unit("film").id
+    assert BatchUnit("film", SPANS[0]).id != BatchUnit("film", SPANS[1]).id != BatchUnit("film").id
 
 
 def test_a_removed_ledger_is_noticed(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 import noria
 from noria.batches import running
 from noria.batches.inputs import expand_inputs
-from noria.batches.units import Unit
+from noria.batches.units import BatchUnit
 from noria.batches.work import Work, Worker
 from noria.cli import main
 from noria.pipeline.assembly import AssemblyOptions
@@ -258,7 +258,7 @@ def test_results_that_cannot_be_written_are_no_fault_of_the_input(
 ) -> None:
     spec = pipeline_spec(configs=[mean_config()], sources=["x"])
     worker = Worker(Work(spec, AssemblyOptions()), tmp_path / "gone")
-    unit = Unit(str(films[0]))
+    unit = BatchUnit(str(films[0]))
     assert worker.do(unit).outcome == "storage"
     (tmp_path / "gone").mkdir()
     result = worker.do(unit)

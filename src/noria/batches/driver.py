@@ -11,7 +11,7 @@ from noria.batches.executor import Executor
 from noria.batches.folder import GO_ON, KINDS, BatchFolder, StorageError
 from noria.batches.inputs import shown
 from noria.batches.ledger import Recorded, UnitRecord
-from noria.batches.units import Unit, UnitResult, packed, unit_id
+from noria.batches.units import BatchUnit, UnitResult, packed, unit_id
 
 _WAIT_S = 0.2  # how late a signal may be seen
 
@@ -51,7 +51,7 @@ class BatchProgress:
 
 @dataclass(slots=True)
 class _UnderWay:
-    unit: Unit
+    unit: BatchUnit
     attempts: int = 1
     losses: int = 0
 
@@ -113,7 +113,7 @@ class Driver:
         self.progress.seconds = monotonic() - self._started
         return self.progress
 
-    def _fill(self, units: Iterator[Unit]) -> None:
+    def _fill(self, units: Iterator[BatchUnit]) -> None:
         while len(self._under_way) < self._executor.slots and not self._stopping:
             if self._again:
                 item = self._again.popleft()
@@ -125,14 +125,14 @@ class Driver:
             self._under_way[item.unit.id] = item
             self._executor.submit(item.unit)
 
-    def _missing(self, inputs: Iterable[str]) -> Iterator[Unit]:
+    def _missing(self, inputs: Iterable[str]) -> Iterator[BatchUnit]:
         """Units without an outcome, or with one that shall be tried again."""
         ledger = self._folder.ledger
         for name in inputs:
             self.progress.inputs += 1
             spans = ledger.spans_of(name)
             whole = ledger.outcome(unit_id(name)) == "whole"
-            for unit in spans or [Unit(name, whole=whole)]:
+            for unit in spans or [BatchUnit(name, whole=whole)]:
                 outcome = ledger.outcome(unit.id)
                 if outcome == "done" or (outcome == "failed" and not self._retry_failed):
                     self.progress.before += 1
@@ -179,7 +179,7 @@ class Driver:
     def _split(self, item: _UnderWay, result: UnitResult) -> None:
         self._folder.append(self._record(item, result, "split"))
         for span in result.spans:
-            unit = Unit(item.unit.input, span, False, result.sha256, result.size_bytes)
+            unit = BatchUnit(item.unit.input, span, False, result.sha256, result.size_bytes)
             self._again.append(_UnderWay(unit))
 
     def _read_whole(self, item: _UnderWay, result: UnitResult) -> None:
@@ -193,7 +193,7 @@ class Driver:
         record = record.changed(unit=unit_id(name), first=None)
         self._folder.append(record)
         self._folder.remove_results(spans, KINDS)
-        self._again.append(_UnderWay(Unit(name, whole=True)))
+        self._again.append(_UnderWay(BatchUnit(name, whole=True)))
 
     def _commit(self, item: _UnderWay, result: UnitResult) -> None:
         if result.outcome == "done":
@@ -207,7 +207,7 @@ class Driver:
         self.progress.failed += 1
         self._note_failure(item.unit, result.error)
 
-    def _note_failure(self, unit: Unit, error: str) -> None:
+    def _note_failure(self, unit: BatchUnit, error: str) -> None:
         if len(self.progress.errors) < 20:
             self.progress.errors.append((shown(unit.input), error))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from noria._core.errors import NoriaError
 from noria.batches.inputs import shown
-from noria.batches.units import Unit, UnitResult
+from noria.batches.units import BatchUnit, UnitResult
 
 NODES = (1, 2, 4, 8, 16, 32)
 _SAMPLE = 5
@@ -145,5 +145,5 @@ def memory_of_this_process() -> int:
 
 def timed_units(worker: Any, names: Sequence[str]) -> tuple[list[UnitResult], list[int]]:
     """Run a few inputs whole, and measure the bytes that each would write."""
-    results = [worker.do(Unit(name, whole=True)) for name in names]
+    results = [worker.do(BatchUnit(name, whole=True)) for name in names]
     return results, [sum(len(c) for c in r.files.values()) for r in results]

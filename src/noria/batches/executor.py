@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from noria.batches.units import Unit, UnitResult
+from noria.batches.units import BatchUnit, UnitResult
 
 
 class Executor(Protocol):
@@ -21,7 +21,7 @@ class Executor(Protocol):
     workers: int
     spared_losses: int
 
-    def submit(self, unit: Unit) -> None:
+    def submit(self, unit: BatchUnit) -> None:
         """Begin a unit; called while fewer than `slots` are under way."""
         ...
 

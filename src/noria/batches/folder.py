@@ -26,7 +26,7 @@ from pathlib import Path
 
 from noria._core.errors import MediaError, NoriaError
 from noria.batches.ledger import Ledger, StoredFile, UnitRecord
-from noria.batches.units import Content, Unit
+from noria.batches.units import Content, BatchUnit
 from noria.media.sinks.base import make_folder
 
 SUFFIXES = {"parquet": ".parquet", "jsonl": ".jsonl", "coco": ".json", "video": ".mp4"}
@@ -80,14 +80,16 @@ class BatchFolder:
             os.close(self._lock)
             raise
 
-    def place(self, unit: Unit, kind: str) -> str:
+    def place(self, unit: BatchUnit, kind: str) -> str:
         """Where a result of a unit belongs, below the folder."""
         if kind == "parquet":
             return f"objects/run={self.run}/shard={unit.id[0]}/{unit.id}.parquet"
         stem = _PLAIN.sub("_", Path(unit.input.split("?")[0]).stem).strip("._")[:_MAX_STEM]
         return f"{kind}/{stem or 'input'}-{unit.id[:8]}{SUFFIXES[kind]}"
 
-    def commit(self, unit: Unit, record: UnitRecord, files: Mapping[str, Content]) -> UnitRecord:
+    def commit(
+        self, unit: BatchUnit, record: UnitRecord, files: Mapping[str, Content]
+    ) -> UnitRecord:
         """Put the files of a unit in their places and add its line to the ledger.
 
         Raises:
@@ -110,7 +112,7 @@ class BatchFolder:
         self.append(record)
         return record
 
-    def _written(self, unit: Unit, kind: str, content: bytes) -> Path:
+    def _written(self, unit: BatchUnit, kind: str, content: bytes) -> Path:
         path = self.parts / f"{unit.id}{SUFFIXES[kind]}"
         with open(path, "wb") as file:
             file.write(content)
@@ -129,7 +131,7 @@ class BatchFolder:
         except NoriaError as error:
             raise StorageError(error.found, where=error.where, fix=error.fix) from error
 
-    def remove_results(self, units: Iterable[Unit], kinds: Iterable[str]) -> None:
+    def remove_results(self, units: Iterable[BatchUnit], kinds: Iterable[str]) -> None:
         """Remove the result files of units that are void."""
         kinds = tuple(kinds)
         for unit in units:

@@ -16,7 +16,7 @@ from typing import Literal
 
 from noria._core.errors import NoriaError
 from noria._core.json_record import JsonRecord, RecordError
-from noria.batches.units import Unit, unit_id, unpacked
+from noria.batches.units import BatchUnit, unit_id, unpacked
 from noria.media.sinks.base import require_there, write_all
 
 _UNIT = re.compile(r"[0-9a-f]{16}")
@@ -89,7 +89,7 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.outcomes: dict[bytes, str] = {}
-        self.split: dict[bytes, list[Unit]] = {}
+        self.split: dict[bytes, list[BatchUnit]] = {}
         self._synced = 0.0
         try:
             self._file = open(path, "a+b", buffering=0)  # noqa: SIM115 - open as long as the run
@@ -118,7 +118,8 @@ class Ledger:
         if record.outcome == "split":
             spans = map(unpacked, record.spans)
             self.split[key] = [
-                Unit(record.input, span, False, record.sha256, record.size_bytes) for span in spans
+                BatchUnit(record.input, span, False, record.sha256, record.size_bytes)
+                for span in spans
             ]
         elif record.outcome == "whole":
             for unit in self.split.pop(key, ()):
@@ -128,7 +129,7 @@ class Ledger:
         """The last outcome of a unit; None if it has none."""
         return self.outcomes.get(bytes.fromhex(unit))
 
-    def spans_of(self, name: str) -> list[Unit]:
+    def spans_of(self, name: str) -> list[BatchUnit]:
         """The units that an input was split into; empty if it was not."""
         return self.split.get(bytes.fromhex(unit_id(name)), [])
 

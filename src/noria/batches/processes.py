@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from noria._core.errors import NoriaError
-from noria.batches.units import Unit, UnitResult
+from noria.batches.units import BatchUnit, UnitResult
 
 _AHEAD = 2  # units at a worker: one that runs, one that waits, so that it never waits for us
 _MOST_STARTS = 3  # of a worker that dies before its first result
@@ -24,7 +24,7 @@ _END_S = 5.0
 class DoesUnits(Protocol):
     """The object that a worker process makes once and asks again and again."""
 
-    def do(self, unit: Unit) -> UnitResult:
+    def do(self, unit: BatchUnit) -> UnitResult:
         """Run one unit."""
         ...
 
@@ -37,7 +37,7 @@ Opener = Callable[[], DoesUnits]
 class _WorkerProcess:
     process: Any
     pipe: Connection
-    queue: list[Unit] = field(default_factory=list)
+    queue: list[BatchUnit] = field(default_factory=list)
     useful: bool = False
 
 
@@ -68,7 +68,7 @@ class ProcessExecutor:
         theirs.close()
         return _WorkerProcess(process, ours)
 
-    def submit(self, unit: Unit) -> None:
+    def submit(self, unit: BatchUnit) -> None:
         """Give a unit to the worker that has least to do."""
         worker = min(self._processes, key=lambda w: len(w.queue))
         worker.queue.append(unit)

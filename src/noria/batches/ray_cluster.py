@@ -17,7 +17,7 @@ from noria._core.lazy import import_extra
 from noria._core.text import error_text
 from noria.batches.placement import Placement
 from noria.batches.shipping import Shipment, packed_work, unpacked_work
-from noria.batches.units import Unit, UnitResult
+from noria.batches.units import BatchUnit, UnitResult
 from noria.batches.work import Work, Worker
 from noria.config import ModelConfig
 
@@ -40,7 +40,7 @@ class BatchActor:
         self._parts = Path(parts)
         self._worker: Worker | None = None
 
-    def do(self, unit: Unit) -> UnitResult | NoriaError:
+    def do(self, unit: BatchUnit) -> UnitResult | NoriaError:
         """Run one unit; an error if the models cannot be opened."""
         try:
             if self._worker is None:
@@ -125,11 +125,11 @@ class RayExecutor:
         self._actors = [
             actor.remote(shipment, self._contents, str(parts.resolve())) for _ in range(workers)
         ]
-        self._under_way: dict[Any, tuple[int, Unit]] = {}
+        self._under_way: dict[Any, tuple[int, BatchUnit]] = {}
         self._useful = False
         self._early_losses = 0
 
-    def submit(self, unit: Unit) -> None:
+    def submit(self, unit: BatchUnit) -> None:
         """Give a unit to the actor that has least to do."""
         loads = [0] * len(self._actors)
         for place, _ in self._under_way.values():
@@ -154,7 +154,7 @@ class RayExecutor:
             results.append(found)
         return results
 
-    def _lost(self, place: int, unit: Unit, error: Exception) -> UnitResult:
+    def _lost(self, place: int, unit: BatchUnit, error: Exception) -> UnitResult:
         if not self._useful:
             self._early_losses += 1
             if self._early_losses >= _MOST_EARLY_LOSSES:

@@ -15,7 +15,7 @@ Content = Path | bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class BatchUnit:
     """One input, or one span of a film.
 
     Attributes:
@@ -62,7 +62,7 @@ class UnitResult:
         begun: False if the worker was lost before the unit's turn came.
     """
 
-    unit: Unit
+    unit: BatchUnit
     outcome: Outcome
     sha256: str = ""
     size_bytes: int = 0

@@ -16,7 +16,7 @@ from noria._core.errors import MediaError, NoriaError
 from noria.batches.folder import SUFFIXES, StorageError, hash_of, storage_error
 from noria.batches.inputs import FILM_SUFFIXES, shown
 from noria.batches.remote import fetched
-from noria.batches.units import Unit, UnitResult
+from noria.batches.units import BatchUnit, UnitResult
 from noria.config.pipeline_spec import PipelineSpec, SinkSpec, SourceSpec
 from noria.media import Source, open_source
 from noria.media.sources.film_span import FilmSpanSource, SpanDoubtError
@@ -151,7 +151,7 @@ class Worker:
         while self._models:
             self._models.pop().close()
 
-    def do(self, unit: Unit) -> UnitResult:
+    def do(self, unit: BatchUnit) -> UnitResult:
         """Run one unit; whatever goes wrong is in the result."""
         started = perf_counter()
         try:
@@ -175,7 +175,7 @@ class Worker:
         self.close()
         self._open()
 
-    def _done(self, unit: Unit) -> UnitResult:
+    def _done(self, unit: BatchUnit) -> UnitResult:
         with self._at_hand(unit) as (path, size, digest):
             result = UnitResult(unit, "done", digest, size)
             warnings: list[str] = []
@@ -192,7 +192,7 @@ class Worker:
         return result
 
     @contextmanager
-    def _at_hand(self, unit: Unit) -> Iterator[tuple[Path, int, str]]:
+    def _at_hand(self, unit: BatchUnit) -> Iterator[tuple[Path, int, str]]:
         """A local file of the input, its size in bytes and SHA-256."""
         if "://" in unit.input and not unit.input.startswith("file://"):
             with fetched(unit.input) as found:
@@ -219,7 +219,7 @@ class Worker:
             raise storage_error(FileNotFoundError(2, ""), self._parts)
         yield self._parts
 
-    def _source(self, unit: Unit, path: Path) -> Source:
+    def _source(self, unit: BatchUnit, path: Path) -> Source:
         name = shown(unit.input)
         if unit.span is not None:
             source: Source = FilmSpanSource(path, name, unit.span, threads=self._work.cpus)
@@ -229,7 +229,7 @@ class Worker:
         return source
 
     def _run(
-        self, unit: Unit, path: Path, folder: Path, result: UnitResult, warnings: list[str]
+        self, unit: BatchUnit, path: Path, folder: Path, result: UnitResult, warnings: list[str]
     ) -> None:
         """Run the pipeline over one unit.
 
