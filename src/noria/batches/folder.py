@@ -26,7 +26,7 @@ from pathlib import Path
 
 from noria._core.errors import MediaError, NoriaError
 from noria.batches.ledger import Ledger, StoredFile, UnitRecord
-from noria.batches.units import Content, BatchUnit
+from noria.batches.units import BatchUnit, Content
 from noria.media.sinks.base import make_folder
 
 SUFFIXES = {"parquet": ".parquet", "jsonl": ".jsonl", "coco": ".json", "video": ".mp4"}
