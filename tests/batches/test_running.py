@@ -141,6 +141,7 @@ def test_broken_inputs_and_parsers_are_recorded_and_the_rest_goes_on(
     errors = {Path(r["input"]).name: r["error"] for r in rows if r["outcome"] == "failed"}
     assert set(errors) == {"broken.mp4", "empty.mkv", "black.png"}
     assert {r["attempts"] for r in rows if r["outcome"] == "failed"} == {2}
+    assert all(len(r["sha256"]) == 64 for r in rows)
     shutil.copy(films[0], films[0].parent / "broken.mp4")
     again = run(config, listed, "-o", out, "--threads", 2, "-q", "--resume", "--retry-failed")
     assert "done: 1 units, 20 frames, 20 objects, 2 failed, 3 were done before" in again.stdout

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 import os
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 from noria._core.errors import NoriaError
@@ -48,6 +50,10 @@ class BatchActor:
         except NoriaError as error:
             return error
         return self._worker.do(unit)
+
+    def is_there(self) -> bool:
+        """Answer, once the actor has started."""
+        return True
 
     def _opened(self) -> Worker:
         ray = import_extra("ray", "ray")
@@ -126,45 +132,75 @@ class RayExecutor:
             actor.remote(shipment, self._contents, str(parts.resolve())) for _ in range(workers)
         ]
         self._under_way: dict[Any, tuple[int, BatchUnit]] = {}
+        self._held: deque[BatchUnit] = deque()
+        self._down: dict[int, Any] = {}  # number of an actor -> its answer to come
         self._useful = False
         self._early_losses = 0
 
     def submit(self, unit: BatchUnit) -> None:
-        """Give a unit to the actor that has least to do."""
-        loads = [0] * len(self._actors)
+        """Give a unit to the actor that has least to do, or hold it until one is there."""
+        self._held.append(unit)
+        self._send_held()
+
+    def _send_held(self) -> None:
+        loads = [0 if place not in self._down else _AHEAD for place in range(len(self._actors))]
         for place, _ in self._under_way.values():
             loads[place] += 1
-        place = loads.index(min(loads))
-        self._under_way[self._actors[place].do.remote(unit)] = place, unit
+        while self._held and min(loads) < _AHEAD:
+            place = loads.index(min(loads))
+            loads[place] += 1
+            unit = self._held.popleft()
+            self._under_way[self._actors[place].do.remote(unit)] = place, unit
 
     def collect(self, timeout_s: float) -> list[UnitResult]:
         """Wait for results, and for actors that are lost; see `Executor.collect`."""
+        self._ask_the_lost()
+        self._send_held()
+        if not self._under_way:
+            sleep(timeout_s)
+            return []
         ready, _ = self._ray.wait(list(self._under_way), num_returns=1, timeout=timeout_s)
         results: list[UnitResult] = []
         for reference in ready:
-            place, unit = self._under_way.pop(reference)
             try:
                 found = self._ray.get(reference)
             except self._ray.exceptions.RayError as error:
-                results.append(self._lost(place, unit, error))
+                results.append(self._lost(reference, error))
                 continue
+            self._under_way.pop(reference)
             if isinstance(found, NoriaError):
                 raise found
             self._useful = True
             results.append(found)
         return results
 
-    def _lost(self, place: int, unit: BatchUnit, error: Exception) -> UnitResult:
-        if not self._useful:
-            self._early_losses += 1
-            if self._early_losses >= _MOST_EARLY_LOSSES:
-                raise NoriaError(
-                    f"actors end before their first result: {error_text(error)}",
-                    fix="noria batch without --on shows what goes wrong",
-                )
-        waits = any(other == place for other, _ in self._under_way.values())
+    def _lost(self, reference: Any, error: Exception) -> UnitResult:
+        """The result of a unit that went with its actor; the oldest one of an actor had begun."""
+        place, unit = self._under_way[reference]
+        oldest = next(ref for ref, (other, _) in self._under_way.items() if other == place)
+        self._under_way.pop(reference)
+        if place not in self._down:
+            self._down[place] = self._actors[place].is_there.remote()
+            self._early_losses += not self._useful
+        if self._early_losses >= _MOST_EARLY_LOSSES:
+            raise NoriaError(
+                f"actors end before their first result: {error_text(error)}",
+                fix="noria batch without --on shows what goes wrong",
+            )
         text = f"its node or actor was lost: {type(error).__name__}"
-        return UnitResult(unit, "lost", error=text, begun=waits or not self._under_way)
+        return UnitResult(unit, "lost", error=text, begun=reference == oldest)
+
+    def _ask_the_lost(self) -> None:
+        """Take actors back that have started anew; until then they get no units."""
+        for place, reference in list(self._down.items()):
+            if not self._ray.wait([reference], timeout=0)[0]:
+                continue
+            try:
+                self._ray.get(reference)
+            except self._ray.exceptions.RayError:
+                self._down[place] = self._actors[place].is_there.remote()
+            else:
+                del self._down[place]
 
     def close(self) -> None:
         """End every actor at once."""

@@ -250,6 +250,7 @@ class BatchRun:
             worker.close()
         folder = BatchFolder(self.out, run_id(parts))
         try:
+            check_run(self.out, parts, resume=True)  # another run may have come between
             write_run(self.out, parts)
             gone = folder.reconcile()
             if gone:

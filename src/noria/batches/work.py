@@ -154,42 +154,42 @@ class Worker:
     def do(self, unit: BatchUnit) -> UnitResult:
         """Run one unit; whatever goes wrong is in the result."""
         started = perf_counter()
+        result = UnitResult(unit, "done")
         try:
-            result = self._done(unit)
+            self._fill(unit, result)
         except SpanDoubtError as error:
-            result = UnitResult(unit, "doubtful", error=error.found)
+            result.outcome, result.error = "doubtful", error.found
         except StorageError as error:
-            result = UnitResult(unit, "storage", error=error.found)
-        except NoriaError as error:
-            result = UnitResult(unit, "failed", error=str(error))
-        except Exception as error:  # a defect, of noria or a library: the run goes on
-            result = UnitResult(unit, "failed", error=f"{type(error).__name__}: {error}")
-        if result.outcome == "failed":
-            result.error = result.error.replace(unit.input, shown(unit.input))
-            self._fresh_models()
+            result.outcome, result.error = "storage", error.found
+        except MediaError as error:
+            result.outcome, result.error = "failed", str(error)
+        except Exception as error:  # also a defect of noria or a library: the run goes on
+            kind = "" if isinstance(error, NoriaError) else f"{type(error).__name__}: "
+            result.outcome, result.error = "failed", f"{kind}{error}"
+            self._models_anew()
+        result.error = result.error.replace(unit.input, shown(unit.input))
         result.seconds = perf_counter() - started
         return result
 
-    def _fresh_models(self) -> None:
-        """Open the models anew: one that gave up on a library shall try again."""
+    def _models_anew(self) -> None:
+        """Open the models again: one that gave up on a library shall try it with the next unit."""
         self.close()
         self._open()
 
-    def _done(self, unit: BatchUnit) -> UnitResult:
+    def _fill(self, unit: BatchUnit, result: UnitResult) -> None:
         with self._at_hand(unit) as (path, size, digest):
-            result = UnitResult(unit, "done", digest, size)
+            result.size_bytes, result.sha256 = size, digest
             warnings: list[str] = []
             if unit.span is None and not unit.whole:
                 spans, doubt = film_spans(self._work, path, unit.input)
                 if doubt:
                     warnings.append(f"not split: {doubt}")
-                if len(spans) > 1:
+                if spans:
                     result.outcome, result.spans = "split", tuple(spans)
-                    return result
+                    return
             with self._folder() as folder:
                 self._run(unit, path, folder, result, warnings)
         result.warnings = tuple(warnings[:_MOST_TEXTS])
-        return result
 
     @contextmanager
     def _at_hand(self, unit: BatchUnit) -> Iterator[tuple[Path, int, str]]:
