@@ -17,6 +17,7 @@ from typing import Any
 from noria._core.errors import NoriaError
 from noria._core.lazy import import_extra
 from noria._core.text import error_text
+from noria.batches.inputs import shown
 from noria.batches.placement import Placement
 from noria.batches.shipping import Shipment, packed_work, unpacked_work
 from noria.batches.units import BatchUnit, UnitResult
@@ -41,6 +42,7 @@ class BatchActor:
         self._contents = contents
         self._parts = Path(parts)
         self._worker: Worker | None = None
+        self._counters: dict[str, Any] = {}
 
     def do(self, unit: BatchUnit) -> UnitResult | NoriaError:
         """Run one unit; an error if the models cannot be opened."""
@@ -49,7 +51,10 @@ class BatchActor:
                 self._worker = self._opened()
         except NoriaError as error:
             return error
-        return self._worker.do(unit)
+        result = self._worker.do(unit)
+        for name, counter in self._counters.items():
+            counter.inc(getattr(result, name, 1))
+        return result
 
     def is_there(self) -> bool:
         """Answer, once the actor has started."""
@@ -62,6 +67,10 @@ class BatchActor:
             content: bytes = ray.get(self._contents[place])
             return content
 
+        metrics = import_extra("ray.util.metrics", "ray")
+        for name in ("units", "frames", "objects"):  # for Ray's dashboard
+            text = f"{name} that Noria has done"
+            self._counters[name] = metrics.Counter(f"noria_batch_{name}", description=text)
         work = unpacked_work(self._shipment, node_folder(), read)
         return Worker(work, self._parts if self._parts.is_dir() else None)
 
@@ -150,7 +159,8 @@ class RayExecutor:
             place = loads.index(min(loads))
             loads[place] += 1
             unit = self._held.popleft()
-            self._under_way[self._actors[place].do.remote(unit)] = place, unit
+            call = self._actors[place].do.options(name=f"noria batch: {shown(unit.input)}")
+            self._under_way[call.remote(unit)] = place, unit
 
     def collect(self, timeout_s: float) -> list[UnitResult]:
         """Wait for results, and for actors that are lost; see `Executor.collect`."""

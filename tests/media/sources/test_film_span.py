@@ -172,3 +172,17 @@ def test_spans_keep_their_least_length() -> None:
     assert starts == [0, 20, 40, 60, 80]
     assert [s.start.frame for s in film.spans(18, 8)] == [0, 40, 80]
     assert [s.frames for s in film.spans(1000)] == [100]
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_spans_of_real_films_are_the_films(data_dir: Path) -> None:
+    cut = 0
+    for path in sorted((data_dir / "videos").iterdir()):
+        structure = film_structure(path, path.name)
+        with open_source(str(path)) as source:
+            whole = rows(source)
+        spans = structure.spans(30)
+        cut += len(spans) > 1
+        assert not spans or union(path, structure, 30) == whole
+    assert cut
