@@ -11,7 +11,7 @@ import os
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from time import sleep
+from time import monotonic, sleep
 from typing import Any
 
 from noria._core.errors import NoriaError
@@ -25,6 +25,7 @@ from noria.batches.work import Work, Worker
 from noria.config import ModelConfig
 
 _AHEAD = 2  # units at an actor: one that runs, one that waits
+_MOST_SILENCE_S = 600.0  # without one actor: an autoscaler adds nodes within minutes
 _MOST_EARLY_LOSSES = 10  # of nodes and actors before the first result
 
 
@@ -144,6 +145,7 @@ class RayExecutor:
         self._held: deque[BatchUnit] = deque()
         self._down: dict[int, Any] = {}  # number of an actor -> its answer to come
         self._useful = False
+        self._heard_s = monotonic()
         self._early_losses = 0
 
     def submit(self, unit: BatchUnit) -> None:
@@ -211,6 +213,13 @@ class RayExecutor:
                 self._down[place] = self._actors[place].is_there.remote()
             else:
                 del self._down[place]
+        if len(self._down) < len(self._actors):
+            self._heard_s = monotonic()
+        elif monotonic() - self._heard_s > _MOST_SILENCE_S:
+            raise NoriaError(
+                f"no actor of the cluster has answered for {_MOST_SILENCE_S / 60:g} minutes",
+                fix="add nodes, and go on with --resume",
+            )
 
     def close(self) -> None:
         """End every actor at once."""
