@@ -153,17 +153,19 @@ def test_results_come_back_where_the_folder_is_not_shared(
         seen.extend(content for result in found for content in result.files.values())
         return found
 
-    def packed(*args: Any) -> Any:
-        return packed_work(*args)
-
     monkeypatch.setattr(ray_cluster.RayExecutor, "collect", collect)
     monkeypatch.setattr(Path, "resolve", lambda self, *a: Path("/nowhere", *self.parts[1:]))
     config = mean_config()
+    broken = tmp_path / "broken.mp4"
+    broken.write_text("no film")
     report = noria.batch(
-        config, inputs=clips[:6], out=tmp_path / "out", threads=1, on="ray", split_s=None
+        config, inputs=[broken, *clips[:6]], out=tmp_path / "out", threads=1, on="ray"
     )
     monkeypatch.undo()
-    assert report.complete
+    ((name, text),) = report.progress.errors
+    assert name == str(broken)
+    assert "is not a video that can be read" in text
+    assert report.progress.done == 6
     assert [type(content) for content in seen] == [bytes] * 6
     assert rows(tmp_path / "out") == rows_of_run(config, *clips[:6])
 

@@ -54,7 +54,8 @@ class BatchActor:
             return error
         result = self._worker.do(unit)
         for name, counter in self._counters.items():
-            counter.inc(getattr(result, name, 1))
+            if count := getattr(result, name, 1):  # Ray refuses to count nothing
+                counter.inc(count)
         return result
 
     def is_there(self) -> bool:
@@ -176,6 +177,10 @@ class RayExecutor:
         for reference in ready:
             try:
                 found = self._ray.get(reference)
+            except self._ray.exceptions.RayTaskError as error:  # a defect, in a living actor
+                _, unit = self._under_way.pop(reference)
+                results.append(UnitResult(unit, "failed", error=error_text(error)))
+                continue
             except self._ray.exceptions.RayError as error:
                 results.append(self._lost(reference, error))
                 continue
