@@ -5,7 +5,7 @@ FUZZ_S ?= 600
 BIN    := $(VENV)/bin
 NATIVE := $(wildcard native/src/*) $(wildcard native/tools/*) $(wildcard native/host/*) $(wildcard native/include/*) $(wildcard native/include/*/*) CMakeLists.txt src/noria/_native_api.py
 
-.PHONY: help build demo test test-all test-outside sanitize lint types stubs docs schema operators bench fuzz clean
+.PHONY: help build demo demo-gst test test-all test-outside sanitize lint types stubs docs schema operators bench fuzz clean
 help:            ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -39,6 +39,14 @@ build: $(VENV)/.built  ## set up .venv and compile the native core
 demo: build      ## run the pipeline on the demo scene and say where the results are
 	$(BIN)/noria demo
 	@command -v noria >/dev/null || echo "(before that: . $(BIN)/activate)"
+
+GST_PACKAGES = $(shell $(BIN)/python -c 'from noria.pyds.loading import INSTALL; print(INSTALL.partition("install ")[2])')
+demo-gst: build  ## a DeepStream application on the demo scene; installs GStreamer on Debian as root
+	@$(BIN)/python -c 'from noria.pyds.loading import gstreamer; gstreamer()' 2>/dev/null || \
+	if [ "$$(id -u)" = 0 ]; then apt-get install -y -q $(GST_PACKAGES); \
+	else echo "first, as root: apt install $(GST_PACKAGES)" >&2; exit 1; fi
+	cd examples/12_gstreamer && $(abspath $(BIN))/noria exec pipeline.py ../conveyor/conveyor.mp4 \
+	../conveyor/config_infer_primary.txt out.mp4 && echo "examples/12_gstreamer/out.mp4 shows the boxes"
 
 test: build $(VENV)/.dev      ## the tests of every push: no slow ones, a fifth of the examples of properties
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow"

@@ -1,4 +1,4 @@
-"""`noria exec`: run a script that was written for TensorRT."""
+"""`noria exec`: run a script that was written for TensorRT or DeepStream."""
 
 from __future__ import annotations
 
@@ -38,9 +38,11 @@ def exec(
     Engines are built and run on the CPU; device pointers are addresses of host memory. pycuda,
     cuda-python and cupy are small stand-ins, in this process only.
     """
+    from noria.gst.applications import provide
     from noria.trt import release
     from noria.trt.compat.script import run_script
 
     if trt_version is not None:
         release.set_version(trt_version)
+    provide()
     run_script(script, arguments, plugins)

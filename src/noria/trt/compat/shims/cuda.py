@@ -61,7 +61,7 @@ class cudaDeviceProp:
         self.name = _NAME
         self.major, self.minor = 0, 0
         self.totalGlobalMem = 0
-        self.multiProcessorCount = 0
+        self.multiProcessorCount = self.integrated = 0
 
 
 class CUresult(IntEnum):

@@ -1,0 +1,1 @@
+"""GStreamer elements under the original's names, over the same inference, tracking and drawing."""

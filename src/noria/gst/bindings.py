@@ -1,0 +1,15 @@
+"""The modules of GStreamer's bindings, for the elements: importing this initialises GStreamer."""
+
+from __future__ import annotations
+
+from noria.pyds.loading import gstreamer
+
+Gst = gstreamer()
+
+import gi  # noqa: E402 - found by the line above
+from gi.repository import GLib, GObject, GstBase, GstVideo  # noqa: E402
+
+Element, Bin, BaseTransform = Gst.Element, Gst.Bin, GstBase.BaseTransform
+VERSION: tuple[int, ...] = gi.version_info
+
+__all__ = ["VERSION", "BaseTransform", "Bin", "Element", "GLib", "GObject", "Gst", "GstVideo"]

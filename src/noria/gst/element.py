@@ -1,0 +1,161 @@
+"""Base of the elements: properties from a table, pad templates, errors on the bus."""
+
+from __future__ import annotations
+
+import ctypes
+import traceback
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from noria._core.errors import NoriaError
+from noria.gst.bindings import VERSION, GLib, GObject, Gst
+from noria.gst.surface import RAW_FORMATS
+from noria.pyds.bridge import function
+
+INT_MAX, UINT_MAX = (1 << 31) - 1, (1 << 32) - 1
+FORMATS = "{ " + ", ".join(RAW_FORMATS) + " }"
+SIZES = (
+    "width=(int)[1,2147483647], height=(int)[1,2147483647], framerate=(fraction)[0/1,2147483647/1]"
+)
+NVMM = f"video/x-raw(memory:NVMM), format=(string){FORMATS}, {SIZES}"
+SYSTEM = f"video/x-raw, format=(string){FORMATS}, {SIZES}"
+
+
+class Property(NamedTuple):
+    """A property of an element.
+
+    Attributes:
+        kind: `bool`, `int`, `float`, `str`; also `uint` and `uint64`.
+        default: its first value.
+        text: for people.
+    """
+
+    kind: str
+    default: Any
+    text: str = ""
+
+
+_LIMITS = {"int": (-INT_MAX - 1, INT_MAX), "uint": (0, UINT_MAX), "uint64": (0, (1 << 64) - 1)}
+_TYPES = {
+    "bool": bool, "int": int, "uint": GObject.TYPE_UINT, "uint64": GObject.TYPE_UINT64,
+    "float": float, "str": str,
+}  # fmt: skip
+
+COMMON = {
+    "gpu-id": Property("uint", 0, "accepted; there is no GPU here"),
+    "nvbuf-memory-type": Property("int", 0, "accepted; pictures lie in main memory"),
+    "compute-hw": Property("int", 0, "accepted"),
+    "interpolation-method": Property("int", 1, "accepted; pictures are scaled bilinearly"),
+    "qos": Property("bool", False, "accepted"),
+}
+
+
+def gproperties(table: Mapping[str, Property], inherited: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Make PyGObject's `__gproperties__` of a table, without those that the base class has."""
+    made: dict[str, Any] = {}
+    for name, row in table.items():
+        if name in inherited:
+            continue
+        limits = _LIMITS.get(row.kind, (-1e300, 1e300) if row.kind == "float" else ())
+        default = () if row.kind == "str" and row.default is None else (row.default,)
+        if row.kind == "str":
+            default = (row.default,)
+        flags = GObject.ParamFlags.READWRITE
+        made[name] = (_TYPES[row.kind], name, row.text or name, *limits, *default, flags)
+    return made
+
+
+def pad(name: str, direction: str, presence: str, *caps: str) -> Any:
+    """Make a pad template.
+
+    Args:
+        name: of the pad, such as `sink_%u`.
+        direction: `sink` or `src`.
+        presence: `always`, `request` or `sometimes`.
+        caps: alternatives.
+    """
+    return Gst.PadTemplate.new(
+        name,
+        Gst.PadDirection.SINK if direction == "sink" else Gst.PadDirection.SRC,
+        getattr(Gst.PadPresence, presence.upper()),
+        Gst.Caps.from_string("; ".join(caps)),
+    )
+
+
+@cache
+def _floating() -> Any:
+    library = ctypes.CDLL("libgobject-2.0.so.0")
+    ref = function(library.g_object_ref, ctypes.c_void_p, ctypes.c_void_p)
+    return ref, function(library.g_object_force_floating, None, ctypes.c_void_p)
+
+
+class NvElement:
+    """Mixed into elements: values of properties, and errors as messages.
+
+    Attributes:
+        PROPERTIES: those of the element.
+        values: of the properties.
+        assigned: names of the properties that the application set.
+    """
+
+    PROPERTIES: Mapping[str, Property] = {}
+
+    def setup(self) -> None:
+        """Complete the construction; each element calls it last in its own."""
+        self.values = {name: row.default for name, row in self.PROPERTIES.items()}
+        self.assigned: set[str] = set()
+        if VERSION < (3, 50):  # else the first reference of C is lost
+            ref, force = _floating()
+            ref(hash(self))
+            force(hash(self))
+
+    @classmethod
+    def template(cls, name: str) -> Any:
+        """Return a pad template of the class; GStreamer's own look-up fails within construction."""
+        templates: tuple[Any, ...] = vars(cls)["__gsttemplates__"]
+        return next(t for t in templates if t.name_template == name)
+
+    def do_get_property(self, spec: Any) -> Any:
+        """Return the value of a property."""
+        return self.values[spec.name]
+
+    def do_set_property(self, spec: Any, value: Any) -> None:
+        """Set a property."""
+        self.values[spec.name] = value
+        self.assigned.add(spec.name)
+        self.changed(spec.name)
+
+    def changed(self, name: str) -> None:
+        """React to a property that the application set."""
+
+    def post_error(self, error: BaseException) -> None:
+        """Put an error on the bus: the pipeline ends with it."""
+        if isinstance(error, NoriaError):
+            text, detail = error.found, str(error)
+        else:
+            text, detail = str(error), traceback.format_exc()
+        self._post(Gst.Message.new_error, text, detail)
+
+    def post_warning(self, text: str, detail: str = "") -> None:
+        """Put a warning on the bus."""
+        self._post(Gst.Message.new_warning, text, detail)
+
+    def _post(self, make: Callable[..., Any], text: str, detail: str) -> None:
+        code = int(Gst.StreamError.FAILED)
+        error = GLib.Error.new_literal(Gst.StreamError.quark(), text, code)
+        element: Any = self
+        element.post_message(make(element, error, detail))
+
+
+def guarded(method: Callable[..., Any], failed: Any) -> Callable[..., Any]:
+    """Wrap a virtual function: an exception becomes a message and the value `failed`."""
+
+    def call(self: NvElement, *arguments: Any) -> Any:
+        try:
+            return method(self, *arguments)
+        except Exception as error:  # PyGObject would print it and go on
+            self.post_error(error)
+            return failed
+
+    return call

@@ -1,0 +1,168 @@
+"""nvinfer: a model at work on the batches that pass, in place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from noria._core.errors import ConfigError, NoriaError
+from noria.config import ModelConfig
+from noria.gst.bindings import BaseTransform, Gst
+from noria.gst.element import (
+    COMMON,
+    NVMM,
+    NvElement,
+    Property,
+    gproperties,
+    guarded,
+    pad,
+)
+from noria.gst.tree import add_results, frames_of, picture_of, to_frame_meta
+from noria.infer.batch import Batch
+from noria.infer.inferencer import Inferencer
+from noria.pyds.bridge import bridge
+
+PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
+    "config-file-path": Property("str", None, "configuration of the model"),
+    "unique-id": Property("uint", 15, "number of the model; its objects have it"),
+    "process-mode": Property("int", 1, "1: whole frames, 2: objects"),
+    "batch-size": Property("uint", 1, "most items the engine takes at once"),
+    "interval": Property("uint", 0, "batches left out after each one"),
+    "infer-on-gie-id": Property("int", -1, "objects of this model only; -1: of any"),
+    "infer-on-class-ids": Property("str", "", "objects of these classes only: 0:2"),
+    "filter-out-class-ids": Property("str", "", "classes that are left out: 0;2"),
+    "model-engine-file": Property("str", None, "built engine"),
+    "output-tensor-meta": Property("bool", False, "attach raw outputs"),
+    "output-instance-mask": Property("bool", False, "attach masks"),
+    "input-tensor-meta": Property("bool", False, "take tensors of nvdspreprocess"),
+    "clip-object-outside-roi": Property("bool", True, "accepted"),
+    "crop-objects-to-roi-boundary": Property("bool", False, "cut objects at the region's edge"),
+    "raw-output-file-write": Property("bool", False, "write raw outputs to files"),
+}
+
+REPORT_EVERY = 100  # buffers; judging what the model finds costs time
+
+# property -> field of the configuration, and how its value is read
+_FIELDS: dict[str, tuple[str, Any]] = {
+    "unique-id": ("gie_unique_id", int),
+    "process-mode": ("process_mode", int),
+    "batch-size": ("batch_size", int),
+    "interval": ("interval", int),
+    "infer-on-gie-id": ("operate_on_gie_id", int),
+    "infer-on-class-ids": ("operate_on_class_ids", lambda text: _numbers(text, ":")),
+    "filter-out-class-ids": ("filter_out_class_ids", lambda text: _numbers(text, ";")),
+    "model-engine-file": ("model_engine_file", Path),
+    "output-tensor-meta": ("output_tensor_meta", bool),
+    "output-instance-mask": ("output_instance_mask", bool),
+    "input-tensor-meta": ("input_tensor_from_meta", bool),
+    "crop-objects-to-roi-boundary": ("crop_objects_to_roi_boundary", bool),
+    "raw-output-file-write": ("raw_output_file_write", bool),
+}
+
+
+def _numbers(text: str, separator: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.replace(";", separator).split(separator) if part)
+
+
+class NvInfer(NvElement, BaseTransform):
+    """Runs a model on frames or objects and adds its results to their metadata."""
+
+    __gtype_name__ = "GstNvInfer"
+    __gstmetadata__ = ("NvInfer plugin", "NvInfer Plugin", "Runs a model on batches", "Noria")
+    __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
+    PROPERTIES = PROPERTIES
+    __gproperties__ = gproperties(PROPERTIES)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._inferencer: Inferencer | None = None
+        self._config: ModelConfig | None = None
+        self._failed: NoriaError | None = None
+        self._buffers = 0
+        self._noticed: set[str] = set()
+        self.set_in_place(True)
+        self.set_passthrough(True)  # pixels stay as they are
+        self.setup()
+
+    def changed(self, name: str) -> None:
+        """Read the configuration at once: applications ask for its batch size right after."""
+        if name != "config-file-path":
+            return
+        try:
+            self._config = config = ModelConfig.load(Path(self.values[name]))
+        except NoriaError as error:  # reported when the element starts, as in the original
+            self._failed = error
+            return
+        self._failed = None
+        for key, (field, _) in _FIELDS.items():
+            value = getattr(config, field)
+            if key not in self.assigned and isinstance(value, bool | int):
+                self.values[key] = value
+
+    def do_start(self) -> bool:
+        """Load the model and build its engine."""
+        try:
+            asked = {
+                field: read(self.values[key])
+                for key, (field, read) in _FIELDS.items()
+                if key in self.assigned
+            }
+            self._inferencer = Inferencer.from_config(self._loaded().with_overrides(**asked))
+        except Exception as error:  # PyGObject would print it and go on
+            self.post_error(error)
+            return False
+        return True
+
+    def _loaded(self) -> ModelConfig:
+        if self._failed is not None:
+            raise self._failed
+        if self._config is None:
+            raise ConfigError("nvinfer has no config-file-path", where=self.get_name())
+        return self._config
+
+    def do_stop(self) -> bool:
+        """Close the model."""
+        if self._inferencer is not None:
+            self._inferencer.conclude()
+            self._report()
+            self._inferencer.close()
+            self._inferencer = None
+        return True
+
+    def _process(self, buffer: Any) -> Any:
+        batch = bridge().get(hash(buffer))
+        if batch is None:
+            raise NoriaError(
+                "a buffer without batch metadata came to nvinfer",
+                where=self.get_name(),
+                fix="put nvstreammux in front of it",
+            )
+        assert self._inferencer is not None
+        frames = frames_of(batch)
+        pictures = [picture_of(batch, frame) for frame in frames]
+        made = [
+            to_frame_meta(frame, picture) for frame, picture in zip(frames, pictures, strict=True)
+        ]
+        metas = [meta for meta, _ in made]
+        work = Batch(pictures, metas, [self._buffers] * len(frames))
+        self._buffers += 1
+        self._inferencer.process(work)
+        with batch.meta_mutex:
+            for frame, (meta, before) in zip(frames, made, strict=True):
+                add_results(batch, frame, meta, before)
+                if not self._inferencer.secondary:
+                    frame.bInferDone = int(meta.inferred)
+        if self._buffers % REPORT_EVERY == 1:
+            self._report()
+        return Gst.FlowReturn.OK
+
+    def _report(self) -> None:
+        """Put warnings of the model on the bus, each once."""
+        assert self._inferencer is not None
+        for notice in self._inferencer.notices:
+            text = str(notice)
+            if notice.level == "warning" and text not in self._noticed:
+                self._noticed.add(text)
+                self.post_warning(text)
+
+    do_transform_ip = guarded(_process, Gst.FlowReturn.ERROR)

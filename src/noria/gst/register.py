@@ -1,0 +1,48 @@
+"""Registration of the elements in this process."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+
+from noria.pyds.loading import gstreamer
+
+SWITCH = "NORIA_GST"
+"""`0` registers nothing."""
+
+# name -> (module, class, rank)
+ELEMENTS = {
+    "nvstreammux": ("streammux", "NvStreamMux", 0),
+    "nvinfer": ("infer", "NvInfer", 0),
+    "nvvideoconvert": ("convert", "NvVideoConvert", 0),
+    "norianvmmtag": ("convert", "NvmmTag", 0),
+    "nvdsosd": ("osd", "NvDsOsd", 0),
+    "nvv4l2decoder": ("bins", "NvV4l2Decoder", 267),
+    "nvv4l2h264enc": ("bins", "NvV4l2H264Enc", 0),
+    "nvv4l2h265enc": ("bins", "NvV4l2H265Enc", 0),
+    "nveglglessink": ("bins", "NvEglGlesSink", 0),
+    "nv3dsink": ("bins", "Nv3dSink", 0),
+    "nvmultistreamtiler": ("tiler", "NvMultiStreamTiler", 0),
+    "nvstreamdemux": ("demux", "NvStreamDemux", 0),
+    "nvtracker": ("tracker", "NvTracker", 0),
+}
+
+
+@cache
+def register() -> None:
+    """Register all elements, once.
+
+    Raises:
+        MissingExtraError: GStreamer or its bindings are not installed.
+    """
+    if os.environ.get(SWITCH) == "0":
+        return
+    gst = gstreamer()
+    from noria.gst import bins, convert, demux, infer, osd, streammux, tiler, tracker
+
+    modules = {
+        "bins": bins, "convert": convert, "demux": demux, "infer": infer, "osd": osd,
+        "streammux": streammux, "tiler": tiler, "tracker": tracker,
+    }  # fmt: skip
+    for name, (module, kind, rank) in ELEMENTS.items():
+        gst.Element.register(None, name, rank, getattr(modules[module], kind))

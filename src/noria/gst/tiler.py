@@ -1,0 +1,169 @@
+"""nvmultistreamtiler: the pictures of all sources on one, with their metadata moved along."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from noria import pyds
+from noria.gst.bindings import BaseTransform, Gst
+from noria.gst.convert import relabelled
+from noria.gst.element import (
+    COMMON,
+    NVMM,
+    NvElement,
+    Property,
+    gproperties,
+    guarded,
+    pad,
+)
+from noria.gst.streammux import DUMMY_BYTES
+from noria.gst.surface import Surface, planar, scaled
+from noria.gst.tree import frames_of, picture_of
+from noria.media.frame import Frame
+from noria.media.pixel_format import PixelFormat, plane_shapes
+from noria.pyds.bridge import bridge
+from noria.pyds.functions import nvds_acquire_frame_meta_from_pool, nvds_add_frame_meta_to_batch
+from noria.pyds.meta import NvDsBatchMeta, NvDsFrameMeta, items
+
+PROPERTIES = COMMON | {
+    "rows": Property("uint", 1, "of tiles"),
+    "columns": Property("uint", 1, "of tiles"),
+    "width": Property("uint", 1920, "of the whole picture"),
+    "height": Property("uint", 1080, "of the whole picture"),
+    "show-source": Property("int", -1, "show this source alone; -1: all"),
+    "buffer-pool-size": Property("uint", 5, "accepted"),
+    "square-seq-grid": Property("bool", False, "accepted"),
+}
+_BLACK = (16, 128, 128)
+
+
+class NvMultiStreamTiler(NvElement, BaseTransform):
+    """Puts the picture of source k into column k mod columns, row k div columns."""
+
+    __gtype_name__ = "GstNvMultiStreamTiler"
+    __gstmetadata__ = ("Tiler", "Filter/Video", "Tiles the pictures of a batch", "Noria")
+    __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
+    PROPERTIES = PROPERTIES
+    __gproperties__ = gproperties(PROPERTIES)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._planes: tuple[Any, ...] = ()
+        self._grid = (0, 0)
+        self.setup()
+
+    def do_transform_caps(self, direction: Any, caps: Any, filter_caps: Any) -> Any:
+        """The output has the tiler's size and one picture."""
+        sizes = None
+        if direction == Gst.PadDirection.SINK:
+            sizes = {"width": int(self.values["width"]), "height": int(self.values["height"])}
+        made = relabelled(caps, True, ("width", "height", "batch-size"), sizes)
+        return made if filter_caps is None else filter_caps.intersect(made)
+
+    def _output(self, buffer: Any) -> Any:
+        batch = bridge().get(hash(buffer))
+        made = Gst.Buffer.new_allocate(None, DUMMY_BYTES, None)
+        made.pts, made.duration = buffer.pts, buffer.duration
+        if batch is not None:
+            bridge().attach(hash(made), self._tiled(batch))
+        return Gst.FlowReturn.OK, made
+
+    do_prepare_output_buffer = guarded(_output, (Gst.FlowReturn.ERROR, None))
+
+    def do_transform(self, buffer: Any, made: Any) -> Any:
+        """Do nothing: the output was made whole."""
+        return Gst.FlowReturn.OK
+
+    def _tiled(self, batch: NvDsBatchMeta) -> NvDsBatchMeta:
+        width, height, only = (self.values[k] for k in ("width", "height", "show-source"))
+        frames = [f for f in frames_of(batch) if only < 0 or f.source_id == only]
+        rows, columns = self._layout(frames) if only < 0 else (1, 1)
+        self._keep_planes(width, height, (rows, columns))
+        whole = pyds.NvDsBatchMeta()
+        whole.base_meta.meta_type = pyds.NvDsMetaType.NVDS_BATCH_META
+        whole.max_frames_in_batch = 1
+        one = nvds_acquire_frame_meta_from_pool(whole)
+        one.source_frame_width = one.pipeline_width = width
+        one.source_frame_height = one.pipeline_height = height
+        tile_w, tile_h = width // columns // 2 * 2, height // rows // 2 * 2
+        for frame in frames:
+            place = int(frame.source_id) if only < 0 else 0
+            left, top = place % columns * tile_w, place // columns * tile_h
+            picture = picture_of(batch, frame)
+            self._put(scaled(picture, tile_w, tile_h), left, top)
+            move(frame, tile_w / picture.width, tile_h / picture.height, left, top)
+            one.buf_pts = max(one.buf_pts, frame.buf_pts)
+            one.ntp_timestamp = frame.ntp_timestamp
+            one.bInferDone |= frame.bInferDone
+            for name in ("obj_meta_list", "display_meta_list", "frame_user_meta_list"):
+                for item in items(frame, name):
+                    items(one, name).append(item)
+        for user in items(batch, "batch_user_meta_list"):
+            items(whole, "batch_user_meta_list").append(user)
+        planes = tuple(plane.copy() for plane in self._planes)
+        whole.surfaces = [Surface(Frame(planes, PixelFormat.I420, width, height))]
+        nvds_add_frame_meta_to_batch(whole, one)
+        return whole
+
+    def _layout(self, frames: list[NvDsFrameMeta]) -> tuple[int, int]:
+        """Rows and columns; a nearly square grid where sources do not fit the application's."""
+        rows, columns = max(1, self.values["rows"]), max(1, self.values["columns"])
+        most = max((int(f.source_id) for f in frames), default=0) + 1
+        if self._grid[0] * self._grid[1] >= most and self._grid[0] >= rows:
+            return self._grid
+        if most > rows * columns:
+            columns = math.ceil(math.sqrt(most))
+            rows = math.ceil(most / columns)
+        return rows, columns
+
+    def _keep_planes(self, width: int, height: int, grid: tuple[int, int]) -> None:
+        """Pictures of sources that are missing from a batch stay; a new grid starts black."""
+        shapes = plane_shapes(PixelFormat.I420, width, height)
+        if self._grid != grid or tuple(p.shape for p in self._planes) != shapes:
+            self._grid = grid
+            self._planes = tuple(
+                np.full(shape, value, np.uint8) for shape, value in zip(shapes, _BLACK, strict=True)
+            )
+
+    def _put(self, picture: Frame, left: int, top: int) -> None:
+        if picture.format is not PixelFormat.I420:
+            picture = planar(picture)
+        for i, (target, plane) in enumerate(zip(self._planes, picture.planes, strict=True)):
+            x, y = (left, top) if i == 0 else (left // 2, top // 2)
+            part = target[y : y + plane.shape[0], x : x + plane.shape[1]]
+            part[:] = plane[: part.shape[0], : part.shape[1]]
+
+
+def move(frame: NvDsFrameMeta, ratio_x: float, ratio_y: float, left: int, top: int) -> None:
+    """Move all metadata of a frame to its tile."""
+    for obj in items(frame, "obj_meta_list"):
+        _move_rect(obj.rect_params, ratio_x, ratio_y, left, top)
+        _move_text(obj.text_params, ratio_x, ratio_y, left, top)
+    for display in items(frame, "display_meta_list"):
+        for i in range(display.num_rects):
+            _move_rect(display.rect_params[i], ratio_x, ratio_y, left, top)
+        for i in range(display.num_labels):
+            _move_text(display.text_params[i], ratio_x, ratio_y, left, top)
+        for params in (
+            *(display.line_params[i] for i in range(display.num_lines)),
+            *(display.arrow_params[i] for i in range(display.num_arrows)),
+        ):
+            params.x1, params.x2 = (int(left + v * ratio_x) for v in (params.x1, params.x2))
+            params.y1, params.y2 = (int(top + v * ratio_y) for v in (params.y1, params.y2))
+        for i in range(display.num_circles):
+            circle = display.circle_params[i]
+            circle.xc, circle.yc = int(left + circle.xc * ratio_x), int(top + circle.yc * ratio_y)
+            circle.radius = int(circle.radius * min(ratio_x, ratio_y))
+
+
+def _move_rect(rect: Any, ratio_x: float, ratio_y: float, left: int, top: int) -> None:
+    rect.left, rect.top = left + rect.left * ratio_x, top + rect.top * ratio_y
+    rect.width, rect.height = rect.width * ratio_x, rect.height * ratio_y
+
+
+def _move_text(text: Any, ratio_x: float, ratio_y: float, left: int, top: int) -> None:
+    text.x_offset = int(left + text.x_offset * ratio_x)
+    text.y_offset = int(top + text.y_offset * ratio_y)

@@ -1,0 +1,23 @@
+"""DeepStream's Python API for metadata; applications get it under the name `pyds`."""
+
+from __future__ import annotations
+
+from noria.pyds.functions import *  # noqa: F403 - the names of the original, all of them
+from noria.pyds.meta import *  # noqa: F403
+from noria.pyds.osd import *  # noqa: F403
+
+__version__ = "1.2.0"
+
+NVBUF_MEM_DEFAULT = 0
+NVBUF_MEM_CUDA_PINNED = 1
+NVBUF_MEM_CUDA_DEVICE = 2
+NVBUF_MEM_CUDA_UNIFIED = 3
+NVBUF_MEM_SURFACE_ARRAY = 4
+NVBUF_MEM_HANDLE = 5
+NVBUF_MEM_SYSTEM = 6
+MAX_LABEL_SIZE = 128
+MAX_USER_FIELDS = 4
+MAX_RESERVED_FIELDS = 4
+
+for _type in NvDsMetaType:  # noqa: F405
+    globals()[_type.name] = _type
