@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import fsspec
 import pyarrow.parquet as pq
 import pytest
 
@@ -22,6 +21,8 @@ from tests.batches.test_running import here, rows_of_run, run
 from tests.media.sources.films import X264, write_film
 
 __all__ = ["here"]
+
+fsspec = pytest.importorskip("fsspec")
 
 
 @pytest.fixture
