@@ -48,10 +48,11 @@ if TYPE_CHECKING:
     from noria.batches.executor import Executor
     from noria.config.profile import Profile
     from noria.custom.guard import GuardMode
+    from noria.infer.attach import Generation
 
 _ARGUMENTS = (
     "inputs", "out", "tracker", "outputs", "split_s", "workers", "threads", "resume",
-    "retry_failed", "retries", "on", "on_change", "limit", "abi", "guard", "profile",
+    "retry_failed", "retries", "on", "on_change", "limit", "abi", "guard", "profile", "generation",
 )  # fmt: skip
 
 SPLIT_S = 60.0
@@ -146,6 +147,7 @@ def batch(
     abi: str | None = None,
     guard: GuardMode | None = None,
     profile: Profile | None = None,
+    generation: Generation = "9.1",
     conf: float | None = None,
     labels: str | PathLike[str] | None = None,
     **keys: Any,
@@ -171,7 +173,7 @@ def batch(
         on: `local`, `ray`, or `ray://HOST:PORT`.
         on_change: called after results, with the counts.
         limit: frames of each input.
-        abi, guard, profile: as `open_pipeline` takes them.
+        abi, guard, profile, generation: as `open_pipeline` takes them.
         conf, labels, keys: of the only model, as `open_pipeline` takes them.
 
     Raises:
@@ -190,7 +192,9 @@ def batch(
     spec = spec.with_models_overridden(
         given_keywords({"conf": conf, "labels": labels, **keys}, _ARGUMENTS)
     )
-    assembly = AssemblyOptions(limit=limit, abi=abi, guard=guard, profile=profile)
+    assembly = AssemblyOptions(
+        limit=limit, abi=abi, guard=guard, profile=profile, generation=generation
+    )
     work = Work(spec, assembly, _kinds(outputs), split_s)
     run_options = BatchOptions(workers, threads, resume, retry_failed, retries, on)
     run = BatchRun(work, [fspath(n) for n in names], Path(out), run_options)

@@ -99,6 +99,14 @@ class _WithReport(click.Command):
               help="local, ray (this machine or RAY_ADDRESS), or ray://HOST:PORT.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(1), metavar="N",
               help="Stop each input after this many frames.")  # fmt: skip
+@click.option("--abi", type=click.Choice(["auto", "24", "28"]), help="As for noria run.")
+@click.option(
+    "--generation",
+    type=click.Choice(["9.1", "6.2"]),
+    default="9.1",
+    show_default=True,
+    help="As for noria run.",
+)
 @click.option("--guard", type=click.Choice(["auto", "always", "never"]),
               help="As for noria run.")  # fmt: skip
 @click.option("--profile", type=click.Choice(["nvinfer", "modern"]),
@@ -184,9 +192,8 @@ def _batch_run(
         base, configs=None if base else configs, sources=names, tracker=options["tracker"]
     ).with_models_overridden(given)
     kinds = ("parquet", *(k for k in ("jsonl", "coco", "video") if options[k]))
-    assembly = AssemblyOptions(
-        limit=options["limit"], guard=options["guard"], profile=options["profile"]
-    )
+    of_models = ("limit", "abi", "generation", "guard", "profile")
+    assembly = AssemblyOptions(**{name: options[name] for name in of_models})
     chosen = {k: options[k] for k in ("workers", "threads", "resume", "retry_failed", "retries",
                                       "on")}  # fmt: skip
     work = Work(spec, assembly, kinds, options["split"] or None)
