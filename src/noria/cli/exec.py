@@ -11,6 +11,8 @@ Examples:
   noria exec build_engine.py --onnx model.onnx --engine model.engine
   noria exec --trt-version 10 infer.py model.engine
   noria exec --plugins libyololayer.so=yolo_layer.py trt_yolo.py
+  noria exec deepstream_test_1.py clip.h264
+  noria exec gst-inspect-1.0 nvinfer
 """
 
 
@@ -35,14 +37,19 @@ def exec(
 ) -> None:
     """Run SCRIPT with its ARGUMENTS as python does, `import tensorrt` giving noria.trt.
 
+    `import pyds` gives Noria's, with the GStreamer elements of DeepStream. SCRIPT may also be a
+    tool of GStreamer, such as gst-launch-1.0, which finds these elements then.
+
     Engines are built and run on the CPU; device pointers are addresses of host memory. pycuda,
     cuda-python and cupy are small stand-ins, in this process only.
     """
-    from noria.gst.applications import provide
+    from noria.gst.applications import is_tool, provide, run_tool
     from noria.trt import release
     from noria.trt.compat.script import run_script
 
     if trt_version is not None:
         release.set_version(trt_version)
+    if is_tool(str(script)):
+        run_tool(str(script), arguments)
     provide()
     run_script(script, arguments, plugins)

@@ -1,13 +1,21 @@
-"""Modules that applications import: `pyds`, with the elements registered, and `gi`."""
+"""Modules and elements that applications and tools of GStreamer find."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import site
 import sys
+from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
+import noria
+from noria._core.errors import MissingExtraError
+from noria.gst.register import ELEMENTS
 from noria.pyds.loading import provide_bindings
 
 
@@ -35,3 +43,64 @@ def provide() -> None:
     provide_bindings()
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.append(_Finder())
+
+
+_LOADED = """import site
+
+site.addsitedir({site!r})
+from noria.gst.register import factory
+
+__gstelementfactory__ = factory({name!r})
+"""
+_LOADER = "gstreamer1.0-python3-plugin-loader"
+
+
+def is_tool(program: str) -> bool:
+    """True for a tool of GStreamer's own, such as `gst-launch-1.0`, that is installed."""
+    return program.startswith("gst-") and shutil.which(program) is not None
+
+
+def run_tool(program: str, arguments: Sequence[str]) -> NoReturn:
+    """Become a tool of GStreamer that finds the elements.
+
+    GStreamer's loader of Python takes one element a file; the files lie beside a list of plugins
+    of their own, so that other programs' list stays as it is.
+
+    Raises:
+        MissingExtraError: GStreamer, or its loader of Python, is not installed.
+    """
+    from noria.pyds.loading import gstreamer
+
+    if gstreamer().ElementFactory is None or not _has_loader():
+        raise MissingExtraError(
+            "GStreamer cannot load elements written in Python", fix=f"apt install {_LOADER}"
+        )
+    folder = _loader_folder()
+    for name in ELEMENTS:
+        text = _LOADED.format(site=_site_folder(), name=name)
+        path = folder / "python" / f"{name}.py"
+        if not path.is_file() or path.read_text() != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    known = os.environ.get("GST_PLUGIN_PATH")
+    paths = os.pathsep.join([str(folder), *([known] if known else [])])
+    environment = os.environ | {"GST_PLUGIN_PATH": paths, "GST_REGISTRY": str(folder / "registry")}
+    os.execvpe(program, [program, *arguments], environment)
+
+
+def _has_loader() -> bool:
+    folders = Path("/usr/lib").glob("*/gstreamer-1.0/libgstpython.so")
+    return any(True for _ in folders)
+
+
+def _loader_folder() -> Path:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "noria" / f"gstreamer-{noria.__version__}"
+
+
+def _site_folder() -> str:
+    """The folder of packages that holds this installation, or its link."""
+    import numpy as np  # lies where the packages do
+
+    found = str(Path(np.__file__).parents[1])
+    return found if found in site.getsitepackages() else site.getsitepackages()[0]

@@ -28,6 +28,18 @@ ELEMENTS = {
 }
 
 
+def factory(name: str) -> tuple[str, int, type]:
+    """Return name, rank and class of an element, as GStreamer's loader of Python wants them."""
+    from noria.gst import bins, convert, demux, infer, osd, streammux, tiler, tracker
+
+    modules = {
+        "bins": bins, "convert": convert, "demux": demux, "infer": infer, "osd": osd,
+        "streammux": streammux, "tiler": tiler, "tracker": tracker,
+    }  # fmt: skip
+    module, kind, rank = ELEMENTS[name]
+    return name, rank, getattr(modules[module], kind)
+
+
 @cache
 def register() -> None:
     """Register all elements, once.
@@ -38,11 +50,6 @@ def register() -> None:
     if os.environ.get(SWITCH) == "0":
         return
     gst = gstreamer()
-    from noria.gst import bins, convert, demux, infer, osd, streammux, tiler, tracker
-
-    modules = {
-        "bins": bins, "convert": convert, "demux": demux, "infer": infer, "osd": osd,
-        "streammux": streammux, "tiler": tiler, "tracker": tracker,
-    }  # fmt: skip
-    for name, (module, kind, rank) in ELEMENTS.items():
-        gst.Element.register(None, name, rank, getattr(modules[module], kind))
+    for name in ELEMENTS:
+        label, rank, kind = factory(name)
+        gst.Element.register(None, label, rank, kind)

@@ -1,0 +1,59 @@
+"""GStreamer's own tools behind `noria exec`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from noria.gst.applications import is_tool
+from noria.gst.register import ELEMENTS
+from tests.gst.conftest import SCENE
+from tests.warm import started_anew
+
+LOADER = list(Path("/usr/lib").glob("*/gstreamer-1.0/libgstpython.so"))
+
+
+@pytest.fixture
+def tools(gst: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not LOADER or shutil.which("gst-inspect-1.0") is None:
+        pytest.skip("GStreamer's tools or its loader of Python are not installed")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def test_tools_are_programs_of_gstreamer() -> None:
+    assert not is_tool("gst-no-such-tool")
+    assert not is_tool("ls")
+    assert not is_tool("./gst-script.py")
+
+
+def test_inspect_shows_properties_and_only_there(tools: None, tmp_path: Path) -> None:
+    done = started_anew("exec", "gst-inspect-1.0", "nvstreammux")
+    assert done.returncode == 0, done.stderr
+    assert "batched-push-timeout" in done.stdout
+    assert "sink_%u" in done.stdout
+    folder = next((tmp_path / "cache" / "noria").iterdir())
+    assert {p.stem for p in (folder / "python").glob("*.py")} == set(ELEMENTS)
+    assert (folder / "registry").is_file()
+    assert "GST_PLUGIN_PATH" not in os.environ
+
+
+@pytest.mark.slow
+def test_a_line_of_gst_launch_writes_a_film(tools: None, tmp_path: Path) -> None:
+    for name in ("config_infer_primary.txt", "detector.onnx", "labels.txt", "conveyor_parser.py"):
+        (tmp_path / name).write_bytes((SCENE / name).read_bytes())
+    line = (
+        f"-q filesrc location={SCENE}/conveyor.mp4 ! qtdemux ! h264parse ! nvv4l2decoder ! "
+        "m.sink_0 nvstreammux name=m batch-size=1 width=640 height=384 ! "
+        f"nvinfer config-file-path={tmp_path}/config_infer_primary.txt ! nvvideoconvert ! nvdsosd "
+        f"! nvv4l2h264enc ! h264parse ! mp4mux ! filesink location={tmp_path}/out.mp4"
+    )
+    done = started_anew("exec", "gst-launch-1.0", *line.split())
+    assert done.returncode == 0, done.stderr
+    from noria.media import open_source
+
+    with open_source(str(tmp_path / "out.mp4")) as film:
+        assert len(list(film)) == 250

@@ -1,0 +1,39 @@
+"""Published DeepStream applications in Python, byte for byte, on the demo scene."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from noria.pyds.loading import provide_bindings
+from tests.outside.conftest import checkout
+from tests.outside.deepstream_apps import APPS, elementary, long_film, prepare, run
+
+
+@pytest.fixture(scope="module")
+def prepared(outside: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
+    """The copy of the applications, the scratch folder, the bare film."""
+    folder = checkout(outside, "deepstream_python_apps")
+    if not provide_bindings() or shutil.which("gst-launch-1.0") is None:
+        pytest.skip("GStreamer is not installed")
+    scratch = tmp_path_factory.mktemp("apps")
+    long_film(scratch)
+    return prepare(folder, scratch), scratch, elementary(scratch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", APPS)
+def test_it_runs_to_its_end(prepared: tuple[Path, Path, Path], name: str) -> None:
+    app = APPS[name]
+    if app.isolated and shutil.which("unshare") is None:
+        pytest.skip("there is no unshare to give it a network of its own")
+    copy, scratch, film = prepared
+    done = run(app, copy, scratch, film)
+    assert done.code == 0, done.output[-2000:]
+    assert done.frames == app.frames, done.output[-2000:]
+    assert "Traceback" not in done.output
+    assert "CRITICAL" not in done.output
+    if "Number of Objects" in app.counts:
+        assert done.objects > 3 * done.frames
