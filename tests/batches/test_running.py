@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import noria
-from noria.batches import running
+from noria.batches.batch_run import BatchRun
 from noria.batches.inputs import expand_inputs
 from noria.batches.units import BatchUnit
 from noria.batches.work import Work, Worker
@@ -35,7 +35,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
     ) -> HereExecutor:
         return HereExecutor(Worker(work, folder.parts).do)
 
-    monkeypatch.setattr(running.BatchRun, "_executor", executor)
+    monkeypatch.setattr(BatchRun, "_executor", executor)
 
 
 def run(*words: object) -> Result:

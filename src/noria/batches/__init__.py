@@ -11,12 +11,13 @@ from noria._core.lazy import lazy
 
 if TYPE_CHECKING:
     from noria.batches import ray
+    from noria.batches.batch_run import BatchReport
     from noria.batches.inputs import expand_inputs
-    from noria.batches.running import BatchReport, batch
+    from noria.batches.running import batch
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        {".inputs": "expand_inputs", ".running": "BatchReport batch"},
+        {".inputs": "expand_inputs", ".batch_run": "BatchReport", ".running": "batch"},
         modules=(".ray",),
     )
 

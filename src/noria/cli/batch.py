@@ -24,9 +24,9 @@ from noria.cli.progress import RunProgress
 from noria.cli.run import CONFIG_SUFFIXES
 
 if TYPE_CHECKING:
+    from noria.batches.batch_run import BatchReport, BatchRun
     from noria.batches.driver import BatchProgress
     from noria.batches.estimate import BatchEstimate
-    from noria.batches.running import BatchReport, BatchRun
     from noria.config.overrides import GivenKey
 
 _MOST_ERRORS = 5
@@ -167,7 +167,7 @@ def batch(
 def _batch_run(
     inputs: Sequence[str], out: Path, given: Sequence[GivenKey], options: dict[str, Any]
 ) -> BatchRun:
-    from noria.batches.running import BatchOptions, BatchRun
+    from noria.batches.batch_run import BatchOptions, BatchRun
     from noria.batches.work import Work
     from noria.config import is_pipeline_file, load_pipeline
     from noria.pipeline.assembly import AssemblyOptions
