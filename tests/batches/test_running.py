@@ -211,6 +211,17 @@ def test_a_pipeline_file_names_models_and_inputs(
     assert "done: 1 units, 30 frames" in done.stdout
 
 
+def test_results_below_the_inputs_are_no_inputs(
+    here: None, mean_config: Callable[..., Path], films: list[Path]
+) -> None:
+    folder = films[0].parent
+    config = mean_config()
+    done = run(config, folder, "-o", folder / "out", "--video", "--threads", 2, "-q")
+    assert "done: 3 units" in done.stdout
+    done = run(config, folder, "-o", folder / "out", "--video", "--threads", 2, "-q", "--resume")
+    assert "done: 0 units, 0 frames, 0 objects, 3 were done before" in done.stdout
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("guard", ["always", "never"])
 def test_a_parser_that_ends_its_process_costs_its_unit_alone(

@@ -24,6 +24,7 @@ FILM_SUFFIXES = frozenset(
 )
 _ROWS = 65536
 _COLUMN = "input"
+_RESULTS = frozenset(("run.json", "ledger.jsonl"))
 
 
 def expand_inputs(names: Sequence[str]) -> Iterator[str]:
@@ -91,6 +92,9 @@ def is_media(name: str) -> bool:
 def _folder(path: Path) -> Iterator[str]:
     found = False
     for folder, folders, files in os.walk(path):
+        if _RESULTS.issubset(files):  # the folder of a batch: its videos are no inputs
+            folders.clear()
+            continue
         folders[:] = sorted(f for f in folders if not f.startswith("."))
         for file in sorted(files, key=lambda f: natural_key(Path(f))):
             if is_media(file) and not file.startswith("."):
