@@ -1,6 +1,6 @@
-"""A DeepStream application: decode, batch, infer, draw, encode, and a probe that reads the metadata.
+"""A DeepStream application: decode, batch, infer, draw, encode; a probe reads the metadata.
 
-noria exec pipeline.py ../conveyor/conveyor.mp4 ../conveyor/config_infer_primary.txt out.mp4
+python pipeline.py ../conveyor/conveyor.mp4 ../conveyor/config_infer_primary.txt out.mp4
 """
 
 import sys

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -57,3 +59,25 @@ def test_a_line_of_gst_launch_writes_a_film(tools: None, tmp_path: Path) -> None
 
     with open_source(str(tmp_path / "out.mp4")) as film:
         assert len(list(film)) == 250
+
+
+def test_python_answers_only_what_nobody_else_has(gst: Any, tmp_path: Path) -> None:
+    """An installed `pyds` wins; `cuda` is answered for applications of GStreamer alone."""
+    (tmp_path / "pyds.py").write_text("OWN = True\n")
+    code = (
+        "import importlib.util as u\n"
+        "print(u.find_spec('pyds').origin)\n"
+        "print(u.find_spec('cuda') if u.find_spec('cuda') is None else 'cuda')"
+    )
+    run = lambda **more: subprocess.run(  # noqa: E731
+        [sys.executable, "-c", code], env={**os.environ, **more}, capture_output=True, text=True,
+        cwd=tmp_path, check=True,
+    ).stdout.split()  # fmt: skip
+    assert run() == [str(tmp_path / "pyds.py"), "None"]
+    (tmp_path / "pyds.py").unlink()
+    assert run()[0] == "None"  # no file: it is Noria's
+    off = subprocess.run(
+        [sys.executable, "-c", "import pyds"], env={**os.environ, "NORIA_GST": "0"},
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "No module named 'pyds'" in off.stderr

@@ -219,8 +219,7 @@ def run(app: App, copy: Path, scratch: Path, film: Path, timeout_s: float = 240)
         "out": out,
     }
     arguments = [argument.format(**values) for argument in app.arguments]
-    program = Path(sys.executable).with_name("noria")
-    command = [str(program), "exec", app.script, *arguments]
+    command = [sys.executable, app.script, *arguments]
     if app.isolated:
         network = "ip link set lo up multicast on && ip route add 224.0.0.0/4 dev lo && exec "
         command = ["unshare", "-n", "bash", "-c", network + shlex.join(command)]

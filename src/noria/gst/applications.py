@@ -7,24 +7,20 @@ import shutil
 import site
 import sys
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import noria
 from noria._core.errors import MissingExtraError
 from noria.gst.register import ELEMENTS
-from noria.pyds.loading import provide_bindings
+from noria.trt.compat.script import stand_in
 
 
-class _Finder(MetaPathFinder, Loader):
-    """Answers `pyds` where no other package does: on a machine with DeepStream, its own wins."""
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Look for `pyds`."""
-        return ModuleSpec(name, self) if name == "pyds" else None
+class _PydsLoader(Loader):
+    """Gives `pyds`, with the elements registered."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Register the elements and give Noria's module."""
@@ -38,11 +34,20 @@ class _Finder(MetaPathFinder, Loader):
         """It ran when it was imported."""
 
 
+def application_spec(name: str) -> ModuleSpec:
+    """Return the module that an application gets as `pyds`, `cuda`, `cuda.cuda`, `cuda.cudart`."""
+    return ModuleSpec(name, _PydsLoader()) if name == "pyds" else stand_in(name)
+
+
 def provide() -> None:
-    """From now on applications of this process find `pyds` and `gi`."""
-    provide_bindings()
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.append(_Finder())
+    """From now on applications of this process find `pyds` and `gi`.
+
+    A Python that starts with Noria installed does so by itself, see `noria_applications.pth`.
+    """
+    from noria_applications import Finder
+
+    if not any(type(finder) is Finder for finder in sys.meta_path):
+        sys.meta_path.append(Finder())
 
 
 _LOADED = """import site

@@ -26,22 +26,26 @@ class _DistributionFinder:
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """Look for `gi`; packages inside of it are found by its own path."""
-        return PathFinder.find_spec(name, [str(_DISTRIBUTION)]) if name == "gi" else None
+        return distribution_spec() if name == "gi" else None
+
+
+def distribution_spec() -> ModuleSpec | None:
+    """Find the distribution's `gi`; None if its compiled module is for another Python.
+
+    A virtual environment does not see the distribution's packages. They fit any Python of the same
+    minor version.
+    """
+    version = f"{sys.version_info.major}{sys.version_info.minor}"
+    if not list((_DISTRIBUTION / "gi").glob(f"_gi.cpython-{version}-*.so")):
+        return None
+    return PathFinder.find_spec("gi", [str(_DISTRIBUTION)])
 
 
 def provide_bindings() -> bool:
-    """Make `import gi` work; False if there are no bindings for this Python.
-
-    A virtual environment does not see the distribution's packages. Their compiled module fits any
-    Python of the same minor version.
-    """
-    if "gi" in sys.modules or importlib.util.find_spec("gi") is not None:
-        return True
-    version = f"{sys.version_info.major}{sys.version_info.minor}"
-    if not list((_DISTRIBUTION / "gi").glob(f"_gi.cpython-{version}-*.so")):
-        return False
-    sys.meta_path.append(_DistributionFinder)
-    return True
+    """Make `import gi` work; False if there are no bindings for this Python."""
+    if "gi" not in sys.modules and importlib.util.find_spec("gi") is None:
+        sys.meta_path.append(_DistributionFinder)
+    return "gi" in sys.modules or importlib.util.find_spec("gi") is not None
 
 
 @cache

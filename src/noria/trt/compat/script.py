@@ -69,13 +69,18 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             )
         if fullname not in ALIASES:
             return None
-        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+        return stand_in(fullname)
 
     def create_module(self, spec: Any) -> ModuleType:
         return _module(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
         """It ran when it was imported."""
+
+
+def stand_in(name: str) -> importlib.machinery.ModuleSpec:
+    """Return the module of `ALIASES` that stands for `name`, to be imported."""
+    return importlib.machinery.ModuleSpec(name, _Finder(), is_package=True)
 
 
 @cache
