@@ -25,6 +25,7 @@ NAMES = (
     "plugins",
     "int8",
     "cut",
+    "batch",
 )
 
 

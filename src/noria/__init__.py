@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from noria._core.errors import NoriaError
     from noria._core.notices import NoriaWarning, Notice
+    from noria.batches import BatchReport, batch, ray
     from noria.config import (
         ModelConfig,
         ModelSpec,
@@ -89,6 +90,7 @@ else:
     __getattr__, __dir__ = lazy(
         __name__,
         {
+            ".batches": "BatchReport batch",
             ".config": (
                 "ModelConfig ModelSpec PipelineSpec SinkSpec SourceSpec TrackerSpec load_pipeline"
             ),
@@ -117,6 +119,7 @@ else:
         },
         modules=(
             "._wiring",
+            ".batches.ray",
             ".config",
             ".custom",
             ".draw",
@@ -142,6 +145,7 @@ check_native()
 __all__ = [
     "ArraySource",
     "Batch",
+    "BatchReport",
     "Classification",
     "ClassifierMeta",
     "ColorSpace",
@@ -184,6 +188,7 @@ __all__ = [
     "Tracker",
     "TrackerSpec",
     "assert_same_objects",
+    "batch",
     "compare",
     "config",
     "custom",
@@ -206,6 +211,7 @@ __all__ = [
     "open_tracker",
     "pipeline",
     "plugins",
+    "ray",
     "record",
     "replay_recording",
     "show",

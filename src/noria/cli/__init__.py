@@ -24,6 +24,7 @@ __all__ = ["main"]
 # Subcommand -> one-line help; `noria --help` must not import what it lists.
 _COMMANDS = {
     "run": "Run models on sources and write videos and what was found.",
+    "batch": "Run models over many films and pictures, on every core or on a Ray cluster.",
     "build": "Build the engine of a config ahead of time.",
     "calibrate": "Find the INT8 scales of a model from pictures.",
     "compare": "Find where two models differ on the same frames, and which stage is to blame.",

@@ -32,7 +32,7 @@ class RunProgress:
         if self._bar is not None:
             self._bar.update(self._task, description=text, total=total)
 
-    def at(self, done: int, total: int, text: str) -> None:
+    def at(self, done: int, total: int | None, text: str) -> None:
         """So much of the whole is done, and this is next."""
         if self._bar is not None:
             self._bar.update(self._task, description=text, total=total, completed=done)

@@ -67,6 +67,14 @@ COLUMNS: dict[str, str] = {
 }
 """Name -> type of every column."""
 
+UNITS: dict[str, str] = {
+    "pts_ns": "ns",
+    **dict.fromkeys(("left", "top", "width", "height"), "px"),
+    **dict.fromkeys(("confidence", "classifier_confidences"), "1"),
+    "angle": "deg",
+}
+"""Name -> unit of the columns that have one; `1` is a share from 0 to 1."""
+
 Metas = FrameMeta | Iterable[FrameMeta] | Iterable[tuple[Any, FrameMeta]]
 
 _NULLABLE = {"parent": "Int32", "object_id": "UInt64"}
@@ -99,7 +107,7 @@ def to_pandas(metas: Metas) -> Any:
 
 
 def arrow_schema() -> Any:
-    """The `pyarrow.Schema` of every table made here.
+    """The `pyarrow.Schema` of every table made here; the metadata of its fields has the `unit`.
 
     Raises:
         MissingExtraError: pyarrow is not installed.
@@ -115,7 +123,13 @@ def arrow_schema() -> Any:
         "list<float32>": lambda: pa.list_(pa.float32()),
     }
     fields = [
-        pa.field(name, types[kind](), nullable=name in _NULLABLE) for name, kind in COLUMNS.items()
+        pa.field(
+            name,
+            types[kind](),
+            nullable=name in _NULLABLE,
+            metadata={"unit": UNITS[name]} if name in UNITS else None,
+        )
+        for name, kind in COLUMNS.items()
     ]
     return pa.schema(fields)
 

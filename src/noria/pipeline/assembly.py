@@ -152,7 +152,7 @@ def assemble(
             if isinstance(item, ModelConfig):
                 on_stage(f"loading or building engine: {item.path.name}")
                 live = any(s.live for s in sources)
-                items[place] = undo.enter_context(_inferencer(item, options, live))
+                items[place] = undo.enter_context(open_model(item, options, live=live))
                 own.append(items[place])
                 untold += items[place].notices
         inferencers = [item for item in items if is_stage(item)]
@@ -330,7 +330,17 @@ def _opened(spec: SourceSpec, number: int, several: bool) -> Source:
     return source
 
 
-def _inferencer(cfg: ModelConfig, options: AssemblyOptions, live: bool) -> Inferencer:
+def open_model(cfg: ModelConfig, options: AssemblyOptions, *, live: bool = False) -> Inferencer:
+    """Open one model as a run does.
+
+    Args:
+        cfg: its config, numbered already.
+        options: of the run.
+        live: whether frames come in real time.
+
+    Raises:
+        NoriaError: see `Inferencer.from_config`.
+    """
     streams = 1 if live and options.streams is None else options.streams
     return Inferencer.from_config(
         cfg,

@@ -74,11 +74,17 @@ class VideoSource(DecodedSource):
                 packet = next(packets, None)
             except (av.error.FFmpegError, OSError) as error:
                 self._notice("warning", f"reading stopped: {reason_of(error)}")
-                yield None  # the decoder may still hold frames
+                yield self._flush()
                 return
             if packet is None:
                 return
             yield packet
+
+    def _flush(self) -> Any:
+        """An empty packet: the decoder gives the frames that it still holds, in the right time."""
+        packet = av.Packet()
+        packet.stream, packet.time_base = self._stream, self._stream.time_base
+        return packet
 
     def _seen(self, packet: Any) -> None:
         self._cut = packet.is_corrupt

@@ -1,0 +1,330 @@
+"""Everything of a batch from its words to its report."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from noria._core.errors import NoriaError
+from noria._core.lazy import import_extra
+from noria._core.notices import Notice
+from noria.batches.driver import BatchProgress, Driver
+from noria.batches.estimate import (
+    BatchEstimate,
+    estimated,
+    memory_of_this_process,
+    sample_of,
+    timed_units,
+)
+from noria.batches.folder import BatchFolder
+from noria.batches.identity import check_run, identity_of, run_id, write_run
+from noria.batches.inputs import expand_inputs
+from noria.batches.manifest import write_manifest
+from noria.batches.placement import Placement, placed, usable_cores
+from noria.batches.processes import ProcessExecutor, open_worker
+from noria.batches.work import (
+    Work,
+    Worker,
+    batch_multiple,
+    film_spans,
+    split_obstacle,
+    with_threads,
+)
+from noria.config.pipeline_spec import PipelineSpec
+from noria.pipeline.assembly import numbered
+
+if TYPE_CHECKING:
+    from noria.batches.executor import Executor
+
+
+@dataclass(slots=True)
+class BatchReport:
+    """The outcome of a batch.
+
+    Attributes:
+        path: the folder of the results.
+        run: id of the run: the part `run=…` of the paths of its tables.
+        progress: counts of this run.
+        total: outcome -> number of units, of all runs together.
+        placement: workers and threads.
+        notices: decisions from the opening on.
+    """
+
+    path: Path
+    run: str
+    progress: BatchProgress
+    total: dict[str, int]
+    placement: Placement
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """True if every input has its results."""
+        failed = self.total.get("failed", 0) + self.total.get("lost", 0)
+        return not failed and not self.progress.interrupted
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain data, the `--json` form of `noria batch`."""
+        p = self.progress
+        return {
+            "folder": str(self.path),
+            "run": self.run,
+            "done": p.done,
+            "failed": p.failed,
+            "before": p.before,
+            "inputs": p.inputs,
+            "frames": p.frames,
+            "objects": p.objects,
+            "retried": p.retried,
+            "seconds": round(p.seconds, 3),
+            "fps": round(p.frames / p.seconds, 2) if p.seconds else 0.0,
+            "workers": self.placement.workers,
+            "threads": self.placement.threads,
+            "interrupted": p.interrupted,
+            "total": self.total,
+            "errors": [{"input": name, "error": text} for name, text in p.errors],
+            "notices": [str(n) for n in self.notices],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class BatchOptions:
+    """Options of a batch beside its pipeline.
+
+    Attributes:
+        workers, threads: processes, and engine threads of each; None is measured.
+        resume: go on in a folder that has results.
+        retry_failed: run units again that failed in an earlier run.
+        retries: how often a failing unit is tried again in this run.
+        on: `local`, `ray`, or the address of a Ray cluster as `ray://HOST:PORT`.
+    """
+
+    workers: int | None = None
+    threads: int | None = None
+    resume: bool = True
+    retry_failed: bool = False
+    retries: int = 1
+    on: str = "local"
+
+
+@dataclass(slots=True)
+class BatchRun:
+    """Runs a batch from its words to its report.
+
+    Attributes:
+        work: the pipeline.
+        inputs: as the user gave them.
+        out: folder of the results.
+        options: how it runs.
+        on_stage: called with each step that begins, in words.
+        on_ready: called with the notices and the placement, before the first unit; may raise.
+    """
+
+    work: Work
+    inputs: Sequence[str]
+    out: Path
+    options: BatchOptions
+    on_stage: Callable[[str], None] = lambda _: None
+    on_ready: Callable[[Sequence[Notice], Placement], None] = lambda _notices, _placement: None
+    notices: list[Notice] = field(default_factory=list)
+
+    def run(self, on_change: Callable[[BatchProgress], None] = lambda _: None) -> BatchReport:
+        """Run the batch; see `batch`.
+
+        Raises:
+            NoriaError: as `batch`.
+        """
+        import_extra("pyarrow", "arrow")
+        if self.options.on != "local":
+            check_address(self.options.on)
+        configs, _ = numbered(self.work.spec.load_models(), None)
+        self.notices += _left_out(self.work.spec)
+        parts = identity_of(self.work, configs)
+        check_run(self.out, parts, resume=self.options.resume)
+        first, names = _begun(expand_inputs(self.inputs))
+        work = self._split_or_not(configs)
+        self.on_stage("opening models")
+        worker = Worker(work, None)  # builds the engine once, and says what is wrong
+        try:
+            self.notices += worker.notices
+            cores = usable_cores()
+            self.on_stage("measuring workers and threads")
+            placement = placed(
+                worker.models,
+                cores=cores,
+                workers=self.options.workers,
+                threads=self.options.threads,
+                units=_units(work, first) if len(first) < cores else None,
+            )
+        finally:
+            worker.close()
+        folder = BatchFolder(self.out, run_id(parts))
+        try:
+            check_run(self.out, parts, resume=True)  # another run may have come between
+            write_run(self.out, parts)
+            gone = folder.reconcile()
+            if gone:
+                text = f"{gone} results are gone from the folder: their units run again"
+                self.notices.append(Notice("warning", text, str(self.out)))
+            self.on_ready(self.notices, placement)
+            executor = self._executor(
+                with_threads(work, placement.threads), configs, placement, folder
+            )
+            try:
+                driver = Driver(
+                    folder,
+                    executor,
+                    retries=self.options.retries,
+                    retry_failed=self.options.retry_failed,
+                    on_change=on_change,
+                )
+                with _stopped_by_signals(driver):
+                    progress = driver.run(names)
+            finally:
+                executor.close()
+                write_manifest(self.out)
+            total = {k: n for k, n in folder.ledger.counts().items() if k not in ("split", "whole")}
+        finally:
+            folder.close()
+        return BatchReport(
+            self.out, folder.run, progress, total, placement, tuple(dict.fromkeys(self.notices))
+        )
+
+    def plan(self) -> BatchEstimate:
+        """Time a few units in this process, and work the whole out from them; write nothing.
+
+        Raises:
+            NoriaError: as `batch`; or none of the units could be run.
+        """
+        import_extra("pyarrow", "arrow")
+        names, inputs, size_bytes = sample_of(expand_inputs(self.inputs))
+        self.on_stage("opening models")
+        before = memory_of_this_process()
+        worker = Worker(self.work, None)
+        try:
+            self.notices += worker.notices
+            self.on_stage("measuring workers and threads")
+            cores = usable_cores()
+            placement = placed(
+                worker.models,
+                cores=cores,
+                workers=self.options.workers,
+                threads=self.options.threads,
+                units=inputs if inputs < cores else None,
+            )
+            self.on_ready(self.notices, placement)
+        finally:
+            worker.close()
+        worker = Worker(with_threads(self.work, placement.threads), None)
+        try:
+            self.on_stage(f"timing {len(names)} of {inputs} inputs")
+            results, written = timed_units(worker, names)
+        finally:
+            worker.close()
+        return estimated(
+            results,
+            written,
+            inputs=inputs,
+            size_bytes=size_bytes,
+            cores=cores,
+            workers=placement.workers,
+            threads=placement.threads,
+            memory_bytes=max(before, memory_of_this_process()),
+        )
+
+    def _split_or_not(self, configs: Sequence[Any]) -> Work:
+        work = self.work
+        if work.split_s is None:
+            return work
+        obstacle = split_obstacle(work, configs)
+        if obstacle is not None:
+            self.notices.append(Notice("info", f"films are not split: {obstacle}"))
+        return Work(
+            work.spec,
+            work.options,
+            work.kinds,
+            None if obstacle else work.split_s,
+            batch_multiple(configs),
+        )
+
+    def _executor(
+        self, work: Work, configs: Sequence[Any], placement: Placement, folder: BatchFolder
+    ) -> Executor:
+        if self.options.on == "local":
+            return ProcessExecutor(partial(open_worker, work, folder.parts), placement.workers)
+        from noria.batches.ray_cluster import RayExecutor
+
+        return RayExecutor(
+            self.options.on, work, configs, folder.parts, placement, self.options.workers
+        )
+
+
+def _left_out(spec: PipelineSpec) -> list[Notice]:
+    """Warn of parts of a pipeline file that a batch has no use for."""
+    notices = []
+    if any(sink.text for sink in spec.sinks):
+        text = "the outputs of the pipeline file are not written: a batch has its own"
+        notices.append(Notice("warning", text, str(spec.path)))
+    if any(source.drop_frame_interval or source.loop for source in spec.sources):
+        text = "drop-frame-interval and loops of sources are left out: a batch reads files whole"
+        notices.append(Notice("warning", text, str(spec.path)))
+    return notices
+
+
+def check_address(on: str) -> None:
+    """Refuse a place to run that is none.
+
+    Raises:
+        NoriaError: it is neither `ray` nor a `ray://` address.
+        MissingExtraError: ray is not installed.
+    """
+    if on != "ray" and not on.startswith("ray://"):
+        raise NoriaError(
+            f"{on} is no place to run", where="--on", expected="local, ray or ray://HOST:PORT"
+        )
+    import_extra("ray", "ray")
+
+
+def _begun(names: Iterator[str]) -> tuple[list[str], Iterable[str]]:
+    """The first inputs, so that a wrong word is refused early, and all of them."""
+    first = list(islice(names, usable_cores()))
+    if not first:
+        raise NoriaError("there is no input", expected="films or pictures to run over")
+    return first, chain(first, names)
+
+
+def _units(work: Work, names: Sequence[str]) -> int:
+    """Units of a few inputs: spans of long films count each."""
+    units = 0
+    for name in names:
+        spans: Sequence[Any] = ()
+        with suppress(NoriaError, OSError):  # the unit itself says what is wrong
+            spans, _ = film_spans(work, Path(name), name)
+        units += max(1, len(spans))
+    return units
+
+
+@contextmanager
+def _stopped_by_signals(driver: Driver) -> Iterator[None]:
+    """Let Ctrl-C, SIGTERM and hang-up end the run: what is committed is kept.
+
+    Signals that are ignored stay ignored; outside the main thread none is touched.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    wanted = [n for n in numbers if signal.getsignal(n) is not signal.SIG_IGN]
+    previous = {n: signal.signal(n, lambda *_: driver.stop()) for n in wanted}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

@@ -1,0 +1,189 @@
+"""Inputs of a batch: folders, patterns, lists and manifests become the names of single files."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from noria._core.errors import MediaError
+from noria._core.lazy import import_extra
+from noria._core.text import quoted, url_name, url_scheme
+from noria.batches.remote import listed, remote_scheme
+from noria.media.names import nearest_file
+from noria.media.sources.images import IMAGE_SUFFIXES, natural_key
+
+FILM_SUFFIXES = frozenset(
+    f".{name}"
+    for name in (
+        *("mp4", "m4v", "mov", "mkv", "webm", "avi", "ts", "mts", "m2ts", "mpg", "mpeg"),
+        *("flv", "wmv", "3gp", "mxf", "ogv", "vob", "h264", "264", "h265", "hevc", "ivf"),
+    )
+)
+_ROWS = 65536
+_COLUMN = "input"
+_RESULTS = frozenset(("run.json", "ledger.jsonl"))
+
+
+def expand_inputs(names: Sequence[str]) -> Iterator[str]:
+    """The single inputs behind the words of a command line, one after the other.
+
+    Args:
+        names: files; folders, with all that is below them; patterns; list files (`.txt`: a name on
+            each line, `#` begins a comment); manifests (`.csv`, `.parquet`) with a column `input`;
+            URLs of one file, or of a folder that ends with `/`. Names in a list file or manifest
+            are relative to its folder.
+
+    Yields:
+        Each input once, in order: the first of two that have the same name counts.
+
+    Raises:
+        MediaError: a file is not there, a folder or pattern has no film or picture, a manifest
+            cannot be read.
+        MissingExtraError: a package that a kind of input needs is not installed.
+    """
+    seen: set[int] = set()
+    for name in names:
+        for found in _expanded(name):
+            key = hash(found)  # 8 bytes for each of many
+            if key not in seen:
+                seen.add(key)
+                yield found
+
+
+def shown(name: str) -> str:
+    """An input for ledgers, tables and messages: text, without credentials."""
+    return os.fsencode(url_name(name)).decode(errors="replace")
+
+
+def _expanded(name: str) -> Iterator[str]:
+    if not name:
+        raise MediaError("the input is empty", expected="a file, folder, pattern, list or URL")
+    if url_scheme(name) not in (None, "file"):
+        remote_scheme(name)
+        yield from listed(name)
+        return
+    path = Path(name)
+    suffix = path.suffix.lower()
+    if path.is_dir():
+        yield from _folder(path)
+    elif path.exists() and suffix == ".txt":
+        yield from _lines(path)
+    elif path.exists() and suffix in (".csv", ".parquet"):
+        yield from _manifest(path)
+    elif path.exists():
+        yield name
+    elif glob.has_magic(name):
+        yield from _pattern(name)
+    else:
+        near = nearest_file(path)
+        fix = f"did you mean {near}?" if near else None
+        raise MediaError("there is no such file", where=quoted(name), fix=fix)
+
+
+def is_media(name: str) -> bool:
+    """Return whether the name is that of a film or picture: True if its suffix is known."""
+    suffix = os.path.splitext(name)[1].lower()
+    return suffix in FILM_SUFFIXES or suffix in IMAGE_SUFFIXES
+
+
+def _folder(path: Path) -> Iterator[str]:
+    found = False
+    for folder, folders, files in os.walk(path):
+        if _RESULTS.issubset(files):  # the folder of a batch: its videos are no inputs
+            folders.clear()
+            continue
+        folders[:] = sorted(f for f in folders if not f.startswith("."))
+        for file in sorted(files, key=lambda f: natural_key(Path(f))):
+            if is_media(file) and not file.startswith("."):
+                found = True
+                yield os.path.join(folder, file)
+    if not found:
+        raise MediaError("the folder has no film and no picture", where=quoted(str(path)))
+
+
+def _pattern(pattern: str) -> Iterator[str]:
+    names = sorted(glob.glob(pattern, recursive=True), key=lambda f: natural_key(Path(f)))
+    found = [name for name in names if os.path.isfile(name)]
+    if not found:
+        raise MediaError("the pattern matches no file", where=quoted(pattern))
+    yield from found
+
+
+def _beside(path: Path, name: str) -> str:
+    """A name from a file: URLs and absolute paths as they are, others from the file's folder."""
+    if url_scheme(name) or os.path.isabs(name):
+        return name
+    return os.path.join(path.parent, name)
+
+
+def _lines(path: Path) -> Iterator[str]:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            for line in file:
+                name = line.strip()
+                if name and not name.startswith("#"):
+                    yield from _one(path, name)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _one(path: Path, name: str) -> Iterator[str]:
+    """A line of a list: one file, which a worker opens; only patterns are looked up now."""
+    name = _beside(path, name)
+    if glob.has_magic(name) and not url_scheme(name) and not os.path.exists(name):
+        yield from _pattern(name)
+    else:
+        yield name
+
+
+def _manifest(path: Path) -> Iterator[str]:
+    try:
+        batches = _parquet(path) if path.suffix.lower() == ".parquet" else _csv(path)
+        for names in batches:
+            for name in names:
+                if not isinstance(name, str) or not name:
+                    raise MediaError(
+                        f"{quoted(repr(name))} is no input",
+                        where=str(path),
+                        expected=f"a path or URL in every row of the column {_COLUMN!r}",
+                    )
+                yield _beside(path, name)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _csv(path: Path) -> Iterator[list[Any]]:
+    import csv
+
+    with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        reader = csv.DictReader(file)
+        _require_column(path, reader.fieldnames or ())
+        for row in reader:
+            yield [row[_COLUMN]]
+
+
+def _parquet(path: Path) -> Iterator[list[Any]]:
+    pq = import_extra("pyarrow.parquet", "arrow")
+    try:
+        with pq.ParquetFile(path) as file:
+            _require_column(path, file.schema_arrow.names)
+            for batch in file.iter_batches(_ROWS, columns=[_COLUMN]):
+                yield batch.column(0).to_pylist()
+    except import_extra("pyarrow", "arrow").ArrowException as error:
+        raise MediaError(f"is no Parquet file that can be read: {error}", where=str(path)) from None
+
+
+def _require_column(path: Path, names: Sequence[str]) -> None:
+    if _COLUMN not in names:
+        raise MediaError(
+            f"there is no column {_COLUMN!r}",
+            where=str(path),
+            expected=f"a column {_COLUMN!r} with paths or URLs; there are {', '.join(names)}",
+        )
+
+
+def _unreadable(path: Path, error: OSError) -> MediaError:
+    return MediaError(f"cannot be read: {error.strerror or error}", where=quoted(str(path)))

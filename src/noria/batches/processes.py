@@ -1,0 +1,160 @@
+"""Worker processes of this machine: one spawned interpreter each, one pipe each, no server."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any, Protocol
+
+from noria._core.errors import NoriaError
+from noria.batches.units import BatchUnit, UnitResult
+
+_AHEAD = 2  # units at a worker: one that runs, one that waits, so that it never waits for us
+_MOST_STARTS = 3  # of a worker that dies before its first result
+_END_S = 5.0
+
+
+class DoesUnits(Protocol):
+    """The object that a worker process makes once and asks again and again."""
+
+    def do(self, unit: BatchUnit) -> UnitResult:
+        """Run one unit."""
+        ...
+
+
+Opener = Callable[[], DoesUnits]
+"""Called in the worker process; it must be a function or partial that can be pickled."""
+
+
+@dataclass(slots=True)
+class _WorkerProcess:
+    process: Any
+    pipe: Connection
+    queue: list[BatchUnit] = field(default_factory=list)
+    useful: bool = False
+
+
+class ProcessExecutor:
+    """Runs units in processes of this machine.
+
+    Args:
+        opener: makes the object that does the work, in each process.
+        workers: how many processes.
+    """
+
+    spared_losses = 0
+
+    def __init__(self, opener: Opener, workers: int) -> None:
+        self.workers = workers
+        self.slots = workers * _AHEAD
+        self._opener = opener
+        self._context = multiprocessing.get_context("spawn")
+        self._early_deaths = 0
+        self._processes = [self._started() for _ in range(workers)]
+
+    def _started(self) -> _WorkerProcess:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(
+            target=_serve, args=(self._opener, theirs), name="noria-batch", daemon=False
+        )
+        process.start()
+        theirs.close()
+        return _WorkerProcess(process, ours)
+
+    def submit(self, unit: BatchUnit) -> None:
+        """Give a unit to the worker that has least to do."""
+        worker = min(self._processes, key=lambda w: len(w.queue))
+        worker.queue.append(unit)
+        with contextlib.suppress(OSError):  # it is dead: `collect` finds that
+            worker.pipe.send(unit)
+
+    def collect(self, timeout_s: float) -> list[UnitResult]:
+        """Wait for results, and for workers that die; see `Executor.collect`."""
+        ready = wait([w.pipe for w in self._processes], timeout_s)
+        results: list[UnitResult] = []
+        for place, worker in enumerate(self._processes):
+            if worker.pipe not in ready:
+                continue
+            try:
+                message = worker.pipe.recv()
+            except (EOFError, OSError):
+                results += self._buried(place)
+                continue
+            if isinstance(message, NoriaError):
+                raise message
+            worker.useful = True
+            worker.queue = [unit for unit in worker.queue if unit.id != message.unit.id]
+            results.append(message)
+        return results
+
+    def _buried(self, place: int) -> list[UnitResult]:
+        """Replace a dead worker; its units come back."""
+        worker = self._processes[place]
+        worker.pipe.close()
+        worker.process.join(_END_S)
+        code = worker.process.exitcode
+        how = f"its worker process ended with exit status {code}"
+        if code is not None and code < 0:
+            with contextlib.suppress(ValueError):
+                how = f"its worker process was killed by {signal.Signals(-code).name}"
+        if not worker.useful:
+            self._early_deaths += 1
+            if self._early_deaths >= _MOST_STARTS * self.workers:
+                raise NoriaError(
+                    f"workers end before their first result: {how}",
+                    fix="fewer --workers need less memory; noria run shows what goes wrong",
+                )
+        self._processes[place] = self._started()
+        return [
+            UnitResult(unit, "lost", error=how, begun=number == 0)
+            for number, unit in enumerate(worker.queue)
+        ]
+
+    def close(self) -> None:
+        """End every worker at once."""
+        for worker in self._processes:
+            worker.process.terminate()
+        for worker in self._processes:
+            worker.process.join(_END_S)
+            if worker.process.is_alive():
+                worker.process.kill()
+                worker.process.join()
+            worker.pipe.close()
+        self._processes = []
+
+
+def open_worker(work: Any, parts: Path | None) -> DoesUnits:
+    """Open the models in this process; see `work.Worker`."""
+    from noria.batches.work import Worker
+
+    return Worker(work, parts)
+
+
+def _serve(opener: Opener, pipe: Connection) -> None:
+    """Answer units until the driver is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+    try:
+        worker = opener()
+    except NoriaError as error:
+        pipe.send(error)
+        return
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            pipe.send(worker.do(pipe.recv()))
+
+
+def _end_with(sentinel: int) -> None:
+    """End this process with the driver, also in the middle of a unit."""
+    wait([sentinel])
+    os._exit(1)

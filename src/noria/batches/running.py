@@ -1,0 +1,120 @@
+"""A batch in one call, as `noria batch` on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from noria._core.errors import NoriaError
+from noria.batches.batch_run import BatchOptions, BatchReport, BatchRun
+from noria.batches.driver import BatchProgress
+from noria.batches.folder import KINDS
+from noria.batches.work import Work
+from noria.config import is_pipeline_file, load_pipeline
+from noria.config.overrides import given_keywords
+from noria.pipeline.assembly import AssemblyOptions
+from noria.pipeline.opening import pipeline_spec
+
+if TYPE_CHECKING:
+    from noria.config.profile import Profile
+    from noria.custom.guard import GuardMode
+    from noria.infer.attach import Generation
+
+_ARGUMENTS = (
+    "inputs", "out", "tracker", "outputs", "split_s", "workers", "threads", "resume",
+    "retry_failed", "retries", "on", "on_change", "limit", "abi", "guard", "profile", "generation",
+)  # fmt: skip
+
+SPLIT_S = 60.0
+"""Length of the spans of long films in seconds, where nothing else is asked for."""
+
+
+def batch(
+    *configs: str | PathLike[str],
+    inputs: str | PathLike[str] | Sequence[str | PathLike[str]],
+    out: str | PathLike[str],
+    tracker: str | None = None,
+    outputs: Sequence[str] = (),
+    split_s: float | None = SPLIT_S,
+    workers: int | None = None,
+    threads: int | None = None,
+    resume: bool = False,
+    retry_failed: bool = False,
+    retries: int = 1,
+    on: str = "local",
+    on_change: Callable[[BatchProgress], None] = lambda _: None,
+    limit: int | None = None,
+    abi: str | None = None,
+    guard: GuardMode | None = None,
+    profile: Profile | None = None,
+    generation: Generation = "9.1",
+    conf: float | None = None,
+    labels: str | PathLike[str] | None = None,
+    **keys: Any,
+) -> BatchReport:
+    """Run models over many films and pictures, and keep every result exactly once.
+
+        report = noria.batch("pgie.txt", inputs="archive/", out="results")
+
+    Call it below `if __name__ == "__main__":`, since worker processes import the program anew.
+
+    Args:
+        configs: nvinfer configs or bare models, primary ones first; or one pipeline file.
+        inputs: files, folders, patterns, list files, manifests and URLs; see `expand_inputs`.
+        out: folder of the results.
+        tracker: as `open_tracker` takes it; films stay whole then.
+        outputs: further outputs for each input: `jsonl`, `coco`, `video`.
+        split_s: length in seconds of the spans that long films are split into; None splits none.
+        workers: processes; None is measured, at most one for each core.
+        threads: of each worker's engines; None shares the cores out.
+        resume: do what is missing in a folder that has results of the same run.
+        retry_failed: with `resume`: run units again that failed.
+        retries: how often a failing unit is tried again before its error is kept.
+        on: `local`, `ray`, or `ray://HOST:PORT`.
+        on_change: called after results, with the counts.
+        limit: frames of each input.
+        abi, guard, profile, generation: as `open_pipeline` takes them.
+        conf, labels, keys: of the only model, as `open_pipeline` takes them.
+
+    Raises:
+        NoriaError: a config, model or input is refused; the folder has other results. A unit that
+            fails raises nothing: it is in the report and the manifest.
+        MissingExtraError: pyarrow is not installed, or a package that an input or Ray needs.
+    """
+    names = [inputs] if isinstance(inputs, str | PathLike) else list(inputs)
+    paths = [fspath(config) for config in configs]
+    base = None
+    if len(paths) == 1 and Path(paths[0]).is_file() and is_pipeline_file(paths[0]):
+        base = load_pipeline(paths[0])
+    spec = pipeline_spec(
+        base, configs=None if base else paths, sources=[fspath(n) for n in names], tracker=tracker
+    )
+    spec = spec.with_models_overridden(
+        given_keywords({"conf": conf, "labels": labels, **keys}, _ARGUMENTS)
+    )
+    assembly = AssemblyOptions(
+        limit=limit, abi=abi, guard=guard, profile=profile, generation=generation
+    )
+    work = Work(spec, assembly, _kinds(outputs), split_s)
+    run_options = BatchOptions(workers, threads, resume, retry_failed, retries, on)
+    run = BatchRun(work, [fspath(n) for n in names], Path(out), run_options)
+    return run.run(on_change)
+
+
+def _kinds(outputs: Sequence[str]) -> tuple[str, ...]:
+    """The outputs of each unit: its table, and those asked for.
+
+    Raises:
+        NoriaError: there is no such output.
+    """
+    kinds = ("parquet", *(kind for kind in KINDS if kind in outputs and kind != "parquet"))
+    strange = [kind for kind in outputs if kind not in KINDS]
+    if isinstance(outputs, str) or strange:
+        raise NoriaError(
+            f"{outputs!r} are no outputs of a batch",
+            where="noria.batch(outputs=…)",
+            expected=f"a list with any of {', '.join(KINDS[1:])}",
+        )
+    return kinds

@@ -1,0 +1,355 @@
+"""The loop of a batch: every result exactly once, whatever happens to units, workers and itself."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from unittest import mock
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noria.batches.driver import Driver
+from noria.batches.folder import BatchFolder, StorageError
+from noria.batches.identity import write_run
+from noria.batches.manifest import unit_records, verify, write_manifest
+from noria.batches.processes import ProcessExecutor
+from noria.batches.units import BatchUnit, UnitResult
+from noria.errors import NoriaError
+from noria.media.sources.film_structure import FilmCut, FilmSpan
+from tests.batches.fakes import FakeWorker, HereExecutor, table_of
+
+NAMES = [f"clip_{n}.mp4" for n in range(8)]
+
+
+class Killed(BaseException):
+    """Ends the driver where `kill -9` would."""
+
+
+def run(path: Path, names: list[str], **options: object) -> Driver:
+    folder = BatchFolder(path, "run")
+    try:
+        write_run(path, {"config": "same"})
+        folder.reconcile()
+        do = options.pop("do", None) or FakeWorker(folder.parts).do
+        driver = Driver(folder, HereExecutor(do), **options)  # type: ignore[arg-type]
+        driver.run(iter(names))
+        write_manifest(path)
+        return driver
+    finally:
+        folder.close()
+
+
+def rows(path: Path) -> list[tuple[str, int]]:
+    found = []
+    for file in sorted((path / "objects").glob("*/*/*.parquet")):
+        table = pq.read_table(file, partitioning=None)
+        found += list(zip(table["source"].to_pylist(), table["frame"].to_pylist(), strict=True))
+    return sorted(found)
+
+
+def expected(names: list[str]) -> list[tuple[str, int]]:
+    return sorted((name, row) for name in names for row in range(len(Path(name).name) % 4))
+
+
+def test_every_input_has_its_rows_once(tmp_path: Path) -> None:
+    names = [f"{'x' * n}.mp4" for n in range(8)]
+    first = run(tmp_path, names[:5])
+    assert (first.progress.done, first.progress.before) == (5, 0)
+    second = run(tmp_path, names)
+    assert (second.progress.done, second.progress.before) == (3, 5)
+    assert rows(tmp_path) == expected(names)
+    assert verify(tmp_path) == (8, [])
+
+
+def test_a_failing_unit_is_tried_again_and_then_recorded(tmp_path: Path) -> None:
+    driver = run(tmp_path, ["fail.mp4", "flaky.mp4", "good.mp4"], retries=2)
+    progress = driver.progress
+    assert (progress.done, progress.failed, progress.retried) == (2, 1, 3)
+    assert progress.errors == [("fail.mp4", "fail.mp4: is broken")]
+    records = {r.input: r for r in unit_records(tmp_path)}
+    assert records["fail.mp4"].outcome == "failed"
+    assert (records["fail.mp4"].attempts, records["flaky.mp4"].attempts) == (3, 2)
+    again = run(tmp_path, ["fail.mp4", "flaky.mp4", "good.mp4"])
+    assert (again.progress.done, again.progress.failed, again.progress.before) == (0, 0, 3)
+    once_more = run(tmp_path, ["fail.mp4", "good.mp4"], retry_failed=True, retries=0)
+    assert (once_more.progress.failed, once_more.progress.before) == (1, 1)
+
+
+def spans_of(count: int) -> tuple[FilmSpan, ...]:
+    cuts = [FilmCut(10 * n, 10 * n) for n in range(count)]
+    ends = [*cuts[1:], None]
+    return tuple(FilmSpan(cut, end, 10) for cut, end in zip(cuts, ends, strict=True))
+
+
+def test_spans_of_a_film_are_units_that_a_restart_does_not_plan_again(tmp_path: Path) -> None:
+    asked: list[tuple[str, int | None]] = []
+    stop_after = 3
+
+    def do(unit: BatchUnit) -> UnitResult:
+        asked.append((unit.input, unit.span.start.frame if unit.span else None))
+        if len(asked) > stop_after:
+            raise Killed
+        if unit.span is None:
+            return UnitResult(unit, "split", "ab", 5, spans=spans_of(4))
+        return FakeWorker(None).do(unit)
+
+    with pytest.raises(Killed):
+        run(tmp_path, ["film.mp4"], do=do)
+    stop_after = 99
+    asked.clear()
+    driver = run(tmp_path, ["film.mp4"], do=do)
+    assert driver.progress.before == 2
+    assert {first for _, first in asked} == {0, 10}
+    records = list(unit_records(tmp_path))
+    assert sorted(r.first for r in records) == [0, 10, 20, 30]
+    assert {(r.sha256, r.outcome) for r in records} == {("00", "done")}
+
+
+def test_a_doubtful_span_makes_the_film_whole(tmp_path: Path) -> None:
+    def do(unit: BatchUnit) -> UnitResult:
+        if unit.whole:
+            return FakeWorker(None).do(unit)
+        if unit.span is None:
+            return UnitResult(unit, "split", spans=spans_of(3))
+        if unit.span.start.frame == 10:
+            return UnitResult(unit, "doubtful", error="9 frames came of the 10")
+        return FakeWorker(None).do(unit)
+
+    driver = run(tmp_path, ["film_.mp4", "other.mp4"], do=lambda u: do(u))
+    assert driver.progress.failed == 0
+    assert len(rows(tmp_path)) == 2 * (len("film_.mp4") % 4)
+    assert verify(tmp_path) == (2, [])
+    assert [r.first for r in unit_records(tmp_path)] == [None, None]
+
+
+def test_a_lost_worker_costs_nothing_but_its_unit_if_it_kills(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def do(unit: BatchUnit) -> UnitResult:
+        seen.append(unit.input)
+        if unit.input == "killer" or (unit.input == "waiting" and seen.count("waiting") == 1):
+            begun = unit.input == "killer"
+            return UnitResult(unit, "lost", error="killed by SIGSEGV", begun=begun)
+        return FakeWorker(None).do(unit)
+
+    driver = run(tmp_path, ["killer", "waiting", "good"], do=do, retries=1)
+    assert (driver.progress.done, driver.progress.failed) == (2, 1)
+    assert seen.count("killer") == 2
+    assert driver.progress.errors == [("killer", "killed by SIGSEGV")]
+
+
+def test_a_full_disk_ends_the_run_and_keeps_what_is_committed(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="the disk is full"):
+        run(tmp_path, ["a.mp4", "b.mp4", "c.mp4", "full.mp4", "d.mp4"])
+    driver = run(tmp_path, ["a.mp4", "b.mp4", "c.mp4", "d.mp4"])
+    assert driver.progress.before + driver.progress.done == 4
+    assert verify(tmp_path) == (4, [])
+
+
+def test_stop_ends_early_and_a_resumed_run_completes(tmp_path: Path) -> None:
+    folder = BatchFolder(tmp_path, "run")
+    driver = Driver(folder, HereExecutor(FakeWorker(folder.parts).do))
+    driver._on_change = lambda at: driver.stop() if at.done == 2 else None
+    progress = driver.run(iter(NAMES))
+    folder.close()
+    assert progress.interrupted
+    assert progress.done == 2
+    assert run(tmp_path, NAMES).progress.before == 2
+    assert rows(tmp_path) == expected(NAMES)
+
+
+def test_slots_bound_what_is_under_way(tmp_path: Path) -> None:
+    folder = BatchFolder(tmp_path, "run")
+    executor = HereExecutor(FakeWorker(folder.parts).do, slots=4)
+    taken: list[str] = []
+
+    def names() -> Iterator[str]:
+        for name in NAMES:
+            taken.append(name)
+            assert len(taken) - driver.progress.done <= 5
+            yield name
+
+    driver = Driver(folder, executor)
+    driver.run(names())
+    folder.close()
+    assert executor.most == 4
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.lists(st.integers(0, 30), max_size=4))
+def test_killed_at_any_step_no_row_is_missing_or_double(
+    tmp_path_factory: pytest.TempPathFactory, kills: list[int]
+) -> None:
+    """Each number is the call into the file system at which a run dies."""
+    path = tmp_path_factory.mktemp("batch")
+    names = ["aaa.mp4", "bb.mp4", "c.mp4", "film.mp4"]
+
+    def do(unit: BatchUnit) -> UnitResult:
+        if unit.input == "film.mp4" and unit.span is None:
+            return UnitResult(unit, "split", spans=spans_of(2))
+        return FakeWorker(None).do(unit)
+
+    for kill in [*kills, None]:
+        calls = 0
+
+        def step(real, *args, kill=kill, **kwargs):
+            nonlocal calls
+            calls += 1
+            if calls == kill:
+                raise Killed
+            result = real(*args, **kwargs)
+            calls += 1
+            if calls == kill:
+                raise Killed
+            return result
+
+        with (
+            mock.patch("os.replace", partial(step, os.replace)),
+            mock.patch("os.write", partial(step, os.write)),
+        ):
+            try:
+                run(path, names, do=do)
+            except Killed:
+                continue
+            except NoriaError:
+                assert kill is not None
+    assert rows(path) == sorted(expected(names[:3]) + 2 * expected(["film.mp4"]))
+    assert verify(path)[1] == []
+
+
+def test_verify_finds_what_changed_and_resume_puts_it_right(tmp_path: Path) -> None:
+    names = [f"{'x' * n}.mp4" for n in range(6)]
+    run(tmp_path, names)
+    files = sorted((tmp_path / "objects").glob("*/*/*.parquet"))
+    files[0].unlink()
+    files[1].write_bytes(b"not a table")
+    data = bytearray(files[2].read_bytes())
+    data[10] ^= 1
+    files[2].write_bytes(data)
+    strange = files[3].with_name("0123456789abcdef.parquet")
+    strange.write_bytes(files[3].read_bytes())
+    read, faults = verify(tmp_path)
+    assert read == 6
+    text = "\n".join(faults)
+    assert len(faults) == 4
+    assert text.count("has changed since it was committed") == 2
+    assert "is gone" in text
+    assert "no line of the ledger knows it" in text
+    driver = run(tmp_path, names)
+    assert (driver.progress.done, driver.progress.before) == (3, 3)
+    assert verify(tmp_path) == (6, [])
+    assert rows(tmp_path) == expected(names)
+
+
+def test_a_folder_is_held_by_one_run_and_holds_nothing_else(tmp_path: Path) -> None:
+    folder = BatchFolder(tmp_path / "out", "run")
+    with pytest.raises(NoriaError, match="another batch is writing"):
+        BatchFolder(tmp_path / "out", "run")
+    folder.close()
+    BatchFolder(tmp_path / "out", "run").close()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("x")
+    with pytest.raises(NoriaError, match=r"holds other things: thesis\.txt"):
+        BatchFolder(tmp_path / "mine", "run")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StorageError, match="is a file, not a folder"):
+        BatchFolder(tmp_path / "file", "run")
+
+
+def test_a_removed_folder_is_told_and_not_made_anew(tmp_path: Path) -> None:
+    import shutil
+
+    out = tmp_path / "out"
+    seen = 0
+
+    def do(unit: BatchUnit) -> UnitResult:
+        nonlocal seen
+        seen += 1
+        if seen == 2:
+            shutil.rmtree(out)
+        return FakeWorker(None).do(unit)
+
+    folder = BatchFolder(out, "run")
+    with pytest.raises(StorageError, match="removed during the run"):
+        Driver(folder, HereExecutor(do)).run(iter(NAMES))
+    assert not (out / "ledger.jsonl").exists()
+
+
+def test_processes_survive_a_unit_that_kills_its_worker(tmp_path: Path) -> None:
+    names = ["kill.mp4", *NAMES]
+    folder = BatchFolder(tmp_path, "run")
+    executor = ProcessExecutor(partial(FakeWorker, folder.parts), 1)
+    try:
+        driver = Driver(folder, executor, retries=0)
+        progress = driver.run(iter(names))
+    finally:
+        executor.close()
+        folder.close()
+    assert (progress.done, progress.failed) == (8, 1)
+    assert progress.errors == [
+        ("kill.mp4", "its worker process was killed by SIGKILL"),
+    ]
+    assert rows(tmp_path) == expected(NAMES)
+
+
+SCRIPT = """
+import sys
+from functools import partial
+from pathlib import Path
+from noria.batches.driver import Driver
+from noria.batches.folder import BatchFolder
+from noria.batches.processes import ProcessExecutor
+from tests.batches.fakes import FakeWorker
+
+if __name__ == "__main__":
+    folder = BatchFolder(Path(sys.argv[1]), "run")
+    folder.reconcile()
+    executor = ProcessExecutor(partial(FakeWorker, folder.parts), 2)
+    try:
+        numbers = range(int(sys.argv[2]))
+        Driver(folder, executor).run(f"clip_{n}_{'x' * (n % 4)}.mp4" for n in numbers)
+    finally:
+        executor.close()
+        folder.close()
+"""
+
+
+@pytest.mark.slow
+def test_killed_by_the_system_again_and_again(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    out, count = tmp_path / "out", 1500
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, str(script), str(out), str(count)]
+    kills = 0
+    for number in range(40):
+        process = subprocess.Popen(command, env=environment, start_new_session=True)
+        try:
+            process.wait(1.2 + 0.037 * number)
+            break
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            kills += 1
+            time.sleep(0.2)
+    else:
+        subprocess.run(command, env=environment, check=True)
+    names = [f"clip_{n}_{'x' * (n % 4)}.mp4" for n in range(count)]
+    assert kills >= 2
+    assert rows(out) == expected(names)
+    folder = BatchFolder(out, "run")
+    assert folder.ledger.counts() == {"done": count}
+    folder.close()
+
+
+def test_tables_of_fakes_depend_on_their_names() -> None:
+    assert table_of("a", 2).num_rows == 2

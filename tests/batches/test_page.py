@@ -1,0 +1,69 @@
+"""The report of a batch: figures that agree with its tables, and a page that keeps text as text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from noria.batches.page import batch_page
+from noria.batches.summary import summarised
+from noria.cli import main
+from noria.errors import NoriaError
+from tests.batches.test_running import here, run
+from tests.media.sources.films import X264, write_film
+
+__all__ = ["here"]
+
+
+@pytest.fixture
+def out(here: None, mean_config: Callable[..., Path], tmp_path: Path) -> Path:
+    films = tmp_path / "films"
+    films.mkdir()
+    write_film(films / "<b>film.mp4", 30, options=X264)
+    write_film(films / "other.mp4", 10, options=X264, seed=1)
+    (films / "<i>broken.mp4").write_bytes(b"no film")
+    done = run(mean_config(), films, "-o", tmp_path / "out", "--threads", 2, "-q", "--split", 0.5)
+    assert done.exit_code == 1
+    return tmp_path / "out"
+
+
+def test_figures_are_those_of_the_tables(out: Path) -> None:
+    summary = summarised(out)
+    assert summary.units == {"done": 4, "failed": 1}
+    assert (summary.inputs, summary.frames, summary.objects) == (3, 40, 40)
+    assert summary.classes == [("thing", 40)]
+    (line,) = summary.over_time
+    assert line.counts.sum() == 40
+    assert summary.longest_s == pytest.approx(29 / 25)
+    assert [Path(r.input).name for r in summary.failed] == ["<i>broken.mp4"]
+    assert len(summary.slowest) == 4
+    done = CliRunner().invoke(main, ["batch", "report", str(out), "--json"])
+    assert json.loads(done.stdout)["classes"] == {"thing": 40}
+
+
+def test_the_page_has_everything_and_no_tags_of_others(out: Path) -> None:
+    done = CliRunner().invoke(main, ["batch", "report", str(out)])
+    assert done.exit_code == 0, done.output
+    page = (out / "report.html").read_text()
+    assert "&lt;b&gt;film.mp4" in page
+    assert "<b>film" not in page
+    assert "<i>broken" not in page
+    assert page.count('<svg class="shot"') == 2
+    assert "<polyline" in page
+    assert "http" not in page.replace("http-equiv", "")
+    assert run("-o", out, "--verify").exit_code == 0
+
+
+def test_inputs_that_are_gone_have_no_pictures(out: Path) -> None:
+    for film in (out.parent / "films").iterdir():
+        film.unlink()
+    assert '<svg class="shot"' not in batch_page(summarised(out))
+
+
+def test_a_folder_without_a_batch_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NoriaError, match="there is no batch in this folder"):
+        summarised(tmp_path)

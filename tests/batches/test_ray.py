@@ -1,0 +1,204 @@
+"""Batches on a Ray cluster of several nodes, and inference in Ray Data."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import noria
+from noria.batches import ray_cluster
+from noria.batches.shipping import packed_work, unpacked_work
+from noria.batches.work import Work, Worker
+from noria.config import ModelConfig
+from noria.config.overrides import given_line
+from noria.pipeline.assembly import AssemblyOptions, numbered
+from noria.pipeline.opening import pipeline_spec
+from tests.batches.test_running import rows, rows_of_run
+from tests.media.sources.films import X264, write_film
+
+
+def work_of(config: Path, *lines: str) -> tuple[Work, list[ModelConfig]]:
+    spec = pipeline_spec(configs=[config], sources=["x"])
+    spec = spec.with_models_overridden([given_line(line, "--set") for line in lines])
+    return Work(spec, AssemblyOptions(threads=1)), numbered(spec.load_models(), None)[0]
+
+
+def test_a_shipment_needs_nothing_of_where_it_came_from(
+    mean_config: Callable[..., Path], tmp_path: Path
+) -> None:
+    config = mean_config()
+    work, configs = work_of(config, "batch-size=3", "pre-cluster-threshold=0.25")
+    shipment = packed_work(work, configs)
+    contents = {place: path.read_bytes() for place, path in shipment.files.items()}
+    assert {Path(place).name for place in contents} == {
+        "mean.onnx", "mean_parser.py", "labels.txt",
+    }  # fmt: skip
+    for name in ("config.txt", "mean.onnx", "mean_parser.py", "labels.txt"):
+        (tmp_path / name).unlink()
+    asked: list[str] = []
+
+    def read(place: str) -> bytes:
+        asked.append(place)
+        return contents[place]
+
+    folder = tmp_path / "node"
+    for _ in range(2):
+        there = unpacked_work(shipment, folder, read)
+    assert sorted(asked) == sorted(contents)
+    (cfg,) = there.spec.load_models()
+    assert cfg.batch_size == 3
+    assert cfg.all_classes.pre_cluster_threshold == 0.25
+    assert cfg.labelfile_path.read_text() == "thing\n"
+    Worker(there, None).close()
+    assert list(folder.glob("*/*.engine"))
+
+
+@pytest.fixture
+def clips(tmp_path: Path) -> list[Path]:
+    folder = tmp_path / "clips"
+    folder.mkdir()
+    return [write_film(folder / f"{n:03}.mp4", 8 + n % 5, options=X264, seed=n) for n in range(120)]
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
+    pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    # workers import the tests' modules and noria from here
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    monkeypatch.setenv("RAY_memory_monitor_refresh_ms", "0")
+    made = Cluster(
+        initialize_head=True,
+        head_node_args={"num_cpus": 0, "object_store_memory": 10**8, "include_dashboard": False},
+    )
+    for _ in range(2):
+        made.add_node(num_cpus=1, object_store_memory=10**8)
+    made.wait_for_nodes()
+    yield made
+    import ray
+
+    ray.shutdown()
+    made.shutdown()
+
+
+def replace_node(cluster: Any) -> None:
+    """Kill a node, and add another."""
+    node = next(n for n in cluster.list_all_nodes() if not n.head)
+    cluster.remove_node(node, allow_graceful=False)
+    cluster.add_node(num_cpus=1, object_store_memory=10**8)
+
+
+def wait_for_lines(ledger: Path, count: int) -> None:
+    until = time.monotonic() + 60
+    while not ledger.exists() or ledger.read_bytes().count(b"\n") < count:
+        assert time.monotonic() < until, "the batch does not come on"
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_nodes_and_drivers_that_are_killed_cost_no_row(
+    cluster: Any, mean_config: Callable[..., Path], clips: list[Path], tmp_path: Path
+) -> None:
+    config, out = mean_config(), tmp_path / "out"
+    command = [sys.executable, "-m", "noria", "batch", str(config), str(clips[0].parent),
+               "-o", str(out), "--resume", "--threads", "1", "--on", "ray"]  # fmt: skip
+    environment = os.environ | {"RAY_ADDRESS": cluster.address}
+    ledger = out / "ledger.jsonl"
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+    wait_for_lines(ledger, 5)
+    replace_node(cluster)
+    wait_for_lines(ledger, 10)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    lines = ledger.read_bytes().count(b"\n")
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    wait_for_lines(ledger, lines + 5)
+    replace_node(cluster)
+    printed, _ = process.communicate(timeout=150)
+    assert process.returncode == 0, printed
+    assert " were done before" in printed
+    assert rows(out) == rows_of_run(config, *clips)
+    checked = subprocess.run(
+        [sys.executable, "-m", "noria", "batch", "-o", str(out), "--verify"],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert checked.stdout == "120 result files read, 0 faults\n"
+
+
+@pytest.mark.slow
+def test_results_come_back_where_the_folder_is_not_shared(
+    cluster: Any, mean_config: Callable[..., Path], clips: list[Path], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    import ray
+
+    ray.init(address=cluster.address, log_to_driver=False)
+    seen: list[object] = []
+    real = ray_cluster.RayExecutor.collect
+
+    def collect(self: Any, timeout_s: float) -> list[Any]:
+        found = real(self, timeout_s)
+        seen.extend(content for result in found for content in result.files.values())
+        return found
+
+    monkeypatch.setattr(ray_cluster.RayExecutor, "collect", collect)
+    monkeypatch.setattr(Path, "resolve", lambda self, *a: Path("/nowhere", *self.parts[1:]))
+    config = mean_config()
+    broken = tmp_path / "broken.mp4"
+    broken.write_text("no film")
+    report = noria.batch(
+        config, inputs=[broken, *clips[:6]], out=tmp_path / "out", threads=1, on="ray"
+    )
+    monkeypatch.undo()
+    ((name, text),) = report.progress.errors
+    assert name == str(broken)
+    assert "is not a video that can be read" in text
+    assert report.progress.done == 6
+    assert [type(content) for content in seen] == [bytes] * 6
+    assert rows(tmp_path / "out") == rows_of_run(config, *clips[:6])
+
+
+@pytest.mark.slow
+def test_map_batches_finds_what_the_inferencer_finds(
+    cluster: Any, mean_config: Callable[..., Path]
+) -> None:
+    import ray
+
+    config = mean_config()
+    pictures = np.random.default_rng(0).integers(0, 255, (6, 48, 64, 3), np.uint8)
+    made = noria.ray.Inferencer(config, threads=1)
+    here = made({"image": pictures})
+    model = noria.Inferencer.from_config(config)
+    for place, picture in enumerate(pictures):
+        meta = model(picture, format="rgb")
+        assert here["boxes"][place] == meta.objects.rects.tolist()
+        assert here["labels"][place] == ["thing"]
+        assert here["scores"][place] == meta.objects.confidences.tolist()
+    model.close()
+    pytest.importorskip("ray.data")
+    ray.init(address=cluster.address, log_to_driver=False)
+    found = (
+        ray.data.from_numpy(pictures)
+        .map_batches(
+            noria.ray.Inferencer,
+            fn_constructor_args=[str(config)],
+            fn_constructor_kwargs={"column": "data", "threads": 1},
+            concurrency=1,
+            batch_size=3,
+        )
+        .take_all()
+    )
+    scores = sorted(float(row["scores"][0]) for row in found)
+    assert scores == pytest.approx(sorted(s[0] for s in here["scores"]))

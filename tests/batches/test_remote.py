@@ -1,0 +1,173 @@
+"""Inputs elsewhere: fetched once, hashed on the way, and gone again."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from noria.batches.folder import hash_of
+from noria.batches.inputs import expand_inputs, shown
+from noria.batches.remote import fetched
+from noria.errors import MediaError, MissingExtraError
+from tests.batches.test_running import here, rows_of_run, run
+from tests.media.sources.films import X264, write_film
+
+__all__ = ["here"]
+
+fsspec = pytest.importorskip("fsspec")
+
+
+@pytest.fixture
+def bucket(tmp_path: Path) -> Iterator[Path]:
+    """Two films and a text at memory://bucket/films, and the folder they came from."""
+    folder = tmp_path / "films"
+    folder.mkdir()
+    write_film(folder / "a.mp4", 20, options=X264)
+    write_film(folder / "b.mkv", 10, options=X264, seed=1)
+    (folder / "notes.txt").write_text("no film")
+    system = fsspec.filesystem("memory")
+    system.put(str(folder), "/bucket/films", recursive=True)
+    yield folder
+    system.rm("/bucket", recursive=True)
+
+
+def test_a_folder_and_a_pattern_elsewhere_are_their_films(bucket: Path) -> None:
+    names = ["memory:///bucket/films/a.mp4", "memory:///bucket/films/b.mkv"]
+    found = [name.replace(":////", ":///") for name in expand_inputs(["memory://bucket/films/"])]
+    assert [Path(n).name for n in found] == [Path(n).name for n in names]
+    assert list(expand_inputs(["memory://bucket/films/*.mkv"])) == found[1:]
+    with pytest.raises(MediaError, match="there is no film and no picture"):
+        list(expand_inputs(["memory://bucket/nothing/"]))
+
+
+def test_a_batch_over_urls_has_the_rows_of_the_files(
+    here: None, bucket: Path, mean_config: Callable[..., Path], tmp_path: Path
+) -> None:
+    config, out = mean_config(), tmp_path / "out"
+    done = run(config, "memory://bucket/films/", "-o", out, "--threads", 2, "--split", 0.2, "-q")
+    assert done.exit_code == 0, done.output
+    manifest = {
+        Path(r["input"]).name: r for r in pq.read_table(out / "manifest.parquet").to_pylist()
+    }
+    assert set(manifest) == {"a.mp4", "b.mkv"}
+    for name, row in manifest.items():
+        assert (row["size_bytes"], row["sha256"]) == hash_of(bucket / name)
+        assert row["input"].startswith("memory://")
+        assert row["first_frame"] is None
+    tables = [pq.read_table(out / r["file"], partitioning=None) for r in manifest.values()]
+    expected = rows_of_run(config, bucket / "a.mp4", bucket / "b.mkv")
+    assert sum(t.num_rows for t in tables) == len(expected) == 30
+    assert {s for t in tables for s in t["source"].to_pylist()} == {
+        r["input"] for r in manifest.values()
+    }
+
+
+def test_a_copy_is_gone_with_its_unit(bucket: Path) -> None:
+    with fetched("memory://bucket/films/a.mp4") as (path, size, digest):
+        assert path.name == "a.mp4"
+        assert hash_of(path) == (size, digest) == hash_of(bucket / "a.mp4")
+    assert not path.exists()
+
+
+def test_what_cannot_be_fetched_is_worded_without_secrets() -> None:
+    with (
+        pytest.raises(MediaError, match="cannot be fetched") as caught,
+        fetched("memory://user:secret@bucket/none.mp4?token=geheim"),
+    ):
+        pass
+    assert "secret" not in str(caught.value)
+    assert "geheim" not in str(caught.value)
+    with pytest.raises((MediaError, MissingExtraError)), fetched("gibtsnicht://x/y.mp4"):
+        pass
+    assert shown("s3://key:secret@bucket/x.mp4") == "s3://bucket/x.mp4"
+
+
+class _Flaky(http.server.BaseHTTPRequestHandler):
+    """A reverse proxy before a storage that answers every third request with 503, and slowly."""
+
+    target = ""
+    count = 0
+
+    def do_GET(self) -> None:
+        self._pass()
+
+    do_HEAD = do_GET
+
+    def _pass(self) -> None:
+        import urllib.error
+        import urllib.request
+
+        type(self).count += 1
+        time.sleep(0.02)
+        if type(self).count % 3 == 0:
+            self.send_response(503)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        headers = {k: v for k, v in self.headers.items() if k.lower() != "host"}
+        asked = urllib.request.Request(self.target + self.path, None, headers, method=self.command)
+        try:
+            answer = urllib.request.urlopen(asked)
+        except urllib.error.HTTPError as error:
+            answer = error
+        data = answer.read()
+        self.send_response(answer.status)
+        for name, value in answer.headers.items():
+            if name.lower() not in ("transfer-encoding", "connection"):
+                self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.slow
+def test_a_bucket_that_answers_503_and_slowly_loses_nothing(
+    here: None, bucket: Path, mean_config: Callable[..., Path], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    s3fs = pytest.importorskip("s3fs")
+    server = pytest.importorskip("moto.server")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    moto = server.ThreadedMotoServer(port=0)
+    moto.start()
+    address = "http://{}:{}".format(*moto.get_host_and_port())
+    system = s3fs.S3FileSystem(endpoint_url=address)
+    system.mkdir("films")
+    for name in ("a.mp4", "b.mkv"):
+        system.put(str(bucket / name), f"films/{name}")
+    _Flaky.target = address
+    proxy = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Flaky)
+    threading.Thread(target=proxy.serve_forever, daemon=True).start()
+    try:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{proxy.server_port}")
+        s3fs.S3FileSystem.clear_instance_cache()
+        config, out = mean_config(), tmp_path / "out"
+        words = [config, "s3://films/", "-o", out, "--threads", 2, "-q", "--retries", 3]
+        done = run(*words, "--json")
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.stdout)["frames"] == 30
+        assert _Flaky.count > 6
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
+        s3fs.S3FileSystem.clear_instance_cache()
+        listed = tmp_path / "list.txt"
+        listed.write_text("s3://films/a.mp4\n")
+        done = run(config, listed, "-o", tmp_path / "dead", "--threads", 2, "-q")
+        assert done.exit_code == 1
+        assert "s3://films/a.mp4: cannot be fetched" in done.stderr
+    finally:
+        proxy.shutdown()
+        moto.stop()

@@ -1,0 +1,332 @@
+"""Batches of real pipelines: the mean model over films and pictures."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+
+import noria
+from noria.batches.batch_run import BatchRun
+from noria.batches.inputs import expand_inputs
+from noria.batches.units import BatchUnit
+from noria.batches.work import Work, Worker
+from noria.cli import main
+from noria.pipeline.assembly import AssemblyOptions
+from noria.pipeline.opening import pipeline_spec
+from tests.batches.fakes import HereExecutor
+from tests.media.sources.films import B_FRAMES, X264, write_film
+
+Table = list[tuple]
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Units run in this process: starting one takes a second."""
+
+    def executor(
+        self: object, work: Work, configs: object, placement: object, folder: object
+    ) -> HereExecutor:
+        return HereExecutor(Worker(work, folder.parts).do)
+
+    monkeypatch.setattr(BatchRun, "_executor", executor)
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(main, ["batch", *map(str, words)], catch_exceptions=False)
+
+
+def rows(out: Path) -> Table:
+    found: Table = []
+    for file in (out / "objects").glob("*/*/*.parquet"):
+        table = pq.read_table(file, partitioning=None)
+        found += [tuple(map(str, row.values())) for row in table.to_pylist()]
+    return sorted(found)
+
+
+def rows_of_run(config: Path, *inputs: Path) -> Table:
+    """The same rows by `open_pipeline`, one run for each input."""
+    found: Table = []
+    for path in inputs:
+        with noria.open_pipeline(config, sources=str(path)) as pipeline:
+            metas = [meta for _, meta in pipeline]
+        for meta in metas:
+            meta.source = str(path)
+        found += [tuple(map(str, row.values())) for row in noria.table.to_rows(metas)]
+    return sorted(found)
+
+
+@pytest.fixture
+def films(tmp_path: Path) -> list[Path]:
+    folder = tmp_path / "films"
+    folder.mkdir()
+    return [
+        write_film(folder / "a.mp4", 20, options=X264, seed=1),
+        write_film(folder / "b.mkv", 30, options=B_FRAMES, seed=2),
+        write_film(folder / "c.avi", 30, options=B_FRAMES, seed=3),
+    ]
+
+
+def test_a_folder_gives_the_rows_of_single_runs(
+    here: None, mean_config: Callable[..., Path], films: list[Path], tmp_path: Path
+) -> None:
+    config, out = mean_config(), tmp_path / "out"
+    (films[0].parent / "notes.md").write_text("no film")
+    done = run(config, films[0].parent, "-o", out, "--threads", 2, "-q")
+    assert done.exit_code == 0, done.output
+    assert "done: 3 units, 80 frames, 80 objects" in done.stdout
+    assert rows(out) == rows_of_run(config, *films)
+    manifest = pq.read_table(out / "manifest.parquet").to_pylist()
+    assert {(r["outcome"], r["frames"], r["objects"]) for r in manifest} == {
+        ("done", 20, 20),
+        ("done", 30, 30),
+    }
+    assert len({r["sha256"] for r in manifest}) == 3
+    refused = CliRunner().invoke(main, ["batch", str(config), str(films[0]), "-o", str(out)])
+    assert refused.exit_code == 1
+    assert "--resume does what is missing there" in refused.stderr
+    other = run(config, films[0], "-o", out, "--resume", "--conf", 0.9)
+    assert other.exit_code == 1
+    assert "made otherwise: keys set over config 1 has changed" in other.stderr
+    again = run(config, films[0].parent, "-o", out, "--resume", "--threads", 2, "--json")
+    assert json.loads(again.stdout)["before"] == 3
+
+
+def test_split_films_have_the_rows_of_whole_ones(
+    here: None, mean_config: Callable[..., Path], films: list[Path], tmp_path: Path
+) -> None:
+    config, out = mean_config(batch_size=4), tmp_path / "out"
+    options = ["-o", out, "--threads", 2, "-q", "--split", 0.4]
+    done = run(config, *films, *options)
+    assert done.exit_code == 0, done.output
+    assert rows(out) == rows_of_run(config, *films)
+    manifest = pq.read_table(out / "manifest.parquet").to_pylist()
+    firsts = {Path(r["input"]).name: [] for r in manifest}
+    for row in manifest:
+        firsts[Path(row["input"]).name].append(row["first_frame"])
+    assert sorted(firsts["b.mkv"]) == [0, 12, 24]
+    assert firsts["c.avi"] == [None]  # its frames had no times of their own
+    assert done.stdout.startswith("done: 6 units, 80 frames")
+    done = run(config, *films, "-o", tmp_path / "iou", "--threads", 2, "--tracker", "iou",
+               "--split", 0.4)  # fmt: skip
+    assert "films are not split: a tracker follows objects" in done.stderr
+    assert done.stdout.startswith("done: 3 units")
+
+
+def test_broken_inputs_and_parsers_are_recorded_and_the_rest_goes_on(
+    here: None, mean_config: Callable[..., Path], films: list[Path], photos: Path, tmp_path: Path
+) -> None:
+    from PIL import Image
+
+    config = mean_config(parse_bbox_func_name="fails_on_black")
+    (films[0].parent / "broken.mp4").write_bytes(films[0].read_bytes()[:300])
+    (films[0].parent / "empty.mkv").write_bytes(b"")
+    Image.new("RGB", (64, 48)).save(photos / "black.png")
+    listed = tmp_path / "list.txt"
+    listed.write_text("# two folders' files\nfilms/*.m*\nphotos/p0.png\nphotos/black.png\n")
+    out = tmp_path / "out"
+    done = run(config, listed, "-o", out, "--threads", 2, "-q")
+    assert done.exit_code == 1
+    assert "done: 3 units, 51 frames, 51 objects, 3 failed" in done.stdout
+    assert "black.png: the only output of config.txt could not be parsed" in done.stderr
+    assert "nothing to see" in done.stderr
+    assert "is not a video that can be read" in done.stderr
+    rows = pq.read_table(out / "manifest.parquet").to_pylist()
+    errors = {Path(r["input"]).name: r["error"] for r in rows if r["outcome"] == "failed"}
+    assert set(errors) == {"broken.mp4", "empty.mkv", "black.png"}
+    assert {r["attempts"] for r in rows if r["outcome"] == "failed"} == {2}
+    assert all(len(r["sha256"]) == 64 for r in rows)
+    shutil.copy(films[0], films[0].parent / "broken.mp4")
+    again = run(config, listed, "-o", out, "--threads", 2, "-q", "--resume", "--retry-failed")
+    assert "done: 1 units, 20 frames, 20 objects, 2 failed, 3 were done before" in again.stdout
+
+
+def test_further_outputs_are_files_of_each_input(
+    here: None, mean_config: Callable[..., Path], films: list[Path], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    done = run(mean_config(), films[0], "-o", out, "--jsonl", "--coco", "--video", "--threads", 2)
+    assert done.exit_code == 0, done.output
+    assert "films are not split: jsonl and coco and video are one file" in done.stderr
+    (lines,) = (out / "jsonl").iterdir()
+    assert lines.name.startswith("a-")
+    assert len(lines.read_text().splitlines()) == 20
+    (coco,) = (out / "coco").iterdir()
+    assert len(json.loads(coco.read_text())["images"]) == 20
+    (video,) = (out / "video").iterdir()
+    with noria.open_source(str(video)) as source:
+        assert source.frames == 20
+    assert run("-o", out, "--verify").stdout == "4 result files read, 0 faults\n"
+    video.unlink()
+    checked = run("-o", out, "--verify")
+    assert checked.exit_code == 1
+    assert "is gone" in checked.stderr
+
+
+def test_plan_times_a_few_and_writes_nothing(
+    mean_config: Callable[..., Path], films: list[Path], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    done = run(mean_config(), films[0].parent, "-o", out, "--plan", "--threads", 1, "-q")
+    assert done.exit_code == 0, done.output
+    assert "3 inputs, 3 timed: about 80 frames" in done.stdout
+    assert "on this machine: " in done.stdout
+    assert not out.exists()
+
+
+def test_keywords_are_those_of_other_calls(
+    here: None, mean_config: Callable[..., Path], films: list[Path], tmp_path: Path
+) -> None:
+    config = mean_config()
+    report = noria.batch(config, inputs=films[:1], out=tmp_path / "a", conf=1, threads=2)
+    assert report.progress.objects == 0
+    assert report.to_dict()["total"] == {"done": 1}
+    with pytest.raises(noria.errors.ConfigError, match="treshold"):
+        noria.batch(config, inputs=films[:1], out=tmp_path / "b", treshold=1)
+    with pytest.raises(noria.NoriaError, match="are no outputs of a batch"):
+        noria.batch(config, inputs=films[:1], out=tmp_path / "b", outputs=["xml"])
+    with pytest.raises(noria.NoriaError, match="mars is no place to run"):
+        noria.batch(config, inputs=films[:1], out=tmp_path / "b", on="mars")
+
+
+def test_a_pipeline_file_names_models_and_inputs(
+    here: None, mean_config: Callable[..., Path], films: list[Path], tmp_path: Path
+) -> None:
+    mean_config()
+    (tmp_path / "pipeline.yml").write_text(
+        "sources: films/a.mp4\nmodels: config.txt\nsinks: [tiles.mp4]\n"
+    )
+    done = run(tmp_path / "pipeline.yml", "-o", tmp_path / "out", "--threads", 2)
+    assert done.exit_code == 0, done.output
+    assert "done: 1 units, 20 frames" in done.stdout
+    assert "the outputs of the pipeline file are not written" in done.stderr
+    assert not (tmp_path / "tiles.mp4").exists()
+    done = run(tmp_path / "pipeline.yml", films[1], "-o", tmp_path / "two", "--threads", 2)
+    assert "done: 1 units, 30 frames" in done.stdout
+
+
+def test_results_below_the_inputs_are_no_inputs(
+    here: None, mean_config: Callable[..., Path], films: list[Path]
+) -> None:
+    folder = films[0].parent
+    config = mean_config()
+    done = run(config, folder, "-o", folder / "out", "--video", "--threads", 2, "-q")
+    assert "done: 3 units" in done.stdout
+    done = run(config, folder, "-o", folder / "out", "--video", "--threads", 2, "-q", "--resume")
+    assert "done: 0 units, 0 frames, 0 objects, 3 were done before" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("guard", ["always", "never"])
+def test_a_parser_that_ends_its_process_costs_its_unit_alone(
+    mean_config: Callable[..., Path], films: list[Path], tmp_path: Path, guard: str
+) -> None:
+    from PIL import Image
+
+    dies = (
+        "import os\n\ndef dies_on_black(layers, network, params):\n"
+        "    (layer,) = layers.values()\n"
+        "    if layer.data[0] == 0:\n        os.abort()\n"
+        "    return parse(layers, network, params)\n"
+    )
+    config = mean_config(parse_bbox_func_name="dies_on_black", parser=dies)
+    Image.new("RGB", (64, 48)).save(films[0].parent / "black.png")
+    report = noria.batch(
+        config, inputs=films[0].parent, out=tmp_path / "out", workers=1, guard=guard
+    )
+    assert (report.progress.done, report.progress.failed) == (3, 1)
+    ((name, text),) = report.progress.errors
+    assert name.endswith("black.png")
+    if guard == "always":
+        assert "the function aborted (SIGABRT)" in text
+        assert "its inputs are saved; to repeat the call: noria replay" in text
+    else:
+        assert text == "its worker process was killed by SIGABRT"
+    expected = rows_of_run(config, *films)
+    assert rows(tmp_path / "out") == expected
+
+
+@pytest.mark.slow
+def test_a_real_worker_process(
+    mean_config: Callable[..., Path], films: list[Path], tmp_path: Path
+) -> None:
+    config = mean_config()
+    report = noria.batch(
+        config, inputs=films[:2], out=tmp_path / "out", workers=1, threads=1, split_s=None
+    )
+    assert report.complete
+    assert (report.progress.done, report.progress.frames) == (2, 50)
+    assert rows(tmp_path / "out") == rows_of_run(config, *films[:2])
+
+
+def test_results_that_cannot_be_written_are_no_fault_of_the_input(
+    mean_config: Callable[..., Path], films: list[Path], tmp_path: Path
+) -> None:
+    spec = pipeline_spec(configs=[mean_config()], sources=["x"])
+    worker = Worker(Work(spec, AssemblyOptions()), tmp_path / "gone")
+    unit = BatchUnit(str(films[0]))
+    assert worker.do(unit).outcome == "storage"
+    (tmp_path / "gone").mkdir()
+    result = worker.do(unit)
+    assert result.outcome == "done"
+    worker.close()
+    assert list((tmp_path / "gone").iterdir()) == [result.files["parquet"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["CONFIG"], "Missing argument 'INPUT...'"),
+        ([], "Missing argument 'CONFIG... INPUT...'"),
+        (["film.mp4", "CONFIG"], "configs come first"),
+        (["CONFIG", "nowhere.mp4"], "there is no such file"),
+        (["CONFIG", "rtsp://camera/1"], "is a stream, which has no end"),
+        (["CONFIG", "nowhere/*.mp4"], "the pattern matches no file"),
+    ],
+)
+def test_wrong_words_are_refused_before_anything_is_made(
+    mean_config: Callable[..., Path], tmp_path: Path, words: list[str], text: str
+) -> None:
+    config, out = mean_config(), tmp_path / "out"
+    done = run(*[config if word == "CONFIG" else word for word in words], "-o", out)
+    assert done.exit_code in (2, 6)
+    assert text in done.stderr
+    assert not out.exists()
+
+
+def test_inputs_come_from_folders_lists_and_manifests(tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    (tmp_path / "sub").mkdir()
+    for name in ("b_10.mp4", "b_2.mp4", "sub/c.jpg", "notes.txt", ".hidden.mp4"):
+        (tmp_path / name).write_text("x")
+    names = [str(tmp_path / name) for name in ("b_2.mp4", "b_10.mp4", "sub/c.jpg")]
+    assert list(expand_inputs([str(tmp_path)])) == names
+    assert list(expand_inputs([str(tmp_path), names[0]])) == names
+    table = tmp_path / "inputs.csv"
+    table.write_text("id,input\n1,b_2.mp4\n2,s3://bucket/x.mp4\n")
+    assert list(expand_inputs([str(table)])) == [names[0], "s3://bucket/x.mp4"]
+    pq.write_table(pa.table({"input": ["sub/c.jpg"]}), tmp_path / "inputs.parquet")
+    assert list(expand_inputs([str(tmp_path / "inputs.parquet")])) == [names[2]]
+    pq.write_table(pa.table({"path": ["sub/c.jpg"]}), tmp_path / "wrong.parquet")
+    with pytest.raises(noria.errors.MediaError, match="no column 'input'"):
+        list(expand_inputs([str(tmp_path / "wrong.parquet")]))
+    (tmp_path / "bad.parquet").write_text("x")
+    with pytest.raises(noria.errors.MediaError, match="no Parquet file"):
+        list(expand_inputs([str(tmp_path / "bad.parquet")]))
+
+
+def test_pyarrow_is_asked_for_by_name(
+    mean_config: Callable[..., Path], films: list[Path], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    config = mean_config()
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(noria.errors.MissingExtraError, match="pyarrow is not installed"):
+        noria.batch(config, inputs=films[0], out=tmp_path / "out")
