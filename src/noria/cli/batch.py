@@ -144,7 +144,9 @@ def batch(
             refuse_warnings(list(notices))
         print_notices(notices, quiet=quiet)
         if not quiet:
-            click.echo(f"{placement.workers} workers with {placement.threads} threads", err=True)
+            click.echo(
+                f"workers: {placement.workers}, threads of each: {placement.threads}", err=True
+            )
 
     with RunProgress(enabled=not quiet, unit="inputs") as progress:
         run.on_stage, run.on_ready = progress.stage, ready
@@ -267,8 +269,8 @@ def _print_estimate(estimate: BatchEstimate) -> None:
     low, here, high = e.seconds
     click.echo(f"{e.inputs} inputs, {e.timed} timed: about {e.frames:,} frames")
     spread = f" ({_duration(low)} to {_duration(high)})" if high > low else ""
-    click.echo(f"on this machine: {_duration(here)}{spread}, {e.workers} workers with "
-               f"{e.threads} threads on {e.cores} cores")  # fmt: skip
+    click.echo(f"on this machine: {_duration(here)}{spread}, workers: {e.workers}, "
+               f"threads of each: {e.threads}, cores: {e.cores}")  # fmt: skip
     click.echo(f"core hours: {e.core_seconds / 3600:.3g}, "
                f"{e.core_hours_per_million_frames:.3g} per million frames")  # fmt: skip
     click.echo(f"memory: {e.memory_bytes / 1e6:.0f} MB; read: {e.read_bytes / 1e6:.1f} MB; "
