@@ -274,3 +274,14 @@ def test_the_example_counts_what_the_scene_shows(gst: Any, tmp_path: Path) -> No
         frames = list(film)
     assert len(frames) == 250
     assert (frames[0].width, frames[0].height) == (1280, 768)
+
+
+def test_a_property_without_effect_is_named(gst: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    converter = gst.ElementFactory.make("nvvideoconvert")
+    for name, value in (("gpu-id", 1), ("flip-method", 0), ("flip-method", 2), ("src-crop", "1")):
+        converter.set_property(name, value)
+    lines = [line for line in capfd.readouterr().err.splitlines() if "effect" in line]
+    assert lines == [
+        "warning: nvvideoconvert: flip-method=2 has no effect yet",
+        "warning: nvvideoconvert: src-crop=1 has no effect yet",
+    ]

@@ -76,7 +76,8 @@ def run_tool(program: str, arguments: Sequence[str]) -> NoReturn:
     """
     from noria.pyds.loading import gstreamer
 
-    if gstreamer().ElementFactory is None or not _has_loader():
+    gstreamer()
+    if not _has_loader():
         raise MissingExtraError(
             "GStreamer cannot load elements written in Python", fix=f"apt install {_LOADER}"
         )

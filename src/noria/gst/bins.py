@@ -9,6 +9,7 @@ from typing import Any
 from noria.gst.bindings import Bin, Gst
 from noria.gst.element import (
     COMMON,
+    NO_EFFECT,
     NVMM,
     SYSTEM,
     NvElement,
@@ -67,8 +68,8 @@ class NvV4l2Decoder(_Bin):
     PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
         "num-extra-surfaces": Property("uint", 0, "accepted"),
         "cudadec-memtype": Property("int", 0, "accepted"),
-        "drop-frame-interval": Property("uint", 0, "accepted"),
-        "skip-frames": Property("int", 0, "accepted"),
+        "drop-frame-interval": Property("uint", 0, NO_EFFECT),
+        "skip-frames": Property("int", 0, NO_EFFECT),
         "enable-max-performance": Property("bool", False, "accepted"),
         "low-latency-mode": Property("bool", False, "accepted"),
         "mjpeg": Property("bool", False, "accepted"),

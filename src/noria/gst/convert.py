@@ -8,6 +8,7 @@ from noria.gst.bindings import BaseTransform, Gst, GstVideo
 from noria.gst.element import (
     COMMON,
     FORMATS,
+    NO_EFFECT,
     NVMM,
     SYSTEM,
     NvElement,
@@ -25,9 +26,9 @@ UNTAGGED = "bt601"
 """Colours of a film that names none; GStreamer takes BT.709 from 720 lines on. Source: spec A.3."""
 
 PROPERTIES = COMMON | {
-    "src-crop": Property("str", "0:0:0:0", "left:top:width:height of the picture that is kept"),
-    "dest-crop": Property("str", "0:0:0:0", "accepted"),
-    "flip-method": Property("int", 0, "accepted"),
+    "src-crop": Property("str", "0:0:0:0", NO_EFFECT),
+    "dest-crop": Property("str", "0:0:0:0", NO_EFFECT),
+    "flip-method": Property("int", 0, NO_EFFECT),
     "copy-hw": Property("int", 1, "accepted"),
     "output-buffers": Property("uint", 4, "accepted"),
     "disable-passthrough": Property("bool", False, "accepted"),

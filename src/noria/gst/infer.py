@@ -10,6 +10,7 @@ from noria.config import ModelConfig
 from noria.gst.bindings import BaseTransform, Gst
 from noria.gst.element import (
     COMMON,
+    NO_EFFECT,
     NVMM,
     NvElement,
     Property,
@@ -35,7 +36,7 @@ PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
     "output-tensor-meta": Property("bool", False, "attach raw outputs"),
     "output-instance-mask": Property("bool", False, "attach masks"),
     "input-tensor-meta": Property("bool", False, "take tensors of nvdspreprocess"),
-    "clip-object-outside-roi": Property("bool", True, "accepted"),
+    "clip-object-outside-roi": Property("bool", True, NO_EFFECT),
     "crop-objects-to-roi-boundary": Property("bool", False, "cut objects at the region's edge"),
     "raw-output-file-write": Property("bool", False, "write raw outputs to files"),
 }

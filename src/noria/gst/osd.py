@@ -14,6 +14,7 @@ from noria.draw.text import render_text
 from noria.gst.bindings import BaseTransform, Gst
 from noria.gst.element import (
     COMMON,
+    NO_EFFECT,
     NVMM,
     NvElement,
     Property,
@@ -38,14 +39,14 @@ PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "qos")} | {
     "display-text": Property("bool", True, "draw texts"),
     "display-bbox": Property("bool", True, "draw rectangles of objects"),
     "display-mask": Property("bool", False, "draw masks of objects"),
-    "display-clock": Property("bool", False, "accepted"),
+    "display-clock": Property("bool", False, NO_EFFECT),
     "clock-font": Property("str", "Serif", "accepted"),
     "clock-font-size": Property("uint", 12, "accepted"),
     "x-clock-offset": Property("uint", 0, "accepted"),
     "y-clock-offset": Property("uint", 0, "accepted"),
     "clock-color": Property("uint", 0, "accepted"),
-    "blur-bbox": Property("uint", 0, "accepted"),
-    "blur-on-gie-class-ids": Property("str", "", "accepted"),
+    "blur-bbox": Property("uint", 0, NO_EFFECT),
+    "blur-on-gie-class-ids": Property("str", "", NO_EFFECT),
     "hw-blend-color-attr": Property("str", "", "accepted"),
 }
 

@@ -13,6 +13,7 @@ from noria import pyds
 from noria.gst.bindings import Element, GObject, Gst, GstVideo
 from noria.gst.element import (
     COMMON,
+    NO_EFFECT,
     NVMM,
     SYSTEM,
     UINT_MAX,
@@ -38,14 +39,14 @@ PROPERTIES = COMMON | {
     "live-source": Property("bool", False, "sources are live"),
     "attach-sys-ts": Property("bool", True, "frames get the time of the system"),
     "async-process": Property("bool", True, "accepted"),
-    "sync-inputs": Property("bool", False, "accepted"),
-    "max-latency": Property("uint", 0, "accepted"),
+    "sync-inputs": Property("bool", False, NO_EFFECT),
+    "max-latency": Property("uint", 0, NO_EFFECT),
     "num-surfaces-per-frame": Property("uint", 1, "accepted"),
     "buffer-pool-size": Property("uint", 4, "accepted"),
     "drop-pipeline-eos": Property("bool", False, "no end of stream is passed on"),
     "frame-num-reset-on-eos": Property("bool", False, "a source counts from 0 again after its end"),
-    "frame-num-reset-on-stream-reset": Property("bool", False, "accepted"),
-    "frame-duration": Property("uint64", (1 << 64) - 1, "accepted"),
+    "frame-num-reset-on-stream-reset": Property("bool", False, NO_EFFECT),
+    "frame-duration": Property("uint64", (1 << 64) - 1, NO_EFFECT),
     "config-file-path": Property("str", None, "accepted"),
 }  # fmt: skip
 

@@ -8,6 +8,7 @@ from typing import Any
 from noria.gst.bindings import BaseTransform, Gst
 from noria.gst.element import (
     COMMON,
+    NO_EFFECT,
     NVMM,
     NvElement,
     Property,
@@ -40,9 +41,9 @@ PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "compute-hw", "qos")} | {
     "display-tracking-id": Property("bool", True, "texts end with the number"),
     "enable-batch-process": Property("bool", True, "accepted"),
     "enable-past-frame": Property("bool", False, "accepted"),
-    "tracking-id-reset-mode": Property("uint", 0, "accepted"),
+    "tracking-id-reset-mode": Property("uint", 0, NO_EFFECT),
     "tracking-surface-type": Property("uint", 0, "accepted"),
-    "input-tensor-meta": Property("bool", False, "accepted"),
+    "input-tensor-meta": Property("bool", False, NO_EFFECT),
     "tensor-meta-gie-id": Property("uint", 0, "accepted"),
     "user-meta-pool-size": Property("uint", 32, "accepted"),
     "sub-batches": Property("str", "", "accepted"),
