@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from noria import pyds
+from noria.gst.surface import Surface
 from noria.media.frame import Frame
 from noria.meta import (
     UNTRACKED_OBJECT_ID,
@@ -37,7 +38,8 @@ def frames_of(batch: NvDsBatchMeta) -> list[NvDsFrameMeta]:
 
 def picture_of(batch: NvDsBatchMeta, frame: NvDsFrameMeta) -> Frame:
     """Return the picture of a frame, with its number, source and time."""
-    return batch.surfaces[frame.batch_id].frame(  # type: ignore[no-any-return]
+    surface: Surface = batch.surfaces[frame.batch_id]
+    return surface.frame(
         pts_ns=int(frame.buf_pts), frame=int(frame.frame_num), source=f"source {frame.source_id}",
         source_id=int(frame.source_id),
     )  # fmt: skip

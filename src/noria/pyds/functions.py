@@ -44,10 +44,10 @@ def nvds_release_meta_lock(batch: NvDsBatchMeta) -> None:
 
 
 def _acquire(kind: type[M], meta_type: NvDsMetaType, batch: NvDsBatchMeta) -> M:
-    made: Any = kind()
-    base = made.base_meta
+    made = kind()
+    base = vars(kind)["base_meta"].__get__(made, kind)
     base.batch_meta, base.meta_type = batch, meta_type
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def nvds_acquire_frame_meta_from_pool(batch: NvDsBatchMeta) -> NvDsFrameMeta:
@@ -295,9 +295,9 @@ def nvds_measure_buffer_latency(address: int) -> int:
 class CustomDataStruct(Struct):
     """The structure of the sample for data of an application's own."""
 
-    structId = 0  # noqa: N815
+    structId = 0
     message = Text()
-    sampleInt = 0  # noqa: N815
+    sampleInt = 0
 
 
 def alloc_custom_struct(meta: NvDsUserMeta) -> CustomDataStruct:

@@ -117,7 +117,7 @@ class NvDsBaseMeta(Struct):
 
     batch_meta: Any = None
     meta_type: int = NvDsMetaType.NVDS_INVALID_META
-    uContext: Any = None  # noqa: N815
+    uContext: Any = None
 
 
 class _Lists:
@@ -157,7 +157,7 @@ class NvDsLabelInfo(Struct):
     base_meta = Nested(NvDsBaseMeta)
     num_classes = 0
     result_label = ""
-    pResult_label = 0  # noqa: N815
+    pResult_label = 0
     result_class_id = 0
     label_id = 0
     result_prob = 0.0
@@ -177,7 +177,7 @@ class NvDsClassifierMeta(Struct):
         return len(items(self, "label_info_list"))
 
 
-class NvBbox_Coords(Struct):  # noqa: N801
+class NvBbox_Coords(Struct):
     """A box in pixels, as a detector or a tracker gave it."""
 
     left = 0.0
@@ -186,7 +186,7 @@ class NvBbox_Coords(Struct):  # noqa: N801
     height = 0.0
 
 
-class NvDsComp_BboxInfo(Struct):  # noqa: N801
+class NvDsComp_BboxInfo(Struct):
     """The box of one component."""
 
     org_bbox_coords = Nested(NvBbox_Coords)
@@ -253,7 +253,7 @@ class NvDsFrameMeta(Struct):
     pipeline_height = 0
     surface_type = 0
     surface_index = 0
-    bInferDone = 0  # noqa: N815
+    bInferDone = 0
     obj_meta_list = _Lists()
     display_meta_list = _Lists()
     frame_user_meta_list = _Lists()

@@ -13,7 +13,7 @@ from noria.pyds.struct import Nested, Struct, Text
 MAX_ELEMENTS_IN_DISPLAY_META = 16
 
 
-class NvOSD_Mode(IntEnum):  # noqa: N801 - the original's name
+class NvOSD_Mode(IntEnum):
     """Process modes of the display."""
 
     MODE_CPU = 0
@@ -21,7 +21,7 @@ class NvOSD_Mode(IntEnum):  # noqa: N801 - the original's name
     MODE_NONE = 2
 
 
-class NvOSD_Arrow_Head_Direction(IntEnum):  # noqa: N801
+class NvOSD_Arrow_Head_Direction(IntEnum):
     """End of an arrow that has the head."""
 
     START_HEAD = 0
@@ -29,7 +29,7 @@ class NvOSD_Arrow_Head_Direction(IntEnum):  # noqa: N801
     BOTH_HEAD = 2
 
 
-class NvOSD_ColorParams(Struct):  # noqa: N801
+class NvOSD_ColorParams(Struct):
     """A colour, each part 0 to 1."""
 
     red = 0.0
@@ -42,7 +42,7 @@ class NvOSD_ColorParams(Struct):  # noqa: N801
         self.red, self.green, self.blue, self.alpha = red, green, blue, alpha
 
 
-class NvOSD_FontParams(Struct):  # noqa: N801
+class NvOSD_FontParams(Struct):
     """A font: its name for fontconfig, its size in points."""
 
     font_name = Text()
@@ -50,7 +50,7 @@ class NvOSD_FontParams(Struct):  # noqa: N801
     font_color = Nested(NvOSD_ColorParams)
 
 
-class NvOSD_TextParams(Struct):  # noqa: N801
+class NvOSD_TextParams(Struct):
     """A text and the upper left corner of its box, in pixels."""
 
     display_text = Text()
@@ -61,7 +61,7 @@ class NvOSD_TextParams(Struct):  # noqa: N801
     text_bg_clr = Nested(NvOSD_ColorParams)
 
 
-class NvOSD_RectParams(Struct):  # noqa: N801
+class NvOSD_RectParams(Struct):
     """A rectangle in pixels; a border of width 0 is none."""
 
     left = 0.0
@@ -77,7 +77,7 @@ class NvOSD_RectParams(Struct):  # noqa: N801
     color_id = 0
 
 
-class NvOSD_LineParams(Struct):  # noqa: N801
+class NvOSD_LineParams(Struct):
     """A line between two points, in pixels."""
 
     x1 = 0
@@ -88,7 +88,7 @@ class NvOSD_LineParams(Struct):  # noqa: N801
     line_color = Nested(NvOSD_ColorParams)
 
 
-class NvOSD_ArrowParams(Struct):  # noqa: N801
+class NvOSD_ArrowParams(Struct):
     """A line with a head at one end or both."""
 
     x1 = 0
@@ -101,7 +101,7 @@ class NvOSD_ArrowParams(Struct):  # noqa: N801
     reserved = 0
 
 
-class NvOSD_CircleParams(Struct):  # noqa: N801
+class NvOSD_CircleParams(Struct):
     """A circle about a point, in pixels."""
 
     xc = 0
@@ -114,7 +114,7 @@ class NvOSD_CircleParams(Struct):  # noqa: N801
     reserved = 0
 
 
-class NvOSD_MaskParams(Struct):  # noqa: N801
+class NvOSD_MaskParams(Struct):
     """A mask that is stretched over the rectangle of its object; `size` in bytes."""
 
     data: npt.NDArray[np.float32] | None = None

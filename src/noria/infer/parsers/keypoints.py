@@ -196,8 +196,9 @@ def _heat_maps(arrays: Arrays, network: NetworkInfo, params: DetectionParams) ->
     score = np.float32(scores.mean())
     if not score >= first_threshold(params):
         return Detections.empty()
-    whole = [[0, 0, network.width, network.height]]
-    return Detections(whole, [score], [0], keypoints=points[None])  # type: ignore[arg-type]
+    whole = np.array([[0, 0, network.width, network.height]], np.float32)
+    ids = np.zeros(1, np.int32)
+    return Detections(whole, score.reshape(1), ids, keypoints=points[None])
 
 
 def _wide(dims: Dims, network: NetworkInfo | None) -> bool:
