@@ -104,8 +104,11 @@ def test_tracks_and_codes(play: Run, detector: Path, tmp_path: Path) -> None:
 
 
 def test_batches_of_sources_of_other_sizes(play: Run) -> None:
+    over: list[int] = []  # sources that stages forget
+
     def frames(buffer: Any) -> list[tuple[int, ...]]:
         batch = tree(buffer)
+        over.extend(batch.ended)
         return [
             (f.source_id, f.frame_num, f.batch_id, f.source_frame_width,
              *batch.surfaces[f.batch_id].rgba().shape)
@@ -126,6 +129,7 @@ def test_batches_of_sources_of_other_sizes(play: Run) -> None:
     assert sorted(f[1] for f in every if f[0] == 0) == [0, 1, 2, 3, 4]
     assert sorted(f[1] for f in every if f[0] == 3) == [0, 1, 2]
     assert sorted(ran.ended) == [0, 3]
+    assert [number for number in over if number] == [3]
 
 
 def test_what_is_written_into_a_picture_is_shown(play: Run) -> None:

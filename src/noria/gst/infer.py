@@ -18,6 +18,7 @@ from noria.gst.element import (
     guarded,
     pad,
 )
+from noria.gst.in_flight import InFlight
 from noria.gst.tree import add_results, frames_of, picture_of, to_frame_meta
 from noria.infer.batch import Batch
 from noria.infer.inferencer import Inferencer
@@ -41,6 +42,7 @@ PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
     "raw-output-file-write": Property("bool", False, "write raw outputs to files"),
 }
 
+DROPPED = Gst.FlowReturn.CUSTOM_SUCCESS  # of GstBaseTransform: the element pushes it itself
 REPORT_EVERY = 100  # buffers; judging what the model finds costs time
 
 # property -> field of the configuration, and how its value is read
@@ -79,6 +81,7 @@ class NvInfer(NvElement, BaseTransform):
         self._inferencer: Inferencer | None = None
         self._config: ModelConfig | None = None
         self._failed: NoriaError | None = None
+        self._in_flight: InFlight | None = None
         self._buffers = 0
         self._noticed: set[str] = set()
         self.set_in_place(True)
@@ -109,6 +112,9 @@ class NvInfer(NvElement, BaseTransform):
                 if key in self.assigned
             }
             self._inferencer = Inferencer.from_config(self._loaded().with_overrides(**asked))
+            most = max(2, self._inferencer.streams + 1)
+            src = self.get_static_pad("src")
+            self._in_flight = InFlight(src, self._complete, self.post_error, most)
         except Exception as error:  # PyGObject would print it and go on
             self.post_error(error)
             return False
@@ -123,6 +129,9 @@ class NvInfer(NvElement, BaseTransform):
 
     def do_stop(self) -> bool:
         """Close the model."""
+        if self._in_flight is not None:
+            self._in_flight.close()
+            self._in_flight = None
         if self._inferencer is not None:
             self._inferencer.conclude()
             self._report()
@@ -139,23 +148,45 @@ class NvInfer(NvElement, BaseTransform):
                 fix="put nvstreammux in front of it",
             )
         assert self._inferencer is not None
+        assert self._in_flight is not None
+        flow = self._in_flight.room()
+        if flow != Gst.FlowReturn.OK:
+            return flow
         frames = frames_of(batch)
         pictures = [picture_of(batch, frame) for frame in frames]
-        made = [
-            to_frame_meta(frame, picture) for frame, picture in zip(frames, pictures, strict=True)
-        ]
+        pairs = zip(frames, pictures, strict=True)
+        made = [to_frame_meta(frame, picture) for frame, picture in pairs]
         metas = [meta for meta, _ in made]
         work = Batch(pictures, metas, [self._buffers] * len(frames))
         self._buffers += 1
-        self._inferencer.process(work)
+        self._in_flight.add(buffer, (batch, frames, made, self._inferencer.begin(work)))
+        return DROPPED  # the thread behind the engine pushes it
+
+    do_transform_ip = guarded(_process, Gst.FlowReturn.ERROR)
+
+    def _complete(self, work: Any) -> None:
+        """Add what the engine found to the metadata; called in order, by one thread."""
+        batch, frames, made, pending = work
+        assert self._inferencer is not None
+        self._inferencer.complete(pending)
         with batch.meta_mutex:
             for frame, (meta, before) in zip(frames, made, strict=True):
                 add_results(batch, frame, meta, before)
                 if not self._inferencer.secondary:
                     frame.bInferDone = int(meta.inferred)
+        for source_id in batch.ended:
+            self._inferencer.end_of_stream(source_id)
         if self._buffers % REPORT_EVERY == 1:
             self._report()
-        return Gst.FlowReturn.OK
+
+    def do_sink_event(self, event: Any) -> bool:
+        """Let the buffers before an event go first."""
+        if self._in_flight is not None:
+            if event.type == Gst.EventType.FLUSH_STOP:
+                self._in_flight.restart()
+            elif event.type & Gst.EventTypeFlags.SERIALIZED:
+                self._in_flight.drain()
+        return bool(BaseTransform.do_sink_event(self, event))
 
     def _report(self) -> None:
         """Put warnings of the model on the bus, each once."""
@@ -165,5 +196,3 @@ class NvInfer(NvElement, BaseTransform):
             if notice.level == "warning" and text not in self._noticed:
                 self._noticed.add(text)
                 self.post_warning(text)
-
-    do_transform_ip = guarded(_process, Gst.FlowReturn.ERROR)

@@ -85,6 +85,7 @@ class NvStreamMux(NvElement, Element):
         self._stopping = False
         self._flow = Gst.FlowReturn.OK
         self._turn = 0
+        self._ended: list[int] = []
         self._size = (0, 0)
         self._src = Gst.Pad.new_from_template(self.template("src"), "src")
         self.add_pad(self._src)
@@ -335,6 +336,7 @@ class NvStreamMux(NvElement, Element):
         batch.base_meta.batch_meta = batch
         batch.base_meta.meta_type = pyds.NvDsMetaType.NVDS_BATCH_META
         batch.max_frames_in_batch = self.values["batch-size"] or 1
+        batch.ended, self._ended = self._ended, []
         now_ns = time.time_ns() if self.values["attach-sys-ts"] else 0
         times, durations = [], []
         for place, (source, (surface, pts, duration, size)) in enumerate(taken):
@@ -363,3 +365,4 @@ class NvStreamMux(NvElement, Element):
         structure = Gst.Structure.new_empty("stream-eos")
         structure.set_value("stream-id", source.number)
         self.post_message(Gst.Message.new_element(self, structure))
+        self._ended.append(source.number)

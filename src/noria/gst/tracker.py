@@ -104,6 +104,8 @@ class NvTracker(NvElement, BaseTransform):
             self._tracker.update(picture, meta)
             with batch.meta_mutex:
                 self._apply(batch, frame, meta, before)
+        for source_id in batch.ended:
+            self._tracker.end_of_stream(source_id)
         return Gst.FlowReturn.OK
 
     do_transform_ip = guarded(_process, Gst.FlowReturn.ERROR)

@@ -281,6 +281,7 @@ class NvDsBatchMeta(Struct):
 
     Attributes:
         surfaces: the picture of each frame, by `batch_id`.
+        ended: sources that ended since the batch before.
     """
 
     base_meta = Nested(NvDsBaseMeta)
@@ -299,6 +300,7 @@ class NvDsBatchMeta(Struct):
         self.reserved = [0] * 4
         self.meta_mutex = RLock()
         self.surfaces: list[Any] = []
+        self.ended: list[int] = []
 
     @property
     def num_frames_in_batch(self) -> int:
