@@ -40,7 +40,7 @@ class InFlight:
         self._thread.start()
 
     def room(self) -> Any:
-        """Wait until one more buffer may come; returns what downstream said of the last one."""
+        """Wait until one more buffer may come; returns the flow of the last one downstream."""
         with self._changed:
             while self._under_way >= self._most and not self._closing:
                 self._changed.wait(_POLL_S)
@@ -60,7 +60,7 @@ class InFlight:
                 self._changed.wait(_POLL_S)
 
     def restart(self) -> None:
-        """Forget what downstream said, after a flush."""
+        """Forget the flow downstream, after a flush."""
         with self._changed:
             self._flow = Gst.FlowReturn.OK
 
