@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pyarrow.parquet as pq
@@ -34,13 +35,13 @@ class Killed(BaseException):
     """Ends the driver where `kill -9` would."""
 
 
-def run(path: Path, names: list[str], **options: object) -> Driver:
+def run(path: Path, names: list[str], **options: Any) -> Driver:
     folder = BatchFolder(path, "run")
     try:
         write_run(path, {"config": "same"})
         folder.reconcile()
         do = options.pop("do", None) or FakeWorker(folder.parts).do
-        driver = Driver(folder, HereExecutor(do), **options)  # type: ignore[arg-type]
+        driver = Driver(folder, HereExecutor(do), **options)
         driver.run(iter(names))
         write_manifest(path)
         return driver

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,8 +16,8 @@ from noria.errors import NoriaError
 from noria.media.sources.film_structure import FilmCut, FilmSpan
 
 
-def record(name: str, outcome: str = "done", **values: object) -> UnitRecord:
-    return UnitRecord(unit_id(name), name, outcome, **values)  # type: ignore[arg-type]
+def record(name: str, outcome: Any = "done", **values: Any) -> UnitRecord:
+    return UnitRecord(unit_id(name), name, outcome, **values)
 
 
 SPANS = (

@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from noria._core.errors import ConfigError, MediaError
 from noria._core.notices import Notice
-from noria.config import ModelConfig, PipelineSpec, is_pipeline_file, load_pipeline
-from noria.diagnose.explanation import for_one_frame
+from noria.config import ModelConfig, PipelineSpec
+from noria.diagnose.explanation import opened_models
 from noria.infer.batch import frame_meta
 from noria.infer.inferencer import Inferencer
 from noria.infer.recording import RecordingSink
-from noria.media import ArraySource
-from noria.media.frame import Frame
-from noria.pipeline.opening import open_pipeline
 
 if TYPE_CHECKING:
     from noria.media import Source
@@ -73,26 +70,8 @@ def record(
         MediaError: the source cannot be read or lacks a frame; the file cannot be written.
         NoriaError: a model cannot be opened.
     """
-    stages: Sequence[Any] = [config]
-    if isinstance(config, Sequence) and not isinstance(config, str):
-        stages = config
-    notices: list[Notice] = []
-    spec = config if isinstance(config, PipelineSpec) else None
-    if isinstance(config, str | PathLike):
-        path = Path(config)
-        spec = load_pipeline(path) if path.is_file() and is_pipeline_file(path) else None
-    if spec is not None:
-        spec, stages, notices = for_one_frame(spec)
-        if isinstance(source, Sequence) and not source:
-            source = spec.sources[0].uri
-    if hasattr(source, "dtype") or isinstance(source, Frame):
-        source = ArraySource([source])
-    with open_pipeline(*stages, sources=source, **options) as pipeline:
-        models = [stage for stage in pipeline.stages if isinstance(stage, Inferencer)]
-        return record_frames(
-            models, pipeline.sources[0], Path(out), limit=limit, frames=frames,
-            notices=[*pipeline.notices, *notices],
-        )  # fmt: skip
+    with opened_models(config, source, options) as (models, opened, notices):
+        return record_frames(models, opened, Path(out), limit=limit, frames=frames, notices=notices)
 
 
 def record_frames(

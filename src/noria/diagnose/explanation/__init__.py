@@ -5,6 +5,7 @@ from noria.diagnose.explanation.explained import (
     explain,
     explain_frame,
     for_one_frame,
+    opened_models,
     place_of,
 )
 from noria.diagnose.explanation.records import FrameExplanation, ModelExplanation
@@ -16,5 +17,6 @@ __all__ = [
     "explain",
     "explain_frame",
     "for_one_frame",
+    "opened_models",
     "place_of",
 ]

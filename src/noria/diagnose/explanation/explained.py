@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from html import escape
 from itertools import chain, islice
@@ -123,6 +124,26 @@ def explain(
         ConfigError: the place lies outside of the frame.
         NoriaError: a model cannot be opened.
     """
+    with opened_models(config, source, options) as (models, opened, notices):
+        return explain_frame(
+            models, opened, frame, at=place_of(at, box), floor=floor, notices=notices
+        )
+
+
+@contextmanager
+def opened_models(
+    config: Any, source: Any, options: Mapping[str, Any]
+) -> Iterator[tuple[list[Inferencer], Source, list[Notice]]]:
+    """Open the models and the source that `explain` and `record` get, and close them.
+
+    Args:
+        config: as `explain` takes it.
+        source: the same; an empty sequence takes the first of a pipeline file.
+        options: those of `open_pipeline`.
+
+    Raises:
+        NoriaError: one cannot be opened.
+    """
     stages: Sequence[Any] = [config]
     if isinstance(config, Sequence) and not isinstance(config, str):
         stages = config
@@ -138,14 +159,8 @@ def explain(
     if hasattr(source, "dtype") or isinstance(source, Frame):
         source = ArraySource([source])
     with open_pipeline(*stages, sources=source, **options) as pipeline:
-        return explain_frame(
-            [stage for stage in pipeline.stages if isinstance(stage, Inferencer)],
-            pipeline.sources[0],
-            frame,
-            at=place_of(at, box),
-            floor=floor,
-            notices=[*pipeline.notices, *notices],
-        )
+        models = [stage for stage in pipeline.stages if isinstance(stage, Inferencer)]
+        yield models, pipeline.sources[0], [*pipeline.notices, *notices]
 
 
 def for_one_frame(
