@@ -15,8 +15,8 @@ LONGEST = 256  # letters of a name that is compared, or shown whole
 COMPARED = 2000  # names
 _NEAR = 0.6
 
-# What names of parsers begin with, and what therefore does not tell them apart.
-_PREFIX = re.compile(r"(nvdsinfer|nvds|noria)?(custom)?(parse)?(custom)?")
+# What names of parsers begin with, in this order: it does not tell them apart.
+_PREFIXES = (("nvdsinfer", "nvds", "noria"), ("custom",), ("parse",), ("custom",))
 
 Standing = Callable[[str], tuple[int, str]]
 """Name -> how badly it fits the kind that is asked for, from 0, and what it is instead."""
@@ -101,10 +101,23 @@ def shown(name: str) -> str:
 def _nearness(name: str, other: str) -> tuple[float, float]:
     """How near two names are, 0..1: by what tells them apart, and as wholes."""
     a, b = (n.lower().replace("_", "") for n in (name, other))
-    own = [n[_PREFIX.match(n).end() :] or n for n in (a, b)]  # type: ignore[union-attr]
+    stripped = [_without_prefixes(n) for n in (a, b)]
+    own = [forms[-1] for forms in stripped]
     matcher = SequenceMatcher(None, a, b, autojunk=False)
     same = sum(block.size for block in matcher.get_matching_blocks())
     # letters that differ, wherever they are, beside those that tell names apart
     whole = 1 - (len(a) + len(b) - 2 * same) / max(1, len(own[0]) + len(own[1]))
     apart = SequenceMatcher(None, own[0], own[1], autojunk=False).ratio()
-    return max(whole, apart), matcher.ratio()
+    # a name's own part may begin like a prefix: `ParseParsed` is `Parsed`, and `d` is neither
+    alike = not set(stripped[0]).isdisjoint(stripped[1])
+    return 1.0 if alike else max(whole, apart), matcher.ratio()
+
+
+def _without_prefixes(name: str) -> list[str]:
+    """The name, and what is left of it as each usual prefix goes; never an empty name."""
+    forms = [name]
+    for choices in _PREFIXES:
+        prefix = next((c for c in choices if forms[-1].startswith(c)), "")
+        if prefix and forms[-1] != prefix:
+            forms.append(forms[-1].removeprefix(prefix))
+    return forms

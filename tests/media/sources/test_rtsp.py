@@ -208,7 +208,7 @@ def test_passwords(
         server.kill()
         server.start("--user", "me:other")
         thread, _ = in_background(lambda: take(source, 60))
-        wait_until(lambda: "401" in repr(source.notices))
+        wait_until(lambda: "returned 401" in repr(source.notices))
         source.close()
         thread.join(2)
     told = [repr(source), source.name, repr(source.notices), *capfd.readouterr()]
