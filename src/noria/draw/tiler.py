@@ -63,6 +63,8 @@ def merge_metas(tiles: list[Tile], width: int, height: int) -> FrameMeta:
     meta.objects = _merge_objects([t for t in tiles if len(t.meta.objects)])
     for tile in tiles:
         meta.user += tile.meta.user
+        scale = tile.width / tile.meta.width, tile.height / tile.meta.height
+        meta.figures += [f.moved(tile.left, tile.top, *scale) for f in tile.meta.figures]
         for found in tile.meta.segmentations:
             _add_class_map(meta, tile, found)
     return meta
@@ -109,7 +111,7 @@ def _merge_objects(tiles: list[Tile]) -> Objects:
         merged.mask_thresholds |= part.mask_thresholds
         merged.labels |= part.labels
         merged.styles |= part.styles
-        for name in ("classifiers", "texts", "segmentations", "tensors", "user"):
+        for name in ("classifiers", "texts", "segmentations", "tensors", "analytics", "user"):
             getattr(merged, name).update(
                 {start + index: value for index, value in getattr(part, name).items()}
             )

@@ -124,6 +124,7 @@ class RunReport:
         first_result_s: wall-clock time until the first frame's metadata was ready.
         stages: seconds spent per kind of work, over all sources and models; stages run at the same
             time, so they may add to more. `models` has them for each model.
+        crossed: crossings of lines, source id -> line -> number; see `noria.analytics`.
         sources: one entry per source, in their order.
         models: one entry per model, in their order.
         outputs: where results were written.
@@ -139,6 +140,7 @@ class RunReport:
     seconds: float = 0.0
     first_result_s: float | None = None
     stages: dict[str, float] = field(default_factory=dict)
+    crossed: dict[int, dict[str, int]] = field(default_factory=dict)
     sources: list[SourceReport] = field(default_factory=list)
     models: list[ModelReport] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
@@ -172,6 +174,7 @@ class RunReport:
             if self.first_result_s is None
             else round(self.first_result_s, 3),
             "stages_s": _rounded(self.stages),
+            "crossed": {str(source): counts for source, counts in self.crossed.items()},
             "sources": [asdict(s) for s in self.sources],
             "models": [m.to_dict() for m in self.models],
             "outputs": self.outputs,
@@ -306,6 +309,8 @@ def fill_report(
         getattr(meter.model, "conclude", _nothing)()
     report.models = [m.report() for m in meters]
     report.failed_frames = report.models[0].failed if report.models else 0
+    crossings = (item for step in steps for item in step.crossings.items())
+    report.crossed = {source: dict(counts) for source, counts in crossings}
     report.stages = _seconds(report, mux, steps, outlet)
     report.outputs = [
         # a video without frames is not written

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
@@ -89,6 +89,11 @@ class Step:
         """Decisions of the tracker so far."""
         return () if self._tracker is None else self._tracker.notices
 
+    @property
+    def crossings(self) -> Mapping[int, Mapping[str, int]]:
+        """Crossings of lines so far, source id -> line -> number; empty if it counts none."""
+        return getattr(self._tracker, "totals", {})
+
     def __call__(self, batch: Batch) -> None:
         """Do the work on a batch, and forget the sources that have ended."""
         start = perf_counter()
@@ -107,7 +112,7 @@ def step_of(item: object) -> Step:
         NoriaError: it is neither.
     """
     if is_tracker(item):
-        return Step("track", _tracked(item), item)
+        return Step(getattr(item, "kind", "track"), _tracked(item), item)
     if callable(item):
         _check_probe(item)
         return Step("probe", _probed(item))
