@@ -18,7 +18,7 @@ from noria._core.errors import ConfigError
 from noria._core.notices import Notice, notices_on_errors
 from noria._core.text import quoted
 from noria.config.class_attrs import ClassAttrs
-from noria.config.document import Document, Entry, Group, AddedLine, report
+from noria.config.document import AddedLine, Document, Entry, Group, report
 from noria.config.enums import ClusterMode, NetworkType
 from noria.config.ini_groups import read_keyfile
 from noria.config.key import Key
