@@ -16,9 +16,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from tests.outside.app_models import MASKS, save_color_classes
 
 ROOT = Path(__file__).parents[2]
 SCENE = ROOT / "examples" / "conveyor"
@@ -64,6 +66,23 @@ classifier-type=code
 input-object-min-width=60
 input-object-min-height=40
 """
+CLASSES = """[property]
+gie-unique-id=1
+network-type=2
+batch-size=1
+onnx-file={scratch}/colors.onnx
+num-detected-classes=4
+infer-dims=3;512;512
+net-scale-factor=0.00392156862745098
+segmentation-threshold=0.4
+"""
+MASKS_CONFIG = (
+    DETECTOR.replace("cluster-mode=2", "network-type=3\ncluster-mode=4\noutput-instance-mask=1")
+    .replace("nms-iou-threshold=0.5\ntopk=50\n", "")
+    .replace("[class-attrs", "segmentation-threshold=0.3\n[class-attrs")
+    .replace("{scene}/conveyor_parser.py", "{scratch}/masks.py")
+    .replace("bbox-func-name=parse_conveyor", "bbox-instance-mask-func-name=parse_masks")
+)
 
 
 @dataclass(frozen=True)
@@ -78,6 +97,8 @@ class App:
         frames: how many the application reports.
         counts: what is counted in its output, a frame each.
         isolated: it sends to a multicast address: it runs in a network of its own.
+        configs: other configurations -> their text.
+        files: pattern of the files that it writes into `{out}`, counted as frames if given.
     """
 
     folder: str
@@ -88,6 +109,8 @@ class App:
     frames: int = FRAMES
     counts: str = r"Frame Number=\s*\d+ Number of Objects=\s*(\d+)"
     isolated: bool = False
+    configs: dict[str, str] = field(default_factory=dict)
+    files: str = ""
 
 
 _SGIES = ("dstest2_sgie1_config.txt", "dstest2_sgie2_config.txt")
@@ -147,6 +170,21 @@ APPS = {
         frames=7,
         counts="Calling (?:Start|Stop) \\d",
     ),
+    "segmentation": App(
+        "deepstream-segmentation",
+        "deepstream_segmentation.py",
+        ("dstest_segmentation_config_semantic.txt", "{mjpeg}", "{out}"),
+        {},
+        configs={"dstest_segmentation_config_semantic.txt": CLASSES},
+        files="*.jpg",
+    ),
+    "segmask": App(
+        "deepstream-segmask",
+        "deepstream_segmask.py",
+        ("-i", "{uri}", "-o", "{out}"),
+        {},
+        configs={"dstest_segmask_config.txt": MASKS_CONFIG.replace("{batch}", "1")},
+    ),
     "rtsp-out": App(
         "deepstream-test1-rtsp-out",
         "deepstream_test1_rtsp_out.py",
@@ -168,18 +206,22 @@ def prepare(checkout: Path, scratch: Path) -> Path:
             (folder / name).write_text(DETECTOR.format(batch=batch, **values))
         for number, name in enumerate(app.readers, 2):
             (folder / name).write_text(READER.format(number=number, **values))
+        for name, text in app.configs.items():
+            (folder / name).write_text(text.format(**values))
+    save_color_classes(scratch / "colors.onnx")
+    (scratch / "masks.py").write_text(f"import sys\nsys.path.append({str(SCENE)!r})\n{MASKS}")
     return copy
 
 
 def elementary(scratch: Path) -> Path:
-    """Write the demo scene's film as a bare H.264 stream."""
+    """Write the demo scene's film as a bare H.264 stream, and as JPEG pictures in a row."""
     path = scratch / "conveyor.h264"
-    subprocess.run(
-        ["gst-launch-1.0", "-q", "filesrc", f"location={SCENE}/conveyor.mp4", "!", "qtdemux", "!",
-         "h264parse", "!", "video/x-h264,stream-format=byte-stream,alignment=au", "!",
-         "filesink", f"location={path}"],
-        check=True,
-    )  # fmt: skip
+    line = f"filesrc location={SCENE}/conveyor.mp4 ! qtdemux ! h264parse ! "
+    for tail in (
+        f"video/x-h264,stream-format=byte-stream,alignment=au ! filesink location={path}",
+        f"avdec_h264 ! jpegenc ! filesink location={path.with_suffix('.mjpeg')}",
+    ):
+        subprocess.run(["gst-launch-1.0", "-q", *(line + tail).split()], check=True)
     return path
 
 
@@ -225,6 +267,7 @@ def run(app: App, copy: Path, scratch: Path, film: Path, timeout_s: float = 240)
         "uri": (SCENE / "conveyor.mp4").as_uri(),
         "long": (scratch / "long.mp4").as_uri(),
         "out": out,
+        "mjpeg": scratch / "conveyor.mjpeg",
     }
     arguments = [argument.format(**values) for argument in app.arguments]
     command = [sys.executable, app.script, *arguments]
@@ -237,7 +280,9 @@ def run(app: App, copy: Path, scratch: Path, film: Path, timeout_s: float = 240)
         env=os.environ | {"NORIA_GST_DISPLAY": "none"}, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, timeout=timeout_s, check=False,
     )  # fmt: skip
-    found = re.findall(app.counts, done.stdout) if app.counts else []
+    found = re.findall(app.counts, done.stdout)
+    if app.files:
+        found = [path.name for path in out.rglob(app.files)]
     objects = sum(int(n) for n in found if n.isdigit())
     shown = " ".join([app.script, *app.arguments])
     seconds = time.monotonic() - start

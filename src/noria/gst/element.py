@@ -15,6 +15,7 @@ from noria.gst.surface import RAW_FORMATS
 from noria.pyds.bridge import function
 
 INT_MAX, UINT_MAX = (1 << 31) - 1, (1 << 32) - 1
+FLOAT_MAX = 3.4e38
 FORMATS = "{ " + ", ".join(RAW_FORMATS) + " }"
 SIZES = (
     "width=(int)[1,2147483647], height=(int)[1,2147483647], framerate=(fraction)[0/1,2147483647/1]"
@@ -30,7 +31,7 @@ class Property(NamedTuple):
     """A property of an element.
 
     Attributes:
-        kind: `bool`, `int`, `uint`, `uint64` or `str`.
+        kind: `bool`, `int`, `uint`, `uint64`, `float` or `str`.
         default: its first value.
         text: for people; `NO_EFFECT` marks one that the original heeds and Noria does not yet: a
             warning on stderr names it, since an element has no bus when it gets its properties.
@@ -41,10 +42,15 @@ class Property(NamedTuple):
     text: str
 
 
-_LIMITS = {"int": (-INT_MAX - 1, INT_MAX), "uint": (0, UINT_MAX), "uint64": (0, (1 << 64) - 1)}
+_LIMITS: dict[str, tuple[float, float]] = {
+    "int": (-INT_MAX - 1, INT_MAX),
+    "uint": (0, UINT_MAX),
+    "uint64": (0, (1 << 64) - 1),
+    "float": (-FLOAT_MAX, FLOAT_MAX),
+}
 _TYPES = {
     "bool": bool, "int": int, "uint": GObject.TYPE_UINT, "uint64": GObject.TYPE_UINT64,
-    "str": str,
+    "str": str, "float": float,
 }  # fmt: skip
 
 COMMON = {

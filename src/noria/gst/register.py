@@ -26,16 +26,29 @@ ELEMENTS = {
     "nvstreamdemux": ("demux", "NvStreamDemux", 0),
     "nvtracker": ("tracker", "NvTracker", 0),
     "nvdsanalytics": ("analytics", "NvDsAnalytics", 0),
+    "nvsegvisual": ("segvisual", "NvSegVisual", 0),
 }
 
 
 def factory(name: str) -> tuple[str, int, type]:
     """Return name, rank and class of an element, as GStreamer's loader of Python wants them."""
-    from noria.gst import analytics, bins, convert, demux, infer, osd, streammux, tiler, tracker
+    from noria.gst import (
+        analytics,
+        bins,
+        convert,
+        demux,
+        infer,
+        osd,
+        segvisual,
+        streammux,
+        tiler,
+        tracker,
+    )
 
     modules = {
         "analytics": analytics, "bins": bins, "convert": convert, "demux": demux,
-        "infer": infer, "osd": osd, "streammux": streammux, "tiler": tiler, "tracker": tracker,
+        "infer": infer, "osd": osd, "segvisual": segvisual, "streammux": streammux,
+        "tiler": tiler, "tracker": tracker,
     }  # fmt: skip
     module, kind, rank = ELEMENTS[name]
     return name, rank, getattr(modules[module], kind)

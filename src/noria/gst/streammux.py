@@ -49,6 +49,7 @@ PROPERTIES = COMMON | {
     "frame-duration": Property("uint64", (1 << 64) - 1, NO_EFFECT),
     "config-file-path": Property("str", None, "accepted"),
 }  # fmt: skip
+UNKNOWN_RATE = (30, 1)  # frames of a stream that names no rate, such as pictures in a row
 
 
 class _Source:
@@ -58,9 +59,14 @@ class _Source:
         self.number = number
         self.waiting: deque[tuple[Surface, int, int, tuple[int, int]]] = deque()
         self.reader: CapsReader | None = None
-        self.framerate: Any = None
-        self.frames = 0
+        self.framerate = UNKNOWN_RATE
+        self.frames = self.received = 0
         self.ended = self.announced = self.flushing = False
+
+    def next_pts_ns(self) -> int:
+        """Time of the next frame by the frame rate, for streams that have none, such as JPEG."""
+        top, bottom = self.framerate
+        return int(self.received * Gst.SECOND * bottom // top)
 
 
 class NvStreamMux(NvElement, Element):
@@ -146,7 +152,7 @@ class NvStreamMux(NvElement, Element):
                     self.post_error(error)
                     return False
                 found, top, bottom = caps.get_structure(0).get_fraction("framerate")
-                source.framerate = (top, bottom) if found else None
+                source.framerate = (top, bottom) if found and top > 0 else UNKNOWN_RATE
             case Gst.EventType.EOS:
                 with self._changed:
                     source.ended = True
@@ -181,8 +187,9 @@ class NvStreamMux(NvElement, Element):
             if self._flow not in (Gst.FlowReturn.OK, Gst.FlowReturn.EOS):
                 return self._flow
             duration = buffer.duration if buffer.duration != Gst.CLOCK_TIME_NONE else 0
-            pts = buffer.pts if buffer.pts != Gst.CLOCK_TIME_NONE else 0
+            pts = buffer.pts if buffer.pts != Gst.CLOCK_TIME_NONE else source.next_pts_ns()
             source.waiting.append((surface, pts, duration, size))
+            source.received += 1
             self._changed.notify_all()
         return Gst.FlowReturn.OK
 
@@ -215,7 +222,7 @@ class NvStreamMux(NvElement, Element):
             self._stopping, self._flow, self._size = False, Gst.FlowReturn.OK, (0, 0)
             for source in self._sources.values():
                 source.ended = source.announced = source.flushing = False
-                source.frames = 0
+                source.frames = source.received = 0
         elif change == Gst.StateChange.PAUSED_TO_READY:
             self._stop()
         done = Gst.Element.do_change_state(self, change)
@@ -319,7 +326,7 @@ class NvStreamMux(NvElement, Element):
 
     def _start_stream(self, taken: list[tuple[_Source, Any]]) -> None:
         source, (surface, *_) = taken[0]
-        top, bottom = source.framerate or (30, 1)
+        top, bottom = source.framerate
         caps = (
             f"video/x-raw(memory:NVMM), format=(string)NV12, width=(int){surface.width}, "
             f"height=(int){surface.height}, framerate=(fraction){top}/{bottom}, "
