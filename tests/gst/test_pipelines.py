@@ -241,6 +241,26 @@ def test_tiles_carry_their_metadata(play: Run, detector: Path) -> None:
         np.testing.assert_allclose(boxes, expected, atol=1e-3)
 
 
+def test_a_converter_before_a_tiler_keeps_the_size(play: Run) -> None:
+    """Objects lie in pixels of the batch: applications crop them out of its pictures."""
+
+    def shape(buffer: Any) -> tuple[int, ...]:
+        from noria import pyds
+
+        return tuple(pyds.get_nvds_buf_surface(hash(buffer), 0).shape)
+
+    ran = play(
+        "videotestsrc num-buffers=2 ! video/x-raw,format=I420,width=64,height=48 ! m.sink_0 "
+        "nvstreammux name=m batch-size=1 width=192 height=108 ! nvvideoconvert ! "
+        "video/x-raw(memory:NVMM),format=RGBA ! nvmultistreamtiler name=t width=72 height=58 ! "
+        "nvvideoconvert ! nvdsosd name=end ! fakesink",
+        t=shape,
+        end=shape,
+    )
+    assert ran.errors == []
+    assert (ran.seen["t"][0], ran.seen["end"][0]) == ((108, 192, 4), (58, 72, 4))
+
+
 def test_a_demultiplexer_gives_each_source_its_pad(play: Run) -> None:
     numbers: dict[str, list[tuple[int, int]]] = {"a": [], "b": []}
 

@@ -25,6 +25,7 @@ from tests.outside.app_models import MASKS, save_color_classes
 ROOT = Path(__file__).parents[2]
 SCENE = ROOT / "examples" / "conveyor"
 FRAMES = 250
+SERVER, PORT = Path(__file__).with_name("rtsp_server.py"), 8555
 
 DETECTOR = """[property]
 gie-unique-id=1
@@ -76,6 +77,7 @@ infer-dims=3;512;512
 net-scale-factor=0.00392156862745098
 segmentation-threshold=0.4
 """
+THREE_CLASSES = DETECTOR.replace("ids=4;5", "ids=3;4;5").replace("{batch}", "2")
 MASKS_CONFIG = (
     DETECTOR.replace("cluster-mode=2", "network-type=3\ncluster-mode=4\noutput-instance-mask=1")
     .replace("nms-iou-threshold=0.5\ntopk=50\n", "")
@@ -96,7 +98,8 @@ class App:
         readers: configurations of the reader of codes.
         frames: how many the application reports.
         counts: what is counted in its output, a frame each.
-        isolated: it sends to a multicast address: it runs in a network of its own.
+        isolated: it sends to a multicast address: it runs in a network of its own, where a camera
+            answers at `{rtsp}`.
         configs: other configurations -> their text.
         files: pattern of the files that it writes into `{out}`, counted as frames if given.
     """
@@ -185,6 +188,24 @@ APPS = {
         {},
         configs={"dstest_segmask_config.txt": MASKS_CONFIG.replace("{batch}", "1")},
     ),
+    "redaction": App(
+        "deepstream-imagedata-multistream-redaction",
+        "deepstream_imagedata-multistream_redaction.py",
+        ("-i", "{uri}", "{uri}"),
+        {},
+        frames=2 * FRAMES,
+        counts=r"Number of Objects=\s*(\d+) Face_count",
+        isolated=True,
+        configs={"config_infer_primary_peoplenet.txt": THREE_CLASSES},
+    ),
+    "rtsp-in": App(
+        "deepstream-rtsp-in-rtsp-out",
+        "deepstream_test1_rtsp_in_rtsp_out.py",
+        ("-i", "{rtsp}", "--rtsp-ts"),
+        {"dstest1_pgie_config.txt": 1},
+        counts=r"RTSP Timestamp: (?:1970|20\d\d)-",
+        isolated=True,
+    ),
     "rtsp-out": App(
         "deepstream-test1-rtsp-out",
         "deepstream_test1_rtsp_out.py",
@@ -267,13 +288,17 @@ def run(app: App, copy: Path, scratch: Path, film: Path, timeout_s: float = 240)
         "uri": (SCENE / "conveyor.mp4").as_uri(),
         "long": (scratch / "long.mp4").as_uri(),
         "out": out,
+        "rtsp": f"rtsp://127.0.0.1:{PORT}/film",
         "mjpeg": scratch / "conveyor.mjpeg",
     }
     arguments = [argument.format(**values) for argument in app.arguments]
     command = [sys.executable, app.script, *arguments]
     if app.isolated:
-        network = "ip link set lo up multicast on && ip route add 224.0.0.0/4 dev lo && exec "
-        command = ["unshare", "-n", "bash", "-c", network + shlex.join(command)]
+        network = "ip link set lo up multicast on && ip route add 224.0.0.0/4 dev lo"
+        camera = [sys.executable, SERVER, SCENE / "conveyor.mp4", PORT]
+        script = f"{network} && {{ {shlex.join(map(str, camera))} & }} && {shlex.join(command)}"
+        # The camera ends with the namespace of processes that it was started in.
+        command = ["unshare", "-n", "-p", "-f", "bash", "-c", f"{script}; exit $?"]
     start = time.monotonic()
     done = subprocess.run(
         command, cwd=copy / "apps" / app.folder,

@@ -35,13 +35,15 @@ def add_outputs(
         meta: after the model.
         objects: of the tree, by their index in `meta`.
     """
-    for result in (*meta.segmentations, *meta.tensors):
+    of_frame: list[SegmentationMeta | TensorOutput] = [*meta.segmentations, *meta.tensors]
+    for result in of_frame:
         nvds_add_user_meta_to_frame(frame, _user_meta(batch, result))
-    for index, result in (
-        *((i, r) for i, results in meta.objects.segmentations.items() for r in results),
-        *((i, r) for i, results in meta.objects.tensors.items() for r in results),
-    ):
-        nvds_add_user_meta_to_obj(objects[index], _user_meta(batch, result))
+    for index, maps in meta.objects.segmentations.items():
+        for found in maps:
+            nvds_add_user_meta_to_obj(objects[index], _user_meta(batch, found))
+    for index, outputs in meta.objects.tensors.items():
+        for output in outputs:
+            nvds_add_user_meta_to_obj(objects[index], _user_meta(batch, output))
 
 
 def _user_meta(batch: NvDsBatchMeta, result: SegmentationMeta | TensorOutput) -> NvDsUserMeta:

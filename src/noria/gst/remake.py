@@ -23,6 +23,8 @@ class Remaking(NvElement, BaseTransform):
 
     def __init__(self) -> None:
         super().__init__()
+        # Else elements before it are asked for its own size first, and scale to it.
+        self.set_prefer_passthrough(False)
         self.setup()
 
     def remade(self, batch: NvDsBatchMeta) -> NvDsBatchMeta:

@@ -52,12 +52,22 @@ PROPERTIES = COMMON | {
 UNKNOWN_RATE = (30, 1)  # frames of a stream that names no rate, such as pictures in a row
 
 
+_NTP = Gst.Caps.from_string("timestamp/x-ntp")
+_NTP_TO_UNIX_NS = 2_208_988_800 * Gst.SECOND  # from 1900 to 1970
+
+
+def _sender_time_ns(buffer: Any) -> int:
+    """The time that an RTSP sender gave a frame, in ns since 1970; 0 if none is known."""
+    meta = buffer.get_reference_timestamp_meta(_NTP)
+    return 0 if meta is None else max(0, meta.timestamp - _NTP_TO_UNIX_NS)
+
+
 class _Source:
     """One sink pad: its waiting frames and its state."""
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.waiting: deque[tuple[Surface, int, int, tuple[int, int]]] = deque()
+        self.waiting: deque[tuple[Surface, int, int, tuple[int, int], int]] = deque()
         self.reader: CapsReader | None = None
         self.framerate = UNKNOWN_RATE
         self.frames = self.received = 0
@@ -176,6 +186,7 @@ class NvStreamMux(NvElement, Element):
             return Gst.FlowReturn.NOT_NEGOTIATED
         try:
             surface, size = self._fitted(source.reader, buffer)
+            ntp_ns = 0 if self.values["attach-sys-ts"] else _sender_time_ns(buffer)
         except Exception as error:  # PyGObject would print it and go on
             self.post_error(error)
             return Gst.FlowReturn.ERROR
@@ -188,7 +199,7 @@ class NvStreamMux(NvElement, Element):
                 return self._flow
             duration = buffer.duration if buffer.duration != Gst.CLOCK_TIME_NONE else 0
             pts = buffer.pts if buffer.pts != Gst.CLOCK_TIME_NONE else source.next_pts_ns()
-            source.waiting.append((surface, pts, duration, size))
+            source.waiting.append((surface, pts, duration, size, ntp_ns))
             source.received += 1
             self._changed.notify_all()
         return Gst.FlowReturn.OK
@@ -346,11 +357,11 @@ class NvStreamMux(NvElement, Element):
         batch.ended, self._ended = self._ended, []
         now_ns = time.time_ns() if self.values["attach-sys-ts"] else 0
         times, durations = [], []
-        for place, (source, (surface, pts, duration, size)) in enumerate(taken):
+        for place, (source, (surface, pts, duration, size, ntp_ns)) in enumerate(taken):
             frame = nvds_acquire_frame_meta_from_pool(batch)
             frame.pad_index = frame.source_id = source.number
             frame.batch_id, frame.frame_num, frame.buf_pts = place, source.frames, pts
-            frame.ntp_timestamp = now_ns
+            frame.ntp_timestamp = ntp_ns or now_ns
             frame.source_frame_width, frame.source_frame_height = size
             frame.pipeline_width, frame.pipeline_height = surface.width, surface.height
             source.frames = (source.frames + 1) & UINT_MAX
