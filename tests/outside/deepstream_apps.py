@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.outside.app_models import MASKS, save_color_classes
+from tests.outside.app_models import MASKS, save_color_classes, save_ssd_detector
 
 ROOT = Path(__file__).parents[2]
 SCENE = ROOT / "examples" / "conveyor"
@@ -77,6 +77,19 @@ infer-dims=3;512;512
 net-scale-factor=0.00392156862745098
 segmentation-threshold=0.4
 """
+SERVER_CONFIG = """infer_config {{
+  unique_id: 5
+  max_batch_size: 1
+  backend {{ triton {{ model_name: "ssd" version: -1 model_repo {{ root: "{scratch}/models" }} }} }}
+  preprocess {{
+    network_format: IMAGE_FORMAT_RGB
+    normalize {{ scale_factor: 1.0 channel_offsets: [0, 0, 0] }}
+  }}
+  postprocess {{ other {{}} }}
+}}
+input_control {{ process_mode: PROCESS_MODE_FULL_FRAME interval: 0 }}
+output_control {{ output_tensor_meta: true }}
+"""
 THREE_CLASSES = DETECTOR.replace("ids=4;5", "ids=3;4;5").replace("{batch}", "2")
 MASKS_CONFIG = (
     DETECTOR.replace("cluster-mode=2", "network-type=3\ncluster-mode=4\noutput-instance-mask=1")
@@ -101,6 +114,8 @@ class App:
         isolated: it sends to a multicast address: it runs in a network of its own, where a camera
             answers at `{rtsp}`.
         configs: other configurations -> their text.
+        needs: a line of stock elements that must run; Debian 12's MPEG-4 encoder, with its newer
+            FFmpeg, gives pictures without times, which no container takes.
         files: pattern of the files that it writes into `{out}`, counted as frames if given.
     """
 
@@ -114,6 +129,12 @@ class App:
     isolated: bool = False
     configs: dict[str, str] = field(default_factory=dict)
     files: str = ""
+    needs: str = ""
+
+    def lacks(self) -> bool:
+        """True where the stock elements that it needs do not work."""
+        command = ["gst-launch-1.0", "-q", *self.needs.split()]
+        return bool(self.needs) and subprocess.run(command, capture_output=True).returncode != 0
 
 
 _SGIES = ("dstest2_sgie1_config.txt", "dstest2_sgie2_config.txt")
@@ -198,6 +219,16 @@ APPS = {
         isolated=True,
         configs={"config_infer_primary_peoplenet.txt": THREE_CLASSES},
     ),
+    "ssd-parser": App(
+        "deepstream-ssd-parser",
+        "deepstream_ssd_parser.py",
+        ("{h264}",),
+        {},
+        counts=r"Frame Number=\d+ Number of Objects=(\d+)",
+        configs={"dstest_ssd_nopostprocess.txt": SERVER_CONFIG},
+        needs="videotestsrc num-buffers=9 ! video/x-raw,format=I420 ! avenc_mpeg4 ! "
+        "mpeg4videoparse ! qtmux ! fakesink",
+    ),
     "rtsp-in": App(
         "deepstream-rtsp-in-rtsp-out",
         "deepstream_test1_rtsp_in_rtsp_out.py",
@@ -230,6 +261,9 @@ def prepare(checkout: Path, scratch: Path) -> Path:
         for name, text in app.configs.items():
             (folder / name).write_text(text.format(**values))
     save_color_classes(scratch / "colors.onnx")
+    model = scratch / "models" / "ssd" / "1" / "model.onnx"
+    model.parent.mkdir(parents=True, exist_ok=True)
+    save_ssd_detector(model)
     (scratch / "masks.py").write_text(f"import sys\nsys.path.append({str(SCENE)!r})\n{MASKS}")
     return copy
 
@@ -323,6 +357,9 @@ def main() -> None:
         long_film(scratch)
         print(f"{'application':16} {'frames':>7} {'objects':>8} {'seconds':>8} {'exit':>5}")
         for name in names:
+            if APPS[name].lacks():
+                print(f"{name:16} does not run here: {APPS[name].needs}")
+                continue
             done = run(APPS[name], copy, scratch, film)
             print(
                 f"{name:16} {done.frames:7} {done.objects:8} {done.seconds:8.1f} {done.code:5}",

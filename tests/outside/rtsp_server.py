@@ -1,6 +1,6 @@
 """Serves a film over RTSP on the loopback interface, for applications that read such streams.
 
-    python -m tests.outside.rtsp_server FILM PORT
+python -m tests.outside.rtsp_server FILM PORT
 """
 
 from __future__ import annotations

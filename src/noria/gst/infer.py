@@ -93,7 +93,7 @@ class NvInfer(NvElement, BaseTransform):
         if name != "config-file-path":
             return
         try:
-            self._config = config = ModelConfig.load(Path(self.values[name]))
+            self._config = config = self.read_config(Path(self.values[name]))
         except NoriaError as error:  # reported when the element starts, as in the original
             self._failed = error
             return
@@ -102,6 +102,10 @@ class NvInfer(NvElement, BaseTransform):
             value = getattr(config, field)
             if key not in self.assigned and isinstance(value, bool | int):
                 self.values[key] = value
+
+    def read_config(self, path: Path) -> ModelConfig:
+        """Read the file that `config-file-path` names."""
+        return ModelConfig.load(path)
 
     def do_start(self) -> bool:
         """Load the model and build its engine."""

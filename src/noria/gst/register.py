@@ -14,6 +14,7 @@ SWITCH = "NORIA_GST"
 ELEMENTS = {
     "nvstreammux": ("streammux", "NvStreamMux", 0),
     "nvinfer": ("infer", "NvInfer", 0),
+    "nvinferserver": ("inferserver", "NvInferServer", 0),
     "nvvideoconvert": ("convert", "NvVideoConvert", 0),
     "norianvmmtag": ("convert", "NvmmTag", 0),
     "nvdsosd": ("osd", "NvDsOsd", 0),
@@ -38,6 +39,7 @@ def factory(name: str) -> tuple[str, int, type]:
         convert,
         demux,
         infer,
+        inferserver,
         osd,
         segvisual,
         streammux,
@@ -45,13 +47,13 @@ def factory(name: str) -> tuple[str, int, type]:
         tracker,
     )
 
-    modules = {
-        "analytics": analytics, "bins": bins, "convert": convert, "demux": demux,
-        "infer": infer, "osd": osd, "segvisual": segvisual, "streammux": streammux,
-        "tiler": tiler, "tracker": tracker,
-    }  # fmt: skip
+    modules = (
+        analytics, bins, convert, demux, infer, inferserver, osd, segvisual, streammux, tiler,
+        tracker,
+    )  # fmt: skip
+    by_name = {module.__name__.rpartition(".")[2]: module for module in modules}
     module, kind, rank = ELEMENTS[name]
-    return name, rank, getattr(modules[module], kind)
+    return name, rank, getattr(by_name[module], kind)
 
 
 @cache
