@@ -16,11 +16,16 @@ ELEMENTS = {
     "nvinfer": ("infer", "NvInfer", 0),
     "nvinferserver": ("inferserver", "NvInferServer", 0),
     "nvvideoconvert": ("convert", "NvVideoConvert", 0),
+    "nvvidconv": ("convert", "NvVidConv", 0),
     "norianvmmtag": ("convert", "NvmmTag", 0),
     "nvdsosd": ("osd", "NvDsOsd", 0),
     "nvv4l2decoder": ("bins", "NvV4l2Decoder", 267),
     "nvv4l2h264enc": ("bins", "NvV4l2H264Enc", 0),
     "nvv4l2h265enc": ("bins", "NvV4l2H265Enc", 0),
+    "nvjpegdec": ("bins", "NvJpegDec", 0),
+    "nvjpegenc": ("bins", "NvJpegEnc", 0),
+    "nvurisrcbin": ("sources", "NvUriSrcBin", 0),
+    "nvmultiurisrcbin": ("sources", "NvMultiUriSrcBin", 0),
     "nveglglessink": ("bins", "NvEglGlesSink", 0),
     "nv3dsink": ("bins", "Nv3dSink", 0),
     "nvmultistreamtiler": ("tiler", "NvMultiStreamTiler", 0),
@@ -42,14 +47,15 @@ def factory(name: str) -> tuple[str, int, type]:
         inferserver,
         osd,
         segvisual,
+        sources,
         streammux,
         tiler,
         tracker,
     )
 
     modules = (
-        analytics, bins, convert, demux, infer, inferserver, osd, segvisual, streammux, tiler,
-        tracker,
+        analytics, bins, convert, demux, infer, inferserver, osd, segvisual, sources, streammux,
+        tiler, tracker,
     )  # fmt: skip
     by_name = {module.__name__.rpartition(".")[2]: module for module in modules}
     module, kind, rank = ELEMENTS[name]
