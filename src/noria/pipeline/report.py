@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from noria.pipeline.outlet import Outlet
     from noria.pipeline.stage import Stage, Step
 
-SourceState = Literal["ended", "failed", "stopped"]
+SourceState = Literal["ended", "failed", "stopped", "removed"]
 
 
 @dataclass(slots=True)
@@ -32,8 +32,8 @@ class SourceReport:
         name: what the user gave, without credentials.
         frames: frames read, those dropped later included.
         dropped: frames of a live source that came too fast.
-        state: `ended` by itself; `failed` with `error`; `stopped` before its end, by `limit`,
-            `stop`, or because another part of the pipeline failed.
+        state: `ended` by itself; `removed` on request; `failed` with `error`; `stopped` before its
+            end, by `limit`, `stop`, or because another part of the pipeline failed.
         error: what it failed with, or None.
         reconnects: how many times a live source was opened again.
     """
@@ -303,8 +303,7 @@ def fill_report(
 ) -> None:
     """Complete a report with the counts and notices of every part of the pipeline."""
     report.sources = mux.reports
-    report.frames = sum(s.frames for s in report.sources)
-    report.dropped_frames = sum(s.dropped for s in report.sources)
+    report.frames, report.dropped_frames = mux.frames
     for meter in meters:
         getattr(meter.model, "conclude", _nothing)()
     report.models = [m.report() for m in meters]
