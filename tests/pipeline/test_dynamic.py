@@ -104,13 +104,14 @@ def test_the_others_lose_no_frame(live: bool) -> None:
             run.pipeline.add_source(FakeSource(1500, live=live, delay_s=0.0005, name=f"stays {i}"))
             for i in range(2)
         ]
+        before = threading.active_count()
         for i in range(200):
             number = run.pipeline.add_source(FakeSource(1_000_000, delay_s=0.001, live=i % 2 == 0))
             if i % 3 == 0:
                 wait_until(lambda n=number: run.frames()[n])
             assert run.pipeline.remove_source(number)
         assert len(run.pipeline.sources) == 2
-        assert threading.active_count() < 40
+        wait_until(lambda: threading.active_count() <= before + 4)  # theirs, and the model's
         wait_until(lambda: all(run.states(i)[-1] == "ended" for i in stay), 30)
     by_source: dict[int, list[int]] = {i: [] for i in stay}
     for meta in run.sink.got:
