@@ -258,7 +258,16 @@ class Tiler:
         return self._finish(canvas, tiles)
 
     def end(self, source_id: int, name: str, why: str = "ended") -> None:
-        """Let the cell of a source say, in a few words, why it is dark from now on."""
+        """Let the cell of a source say, in a few words, why it is dark from now on.
+
+        The cell of a source that was `removed` goes.
+        """
+        self._scaled.pop(source_id, None)
+        self._scalers.pop(source_id, None)
+        if why == "removed":
+            self._names.pop(source_id, None)
+            self._sources = [i for i in self._sources if i != source_id]
+            return
         self._name(source_id, name)
         self._over[source_id] = why
 

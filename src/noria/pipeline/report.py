@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from noria.pipeline.outlet import Outlet
     from noria.pipeline.stage import Stage, Step
 
-SourceState = Literal["ended", "failed", "stopped"]
+SourceState = Literal["ended", "failed", "stopped", "removed"]
 
 
 @dataclass(slots=True)
@@ -32,8 +32,8 @@ class SourceReport:
         name: what the user gave, without credentials.
         frames: frames read, those dropped later included.
         dropped: frames of a live source that came too fast.
-        state: `ended` by itself; `failed` with `error`; `stopped` before its end, by `limit`,
-            `stop`, or because another part of the pipeline failed.
+        state: `ended` by itself; `removed` on request; `failed` with `error`; `stopped` before its
+            end, by `limit`, `stop`, or because another part of the pipeline failed.
         error: what it failed with, or None.
         reconnects: how many times a live source was opened again.
     """
@@ -303,10 +303,7 @@ def fill_report(
 ) -> None:
     """Complete a report with the counts and notices of every part of the pipeline."""
     report.sources = mux.reports
-    report.frames = sum(s.frames for s in report.sources)
-    report.dropped_frames = sum(s.dropped for s in report.sources)
-    for meter in meters:
-        getattr(meter.model, "conclude", _nothing)()
+    report.frames, report.dropped_frames = mux.frames
     report.models = [m.report() for m in meters]
     report.failed_frames = report.models[0].failed if report.models else 0
     crossings = (item for step in steps for item in step.crossings.items())
@@ -316,7 +313,7 @@ def fill_report(
         # a video without frames is not written
         str(sink.path)
         for sink in outlet.sinks
-        if getattr(sink, "kind", "") != "video" or sink.frames
+        if (kind := getattr(sink, "kind", "")) != "view" and (kind != "video" or sink.frames)
     ]
     report.notices = [n for m in meters for n in m.model.notices]
     report.notices += [n for model in report.models if (n := _edge_notice(model))]
@@ -332,10 +329,6 @@ def fill_report(
             what = source.error.removeprefix(f"{source.name}: ")
             text = f"failed after {source.frames} frames: {what}"
             report.notices.append(Notice("warning", text, where=source.name))
-
-
-def _nothing() -> None:
-    """For models that have nothing to conclude."""
 
 
 def _edge_notice(model: ModelReport) -> Notice | None:

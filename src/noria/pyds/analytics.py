@@ -9,7 +9,15 @@ OBJECT_TYPE = "NVIDIA.DSANALYTICSOBJ.USER_META"
 
 
 class NvDsAnalyticsFrameMeta(Struct):
-    """Counts of a frame, by the name of the rule."""
+    """Counts of a frame, by the name of the rule.
+
+    Attributes:
+        unique_id: number of the element.
+        ocStatus: True where a crowd has reached its threshold.
+        objInROIcnt: objects in each region and crowd.
+        objLCCurrCnt, objLCCumCnt: crossings of each line, in this frame and so far.
+        objCnt: objects of each class.
+    """
 
     unique_id = 0
 
@@ -22,7 +30,13 @@ class NvDsAnalyticsFrameMeta(Struct):
 
 
 class NvDsAnalyticsObjInfo(Struct):
-    """Names of the rules that an object fulfils."""
+    """Names of the rules that an object fulfils.
+
+    Attributes:
+        unique_id: number of the element.
+        roiStatus, ocStatus, lcStatus: regions and crowds it is in, lines it crossed.
+        dirStatus, objStatus: its direction, and everything, as texts.
+    """
 
     unique_id = 0
     dirStatus = ""
