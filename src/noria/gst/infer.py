@@ -17,6 +17,7 @@ from noria.gst.element import (
     gproperties,
     guarded,
     pad,
+    timed,
 )
 from noria.gst.in_flight import InFlight
 from noria.gst.tree import add_results, frames_of, picture_of, to_frame_meta
@@ -168,6 +169,7 @@ class NvInfer(NvElement, BaseTransform):
 
     do_transform_ip = guarded(_process, Gst.FlowReturn.ERROR)
 
+    @timed
     def _complete(self, work: Any) -> None:
         """Add what the engine found to the metadata; called in order, by one thread."""
         batch, frames, made, pending = work

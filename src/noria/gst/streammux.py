@@ -21,6 +21,7 @@ from noria.gst.element import (
     Property,
     gproperties,
     pad,
+    timed,
 )
 from noria.gst.surface import CapsReader, Surface, scaled
 from noria.pyds.bridge import bridge
@@ -204,6 +205,7 @@ class NvStreamMux(NvElement, Element):
             self._changed.notify_all()
         return Gst.FlowReturn.OK
 
+    @timed
     def _fitted(self, reader: CapsReader, buffer: Any) -> tuple[Surface, tuple[int, int]]:
         """The picture at the batch's size, and its own size."""
         surface = reader.surface(buffer)
