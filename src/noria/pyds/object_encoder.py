@@ -18,7 +18,6 @@ from noria.pyds.functions import (
 from noria.pyds.meta import NvDsFrameMeta, NvDsMetaType, NvDsObjectMeta
 from noria.pyds.struct import Struct
 
-FILE_NAME_SIZE = 1024
 _MOST_SIDE = 65535  # of JPEG
 
 
