@@ -19,6 +19,7 @@ from noria.cli.output import print_json, print_notices, printable, stdout_is_for
 from noria.cli.overriding import overridable, with_results
 
 if TYPE_CHECKING:
+    from noria.cli.live_page import LivePage
     from noria.config import PipelineSpec
     from noria.config.overrides import GivenKey
     from noria.pipeline import Pipeline, RunReport
@@ -160,6 +161,7 @@ def run(
     **options: Any,
 ) -> int:
     """Run models on sources and write annotated videos and what was found."""
+    from noria.cli.live_page import live_page
     from noria.pipeline.assembly import AssemblyOptions
 
     clash = "--json and -o jsonl:- both write to standard output; choose one"
@@ -170,9 +172,9 @@ def run(
     if as_json and lines:
         raise click.UsageError(clash)
     with stdout_is_for_results() if as_json or lines else nullcontext():
-        report = execute(
-            spec, AssemblyOptions(**options), strict=strict, quiet=quiet or as_json, view=view
-        )
+        made = AssemblyOptions(**options)
+        page = None if view is None else live_page(spec, made, view)
+        report = execute(spec, made, strict=strict, quiet=quiet or as_json, page=page)
         if not (quiet or as_json):
             print_report(report)
     if as_json:
@@ -248,7 +250,7 @@ def execute(
     *,
     strict: bool = False,
     quiet: bool = False,
-    view: str | None = None,
+    page: LivePage | None = None,
 ) -> RunReport:
     """Set a pipeline up, run it with progress, and print its notices once.
 
@@ -262,7 +264,6 @@ def execute(
     from noria.pipeline.assembly import assemble, without_results
 
     said: list[Notice] = []
-    shown = None if view is None else _Shown(spec, options, view)
 
     def tell(notices: list[Notice]) -> None:
         """Print what concerns this run now; `print_report` has the routine notes, behind it."""
@@ -282,7 +283,7 @@ def execute(
                 on_stage=progress.stage,
                 on_ready=ready,
                 on_result=lambda _: progress.step(),
-                sinks=[] if shown is None else [shown.sink],
+                sinks=[] if page is None else [page.sink],
             )
         except NoriaError as refusal:
             if quiet:
@@ -291,56 +292,18 @@ def execute(
         progress.stage("running", total=_total(made.pipeline, options))
         try:
             with _finish_on_signal(made.pipeline), _tell_losses(made.pipeline):
-                if shown is not None:
-                    shown.start(made.pipeline)
+                if page is not None:
+                    page.start(made.pipeline)
                 report = made.pipeline.run()
         finally:
             made.close()
-            if shown is not None:
-                shown.close()
+            if page is not None:
+                page.close()
     tell([n for n in report.notices if n not in said])
     error = without_results(report)
     if error is not None:
         raise error
     return report
-
-
-class _Shown:
-    """The page of a run.
-
-    Raises:
-        NoriaError: the address is none, or needs a token; an extra is not installed.
-    """
-
-    def __init__(self, spec: PipelineSpec, options: AssemblyOptions | None, view: str) -> None:
-        from noria._core.lazy import import_extra
-        from noria.draw import Painter
-        from noria.live import LiveView, live_address
-        from noria.live.server import require_token
-        from noria.pipeline.outlet import Route
-
-        for package in ("starlette", "uvicorn"):
-            import_extra(package, "live")
-        self._address = live_address(view)
-        require_token(self._address)
-        palette = "auto" if options is None else options.palette
-        self._spec = spec
-        self._server: Any = None
-        self.sink = Route(LiveView(Painter.from_spec(spec.osd, palette=palette)), tiled=False)
-
-    def start(self, pipeline: Pipeline) -> None:
-        """Serve the page of a pipeline that is about to run."""
-        from noria.live import LiveServer
-
-        models = self._spec.load_models()
-        view: Any = self.sink.sink
-        self._server = LiveServer(pipeline, view, self._address, models)
-        click.echo(f"watch it at {self._server.address.url}", err=True)
-
-    def close(self) -> None:
-        """End the page."""
-        if self._server is not None:
-            self._server.close()
 
 
 def is_routine(notice: Notice) -> bool:

@@ -280,6 +280,7 @@ class PipelineSpec(_Spec):
     osd: OsdSpec = OsdSpec()
     sinks: tuple[SinkSpec, ...] = ()
     analytics: Path | None = None
+    keep_open: bool = False
     batch_size: int | None = None
     batch_timeout_ms: float = 40.0
 
@@ -287,7 +288,7 @@ class PipelineSpec(_Spec):
     _notices = tuple[Notice, ...]()
 
     def _check_whole(self) -> None:
-        if not self.sources:
+        if not (self.sources or self.keep_open):
             raise ValueError("a pipeline has at least one source")
         for name in ("sources", "models", "sinks"):
             if len(getattr(self, name)) > MAX_ITEMS:

@@ -93,7 +93,7 @@ class _Interpreter:
                     continue
             elif isinstance(node, TextNode) and node.empty:
                 if name == "sources":
-                    document.refuse(key.line, "sources has no value.", "a list of sources")
+                    self.parts.origins.pop("sources")
                 continue
             for item in nodes:
                 self.values += _size(item)
@@ -102,9 +102,13 @@ class _Interpreter:
                 if len(document.problems) >= _MAX_PROBLEMS or self.values > _MAX_VALUES:
                     return
                 self._item(section, item)
+        if self.parts.top.get("keep_open"):
+            return
         if "sources" not in self.parts.origins:
             document.refuse(
-                1, "the pipeline has no sources.", "sources: with a list of files or URLs"
+                1,
+                "the pipeline has no sources.",
+                "sources: with a list, or keep-open: true",
             )
         elif not self.parts.items["sources"] and not document.problems:
             line = self.parts.origins["sources"].line or 1

@@ -6,20 +6,21 @@ import asyncio
 import json
 import struct
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from noria._core.errors import NoriaError
-from noria.live.server import Address, same_token
+from noria.live.guard import Guard, body_of
+from noria.live.rest import rest_routes
+from noria.live.server import Address
 from noria.live.state import pipeline_state
 from noria.live.view import LivePicture, LiveView, objects_as_data
 
@@ -29,18 +30,14 @@ if TYPE_CHECKING:
     from noria.meta import FrameMeta
     from noria.pipeline import Pipeline
 
-_MAX_BODY = 4096  # bytes of a request; the page's own have some hundred
 _MAX_SOURCES = 64  # pictures in one answer
 _WIDTHS = (320, 480, 640, 960, 1280, 1920)
 _WAIT_S = 5.0  # an answer without a picture after that: the page asks again
-_COOKIE = "noria-token"
 _PAGE = {
     "": ("index.html", "text/html; charset=utf-8"),
     "app.js": ("app.js", "text/javascript; charset=utf-8"),
     "app.css": ("app.css", "text/css; charset=utf-8"),
 }
-_POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
-_POLICY += "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 
 def make_app(
@@ -49,6 +46,8 @@ def make_app(
     address: Address,
     token: str | None,
     models: Sequence[ModelConfig],
+    *,
+    service: bool,
 ) -> Starlette:
     """Make the application of a pipeline; arguments as of `LiveServer`."""
     served = _Served(pipeline, view, models)
@@ -59,60 +58,12 @@ def make_app(
         Route("/api/pictures", served.pictures, methods=["POST"]),
         Route("/api/explain", served.explain, methods=["POST"]),
     ]
-    middleware = Middleware(_Guard, token=token)
+    if service:
+        routes += rest_routes(pipeline)
+    middleware = Middleware(Guard, token=token)
     app = Starlette(routes=routes, middleware=[middleware])
     app.state.host = address
     return app
-
-
-class _Guard(BaseHTTPMiddleware):
-    """Refuses strangers: other origins and host names, missing tokens, large bodies."""
-
-    def __init__(self, app: Any, token: str | None) -> None:
-        super().__init__(app)
-        self._token = token
-
-    async def dispatch(
-        self, request: Request, call_next: Callable[[Request], Awaitable[Response]]
-    ) -> Response:
-        refused = self._refused(request)
-        if refused is not None:
-            return JSONResponse({"error": refused[1]}, refused[0])
-        if self._token is not None:
-            given = request.query_params.get("token")
-            if given is not None and same_token(given, self._token):
-                answer: Response = RedirectResponse("/", 303)  # the token leaves the address bar
-                answer.set_cookie(_COOKIE, given, httponly=True, samesite="strict")
-                return answer
-            if not same_token(request.cookies.get(_COOKIE, ""), self._token):
-                return JSONResponse({"error": "the token is missing: open /?token=…"}, 401)
-        response = await call_next(request)
-        response.headers.update(
-            {
-                "Content-Security-Policy": _POLICY,
-                "X-Content-Type-Options": "nosniff",
-                "Referrer-Policy": "no-referrer",
-                "Cache-Control": "no-store",
-            }
-        )
-        return response
-
-    def _refused(self, request: Request) -> tuple[int, str] | None:
-        host = request.headers.get("host", "")
-        address: Address = request.app.state.host
-        # a page of another site, whose name was made to lead here, sends its own name
-        local = ("localhost", "127.0.0.1", "[::1]", address.host, f"[{address.host}]")
-        if address.is_local and host.rpartition(":")[0] not in local:
-            return 403, f"this page is at {address.url}"
-        origin = request.headers.get("origin")
-        if origin is not None and origin.partition("://")[2] != host:
-            return 403, "requests of other pages are refused"
-        length = request.headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > _MAX_BODY:
-            return 413, f"a request has {_MAX_BODY} bytes at most"
-        if "transfer-encoding" in request.headers:
-            return 411, "a request says how long it is"
-        return None
 
 
 class _Served:
@@ -141,7 +92,7 @@ class _Served:
         source that is wanted, 0 for none yet. The answer: 4 bytes with the length of a JSON list
         (big-endian), the list, then the JPEG files one after the other.
         """
-        wanted = await _body(request)
+        wanted = await body_of(request)
         try:
             seen = {int(i): int(n) for i, n in dict(wanted["seen"]).items()}
             width = min((w for w in _WIDTHS if w >= int(wanted["width"])), default=_WIDTHS[-1])
@@ -183,7 +134,7 @@ class _Served:
 
         The request: `{"source": 0, "number": 17, "x": 10, "y": 20}`, in pixels of the frame.
         """
-        wanted = await _body(request)
+        wanted = await body_of(request)
         try:
             source, x, y = int(wanted["source"]), float(wanted["x"]), float(wanted["y"])
         except (KeyError, TypeError, ValueError):
@@ -220,11 +171,3 @@ def _head(picture: LivePicture) -> dict[str, Any]:
         "height": meta.height,
         "objects": objects_as_data(meta),
     }
-
-
-async def _body(request: Request) -> dict[str, Any]:
-    try:
-        found = json.loads(await request.body())
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}

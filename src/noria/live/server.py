@@ -106,6 +106,7 @@ class LiveServer:
         view: one of its sinks.
         address: where it listens; `address` afterwards has the port that was taken.
         models: configs, to explain single frames; empty: nothing is explained.
+        service: also serve the paths that drive the pipeline, see docs/service.md.
 
     Raises:
         MissingExtraError: the extra `noria[live]` is not installed.
@@ -118,13 +119,15 @@ class LiveServer:
         view: LiveView,
         address: Address,
         models: Sequence[ModelConfig] = (),
+        *,
+        service: bool = False,
     ) -> None:
         uvicorn = import_extra("uvicorn", "live")
         import_extra("starlette", "live")
         from noria.live.app import make_app
 
         token = require_token(address)
-        app = make_app(pipeline, view, address, token, models)
+        app = make_app(pipeline, view, address, token, models, service=service)
         config = uvicorn.Config(
             app, host=address.host, port=address.port, log_config=None, lifespan="off",
             access_log=False, timeout_keep_alive=5, timeout_graceful_shutdown=1,

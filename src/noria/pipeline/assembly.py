@@ -141,20 +141,20 @@ def assemble(
         segments_of([item for item in items if not isinstance(item, ModelConfig)])  # may refuse
         on_stage("opening source")
         sources: list[Source] = []
-        several = len(spec.opened_sources) > 1
+        several = spec.keep_open or len(spec.opened_sources) > 1
         for number, source_spec in enumerate(spec.opened_sources):
             if number in opened:
                 sources.append(opened[number])
                 sources[-1].source_id = number
             else:
                 sources.append(undo.enter_context(_open(source_spec, number, several)))
-        if all(isinstance(s, FailedSource) for s in sources):
+        if not spec.keep_open and all(isinstance(s, FailedSource) for s in sources):
             next(sources[0])  # raises
         own: list[Any] = []
         for place, item in enumerate(items):
             if isinstance(item, ModelConfig):
                 on_stage(f"loading or building engine: {item.path.name}")
-                live = any(s.live for s in sources)
+                live = spec.keep_open or any(s.live for s in sources)
                 items[place] = undo.enter_context(open_model(item, options, live=live))
                 own.append(items[place])
                 untold += items[place].notices
@@ -189,6 +189,7 @@ def assemble(
             tiler=tiler,
             owned=own,
             notices=notices,
+            keep_open=spec.keep_open,
         )
         undo.pop_all()
     return Assembly(pipeline, inferencers, notices)
@@ -425,7 +426,7 @@ def _routes(
     routes: list[Route] = []
     inputs = list(taken)
     fps = next((s.fps for s in sources if s.fps), None)
-    several = len(sources) > 1
+    several = spec.keep_open or len(sources) > 1
 
     def add(text: str, only: int | None, rate: float | None) -> Sink:
         files = [file for source in sources for file in getattr(source, "files", ())]
@@ -449,6 +450,12 @@ def _routes(
         if sink_spec.source is not None:
             only = spec.source_index(sink_spec)
         if has_placeholder(text):
+            if spec.keep_open:
+                raise MediaError(
+                    f"{text} is one output for each source, and sources come and go",
+                    where=str(sink_spec.origin("path").where or text),
+                    fix="one output for all: a name without {source} and {id}",
+                )
             for source in sources if only is None else [sources[only]]:
                 expanded = expand_sink_path(text, source, sources)
                 add(expanded, source.source_id, source.fps)

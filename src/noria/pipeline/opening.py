@@ -54,6 +54,7 @@ def pipeline_spec(
     outputs: Sequence[str] = (),
     tracker: str | None = None,
     analytics: str | PathLike[str] | None = None,
+    keep_open: bool = False,
 ) -> PipelineSpec:
     """A pipeline from words, as a command line has them; each argument replaces that of `base`.
 
@@ -64,6 +65,7 @@ def pipeline_spec(
         outputs: paths or `kind:path`, as `open_sink` takes them.
         tracker: as `open_tracker` takes it.
         analytics: path of a config file of `nvdsanalytics`.
+        keep_open: True for one that goes on without sources.
 
     Raises:
         ConfigError: there is no source.
@@ -80,6 +82,8 @@ def pipeline_spec(
         changes["tracker"] = _tracker_spec(tracker)
     if analytics is not None:
         changes["analytics"] = Path(analytics)
+    if keep_open:
+        changes["keep_open"] = True
     if base is None:
         return PipelineSpec(**{"sources": (), **changes})
     return base.changed(**changes) if changes else base

@@ -186,11 +186,14 @@ class Pipeline:
         self._fill(report, over=False)
         return report
 
-    def add_source(self, source: Source | str | PathLike[str], **options: Any) -> int:
+    def add_source(
+        self, source: Source | str | PathLike[str], *, name: str | None = None, **options: Any
+    ) -> int:
         """Read one more source, from now on. Safe from any thread, also while it runs.
 
         Args:
             source: opened, or as `open_source` takes it.
+            name: of it in outputs and reports; None is its own.
             options: of `open_source`.
 
         Returns:
@@ -207,6 +210,7 @@ class Pipeline:
             open_source(fspath(source), **options) if isinstance(source, str | PathLike) else source
         )
         opened.source_id = next(self._next_id)
+        opened.name = name or opened.name
         self.sources = [*self.sources, opened]
         self._events.tell(PipelineEvent("source", "added", opened.source_id, opened.name))
         self._mux.add(opened)

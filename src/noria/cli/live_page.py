@@ -1,0 +1,72 @@
+"""The page of a run, as the command line opens it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from noria._core.lazy import import_extra
+
+if TYPE_CHECKING:
+    from noria.config import PipelineSpec
+    from noria.live import Address, LiveServer, LiveView
+    from noria.pipeline import Pipeline
+    from noria.pipeline.assembly import AssemblyOptions
+    from noria.pipeline.outlet import Route
+
+
+class LivePage:
+    """A page that is served while a pipeline runs.
+
+    Attributes:
+        sink: takes the frames.
+    """
+
+    def __init__(
+        self, spec: PipelineSpec, view: LiveView, sink: Route, address: Address, *, service: bool
+    ) -> None:
+        self.sink = sink
+        self._spec, self._view, self._address, self._service = spec, view, address, service
+        self._server: LiveServer | None = None
+
+    def start(self, pipeline: Pipeline) -> None:
+        """Serve the page of a pipeline that is about to run."""
+        from noria.live import LiveServer
+
+        models = self._spec.load_models()
+        self._server = LiveServer(
+            pipeline, self._view, self._address, models, service=self._service
+        )
+        click.echo(f"watch it at {self._server.address.url}", err=True)
+
+    def close(self) -> None:
+        """End the page."""
+        if self._server is not None:
+            self._server.close()
+
+
+def live_page(
+    spec: PipelineSpec, options: AssemblyOptions, address: str, *, service: bool = False
+) -> LivePage:
+    """Prepare the page of a run.
+
+    Args:
+        spec, options: of the run.
+        address: `HOST:PORT`; empty is the default.
+        service: it also drives the pipeline.
+
+    Raises:
+        NoriaError: the address is none, or needs a token; an extra is not installed.
+    """
+    for package in ("starlette", "uvicorn"):
+        import_extra(package, "live")
+    from noria.draw import Painter
+    from noria.live import LiveView, live_address
+    from noria.live.server import require_token
+    from noria.pipeline.outlet import Route
+
+    where = live_address(address)
+    require_token(where)
+    view = LiveView(Painter.from_spec(spec.osd, palette=options.palette))
+    return LivePage(spec, view, Route(view, tiled=False), where, service=service)

@@ -1,0 +1,84 @@
+"""`noria serve`: a pipeline that waits for sources, driven over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from noria.cli.overriding import overridable
+
+EPILOG = """\b
+CONFIG is an nvinfer config; several run one after the other. Or it is one pipeline file, whose own
+sources are opened at first.
+
+\b
+Sources come and go over HTTP:
+  curl -X POST localhost:8088/api/sources -d '{"uri": "rtsp://camera/stream", "name": "door"}'
+  curl -X DELETE localhost:8088/api/sources/0
+The paths of the original's REST server work as well: /api/v1/stream/add and others. Counts for
+Prometheus are at /metrics, readiness is at /readyz, a page to watch at /. SIGTERM finishes the
+files and ends it.
+
+\b
+Examples:
+  noria serve pgie.txt
+  noria serve pipeline.yml --listen 127.0.0.1:9000
+  noria serve pgie.txt sgie.txt --tracker iou -o found.jsonl
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("configs", nargs=-1, required=True, metavar="CONFIG...")
+@click.option(
+    "--listen",
+    default="",
+    metavar="HOST:PORT",
+    help="Where to listen. Default: 127.0.0.1:8088. Other machines may connect where "
+    "NORIA_VIEW_TOKEN holds a token.",
+)
+@click.option(
+    "-o",
+    "--out",
+    "outs",
+    multiple=True,
+    metavar="OUT",
+    help="Where results go, as of noria run; repeatable.",
+)
+@click.option("--tracker", metavar="TRACKER", help="As of noria run.")
+@click.option("--analytics", type=click.Path(), metavar="FILE", help="As of noria run.")
+@click.option("--threads", type=click.IntRange(1, 1024), help="CPU threads of each engine.")
+@click.option("--guard", type=click.Choice(["auto", "always", "never"]), help="As of noria run.")
+@click.option("--strict", is_flag=True, help="Treat every warning of the opening as an error.")
+@overridable
+def serve(
+    configs: tuple[str, ...],
+    listen: str,
+    outs: tuple[str, ...],
+    tracker: str | None,
+    analytics: str | None,
+    strict: bool,
+    given: list[Any],
+    **options: Any,
+) -> int:
+    """Run models on sources that come and go, until it is stopped."""
+    from noria.cli.live_page import live_page
+    from noria.cli.run import execute, print_report
+    from noria.config import is_pipeline_file, load_pipeline
+    from noria.pipeline.assembly import AssemblyOptions
+    from noria.pipeline.opening import pipeline_spec
+
+    if is_pipeline_file(configs[0]):
+        if len(configs) > 1:
+            raise click.UsageError(f"{configs[0]} is a pipeline file; it names its configs itself")
+        base, names = load_pipeline(configs[0]).changed(keep_open=True), None
+    else:
+        base, names = None, configs
+    spec = pipeline_spec(
+        base, configs=names, outputs=outs, tracker=tracker, analytics=analytics, keep_open=True
+    ).with_models_overridden(given)
+    made = AssemblyOptions(**options)
+    page = live_page(spec, made, listen, service=True)
+    report = execute(spec, made, strict=strict, quiet=True, page=page)
+    print_report(report)
+    return 0
