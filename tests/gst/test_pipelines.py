@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -309,3 +310,18 @@ def test_a_property_without_effect_is_named(gst: Any, capfd: pytest.CaptureFixtu
         "warning: nvvideoconvert: flip-method=2 has no effect yet",
         "warning: nvvideoconvert: src-crop=1 has no effect yet",
     ]
+
+
+def test_a_logger_prints_the_rate_of_each_source(
+    play: Run, capfd: pytest.CaptureFixture[str]
+) -> None:
+    source = "videotestsrc num-buffers=3 ! video/x-raw,format=I420,width=64,height=48 ! "
+    ran = play(
+        f"{source} m.sink_0 {source} m.sink_2 nvstreammux name=m batch-size=2 "
+        "batched-push-timeout=2000000 ! nvdslogger ! fakesink"
+    )
+    assert ran.errors == []
+    (line,) = [text for text in capfd.readouterr().out.splitlines() if "**PERF" in text]
+    rates = re.findall(r"source (\d): ([\d.]+) \(([\d.]+)\)", line)
+    assert [rate[0] for rate in rates] == ["0", "2"]
+    assert all(float(now) > 0 and float(mean) > 0 for _, now, mean in rates)

@@ -32,6 +32,7 @@ ELEMENTS = {
     "nvstreamdemux": ("demux", "NvStreamDemux", 0),
     "nvtracker": ("tracker", "NvTracker", 0),
     "nvdsanalytics": ("analytics", "NvDsAnalytics", 0),
+    "nvdslogger": ("logger", "NvDsLogger", 0),
     "nvsegvisual": ("segvisual", "NvSegVisual", 0),
 }
 
@@ -45,6 +46,7 @@ def factory(name: str) -> tuple[str, int, type]:
         demux,
         infer,
         inferserver,
+        logger,
         osd,
         segvisual,
         sources,
@@ -54,8 +56,8 @@ def factory(name: str) -> tuple[str, int, type]:
     )
 
     modules = (
-        analytics, bins, convert, demux, infer, inferserver, osd, segvisual, sources, streammux,
-        tiler, tracker,
+        analytics, bins, convert, demux, infer, inferserver, logger, osd, segvisual, sources,
+        streammux, tiler, tracker,
     )  # fmt: skip
     by_name = {module.__name__.rpartition(".")[2]: module for module in modules}
     module, kind, rank = ELEMENTS[name]
