@@ -116,7 +116,9 @@ class NvInfer(NvElement, BaseTransform):
                 for key, (field, read) in _FIELDS.items()
                 if key in self.assigned
             }
-            self._inferencer = Inferencer.from_config(self._loaded().with_overrides(**asked))
+            self._inferencer = Inferencer.from_config(
+                self._loaded().with_overrides(**asked), streams=None
+            )
             most = max(2, self._inferencer.streams + 1)
             src = self.get_static_pad("src")
             self._in_flight = InFlight(src, self._complete, self.post_error, most)
