@@ -76,9 +76,10 @@ lint: build $(VENV)/.dev      ## ruff, and which folder imports which
 types: build $(VENV)/.dev     ## mypy, strict
 	$(BIN)/mypy
 
-stubs: build $(VENV)/.dev     ## types of the native core, after a change of its functions
+stubs: build $(VENV)/.dev     ## types of the native core and of pyds, after a change of their functions
 	$(BIN)/python -m nanobind.stubgen -q -m noria._native -o src/noria/_native.pyi
 	$(BIN)/python scripts/native_api.py src/noria/_native.pyi src/noria/_native_api.py
+	$(BIN)/python scripts/pyds_stubs.py packaging/pyds-stubs/__init__.pyi
 	@$(MAKE) --no-print-directory build
 
 docs: build $(VENV)/.dev      ## documentation, warnings are errors

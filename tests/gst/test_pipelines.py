@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -241,6 +242,26 @@ def test_tiles_carry_their_metadata(play: Run, detector: Path) -> None:
         np.testing.assert_allclose(boxes, expected, atol=1e-3)
 
 
+def test_a_converter_before_a_tiler_keeps_the_size(play: Run) -> None:
+    """Objects lie in pixels of the batch: applications crop them out of its pictures."""
+
+    def shape(buffer: Any) -> tuple[int, ...]:
+        from noria import pyds
+
+        return tuple(pyds.get_nvds_buf_surface(hash(buffer), 0).shape)
+
+    ran = play(
+        "videotestsrc num-buffers=2 ! video/x-raw,format=I420,width=64,height=48 ! m.sink_0 "
+        "nvstreammux name=m batch-size=1 width=192 height=108 ! nvvideoconvert ! "
+        "video/x-raw(memory:NVMM),format=RGBA ! nvmultistreamtiler name=t width=72 height=58 ! "
+        "nvvideoconvert ! nvdsosd name=end ! fakesink",
+        t=shape,
+        end=shape,
+    )
+    assert ran.errors == []
+    assert (ran.seen["t"][0], ran.seen["end"][0]) == ((108, 192, 4), (58, 72, 4))
+
+
 def test_a_demultiplexer_gives_each_source_its_pad(play: Run) -> None:
     numbers: dict[str, list[tuple[int, int]]] = {"a": [], "b": []}
 
@@ -289,3 +310,18 @@ def test_a_property_without_effect_is_named(gst: Any, capfd: pytest.CaptureFixtu
         "warning: nvvideoconvert: flip-method=2 has no effect yet",
         "warning: nvvideoconvert: src-crop=1 has no effect yet",
     ]
+
+
+def test_a_logger_prints_the_rate_of_each_source(
+    play: Run, capfd: pytest.CaptureFixture[str]
+) -> None:
+    source = "videotestsrc num-buffers=3 ! video/x-raw,format=I420,width=64,height=48 ! "
+    ran = play(
+        f"{source} m.sink_0 {source} m.sink_2 nvstreammux name=m batch-size=2 "
+        "batched-push-timeout=2000000 ! nvdslogger ! fakesink"
+    )
+    assert ran.errors == []
+    (line,) = [text for text in capfd.readouterr().out.splitlines() if "**PERF" in text]
+    rates = re.findall(r"source (\d): ([\d.]+) \(([\d.]+)\)", line)
+    assert [rate[0] for rate in rates] == ["0", "2"]
+    assert all(float(now) > 0 and float(mean) > 0 for _, now, mean in rates)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import io
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -148,3 +150,44 @@ def test_a_buffer_without_metadata(pyds: Any, gst: Any) -> None:
     assert pyds.gst_buffer_get_nvds_batch_meta(hash(buffer)) is None
     with pytest.raises(RuntimeError, match="no batch metadata"):
         pyds.get_nvds_buf_surface(hash(buffer), 0)
+
+
+def test_objects_are_encoded_as_jpeg(pyds: Any, gst: Any, tmp_path: Path) -> None:
+    from PIL import Image
+
+    from noria.gst.surface import Surface
+    from noria.pyds.bridge import bridge
+
+    batch, frame, (obj,) = frame_with(pyds, 1)
+    pixels = np.zeros((40, 60, 4), np.uint8)
+    pixels[10:30, 20:50] = (200, 30, 60, 255)
+    batch.surfaces.append(Surface(None, pixels))
+    buffer = gst.Buffer.new_allocate(None, 8, None)
+    bridge().attach(hash(buffer), batch)
+    rect = obj.rect_params
+    rect.left, rect.top, rect.width, rect.height = 20, 10, 30, 20
+    context = pyds.nvds_obj_enc_create_context(0)
+    args = pyds.NvDsObjEncUsrArgs()
+    args.saveImg = args.attachUsrMeta = True
+    args.fileNameImg = str(tmp_path / "object.jpg")
+    assert pyds.nvds_obj_enc_process(context, args, hash(buffer), obj, frame)
+    pyds.nvds_obj_enc_finish(context)
+    with Image.open(tmp_path / "object.jpg") as picture:
+        assert picture.size == (30, 20)
+        assert np.abs(np.asarray(picture)[10, 15].astype(int) - (200, 30, 60)).max() < 8
+    user = obj.obj_user_meta_list.data
+    assert user.base_meta.meta_type == pyds.NVDS_CROP_IMAGE_META
+    data = pyds.NvDsObjEncOutParams.cast(user.user_meta_data).outBuffer()
+    assert data.tobytes() == (tmp_path / "object.jpg").read_bytes()
+
+    args.saveImg, args.isFrame, args.scaleImg = False, 1, True
+    args.scaledWidth, args.scaledHeight = 15, 10
+    assert pyds.nvds_obj_enc_process(context, args, hash(buffer), None, frame)
+    whole = frame.frame_user_meta_list.data.user_meta_data.outBuffer()
+    with Image.open(io.BytesIO(whole.tobytes())) as picture:
+        assert picture.size == (15, 10)
+
+    rect.left, args.isFrame = 100, 0
+    assert not pyds.nvds_obj_enc_process(context, args, hash(buffer), obj, frame)
+    pyds.nvds_obj_enc_destroy_context(context)
+    assert not pyds.nvds_obj_enc_process(context, args, hash(buffer), obj, frame)

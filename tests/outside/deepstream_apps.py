@@ -16,13 +16,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from tests.outside.app_models import MASKS, save_color_classes, save_ssd_detector
 
 ROOT = Path(__file__).parents[2]
 SCENE = ROOT / "examples" / "conveyor"
 FRAMES = 250
+SERVER, PORT = Path(__file__).with_name("rtsp_server.py"), 8555
 
 DETECTOR = """[property]
 gie-unique-id=1
@@ -64,6 +67,37 @@ classifier-type=code
 input-object-min-width=60
 input-object-min-height=40
 """
+CLASSES = """[property]
+gie-unique-id=1
+network-type=2
+batch-size=1
+onnx-file={scratch}/colors.onnx
+num-detected-classes=4
+infer-dims=3;512;512
+net-scale-factor=0.00392156862745098
+segmentation-threshold=0.4
+"""
+SERVER_CONFIG = """infer_config {{
+  unique_id: 5
+  max_batch_size: 1
+  backend {{ triton {{ model_name: "ssd" version: -1 model_repo {{ root: "{scratch}/models" }} }} }}
+  preprocess {{
+    network_format: IMAGE_FORMAT_RGB
+    normalize {{ scale_factor: 1.0 channel_offsets: [0, 0, 0] }}
+  }}
+  postprocess {{ other {{}} }}
+}}
+input_control {{ process_mode: PROCESS_MODE_FULL_FRAME interval: 0 }}
+output_control {{ output_tensor_meta: true }}
+"""
+THREE_CLASSES = DETECTOR.replace("ids=4;5", "ids=3;4;5").replace("{batch}", "2")
+MASKS_CONFIG = (
+    DETECTOR.replace("cluster-mode=2", "network-type=3\ncluster-mode=4\noutput-instance-mask=1")
+    .replace("nms-iou-threshold=0.5\ntopk=50\n", "")
+    .replace("[class-attrs", "segmentation-threshold=0.3\n[class-attrs")
+    .replace("{scene}/conveyor_parser.py", "{scratch}/masks.py")
+    .replace("bbox-func-name=parse_conveyor", "bbox-instance-mask-func-name=parse_masks")
+)
 
 
 @dataclass(frozen=True)
@@ -77,7 +111,12 @@ class App:
         readers: configurations of the reader of codes.
         frames: how many the application reports.
         counts: what is counted in its output, a frame each.
-        isolated: it sends to a multicast address: it runs in a network of its own.
+        isolated: it sends to a multicast address: it runs in a network of its own, where a camera
+            answers at `{rtsp}`.
+        configs: other configurations -> their text.
+        needs: a line of stock elements that must run; Debian 12's MPEG-4 encoder, with its newer
+            FFmpeg, gives pictures without times, which no container takes.
+        files: pattern of the files that it writes into `{out}`, counted as frames if given.
     """
 
     folder: str
@@ -88,6 +127,14 @@ class App:
     frames: int = FRAMES
     counts: str = r"Frame Number=\s*\d+ Number of Objects=\s*(\d+)"
     isolated: bool = False
+    configs: dict[str, str] = field(default_factory=dict)
+    files: str = ""
+    needs: str = ""
+
+    def lacks(self) -> bool:
+        """True where the stock elements that it needs do not work."""
+        command = ["gst-launch-1.0", "-q", *self.needs.split()]
+        return bool(self.needs) and subprocess.run(command, capture_output=True).returncode != 0
 
 
 _SGIES = ("dstest2_sgie1_config.txt", "dstest2_sgie2_config.txt")
@@ -147,6 +194,49 @@ APPS = {
         frames=7,
         counts="Calling (?:Start|Stop) \\d",
     ),
+    "segmentation": App(
+        "deepstream-segmentation",
+        "deepstream_segmentation.py",
+        ("dstest_segmentation_config_semantic.txt", "{mjpeg}", "{out}"),
+        {},
+        configs={"dstest_segmentation_config_semantic.txt": CLASSES},
+        files="*.jpg",
+    ),
+    "segmask": App(
+        "deepstream-segmask",
+        "deepstream_segmask.py",
+        ("-i", "{uri}", "-o", "{out}"),
+        {},
+        configs={"dstest_segmask_config.txt": MASKS_CONFIG.replace("{batch}", "1")},
+    ),
+    "redaction": App(
+        "deepstream-imagedata-multistream-redaction",
+        "deepstream_imagedata-multistream_redaction.py",
+        ("-i", "{uri}", "{uri}"),
+        {},
+        frames=2 * FRAMES,
+        counts=r"Number of Objects=\s*(\d+) Face_count",
+        isolated=True,
+        configs={"config_infer_primary_peoplenet.txt": THREE_CLASSES},
+    ),
+    "ssd-parser": App(
+        "deepstream-ssd-parser",
+        "deepstream_ssd_parser.py",
+        ("{h264}",),
+        {},
+        counts=r"Frame Number=\d+ Number of Objects=(\d+)",
+        configs={"dstest_ssd_nopostprocess.txt": SERVER_CONFIG},
+        needs="videotestsrc num-buffers=9 ! video/x-raw,format=I420 ! avenc_mpeg4 ! "
+        "mpeg4videoparse ! qtmux ! fakesink",
+    ),
+    "rtsp-in": App(
+        "deepstream-rtsp-in-rtsp-out",
+        "deepstream_test1_rtsp_in_rtsp_out.py",
+        ("-i", "{rtsp}", "--rtsp-ts"),
+        {"dstest1_pgie_config.txt": 1},
+        counts=r"RTSP Timestamp: (?:1970|20\d\d)-",
+        isolated=True,
+    ),
     "rtsp-out": App(
         "deepstream-test1-rtsp-out",
         "deepstream_test1_rtsp_out.py",
@@ -168,18 +258,25 @@ def prepare(checkout: Path, scratch: Path) -> Path:
             (folder / name).write_text(DETECTOR.format(batch=batch, **values))
         for number, name in enumerate(app.readers, 2):
             (folder / name).write_text(READER.format(number=number, **values))
+        for name, text in app.configs.items():
+            (folder / name).write_text(text.format(**values))
+    save_color_classes(scratch / "colors.onnx")
+    model = scratch / "models" / "ssd" / "1" / "model.onnx"
+    model.parent.mkdir(parents=True, exist_ok=True)
+    save_ssd_detector(model)
+    (scratch / "masks.py").write_text(f"import sys\nsys.path.append({str(SCENE)!r})\n{MASKS}")
     return copy
 
 
 def elementary(scratch: Path) -> Path:
-    """Write the demo scene's film as a bare H.264 stream."""
+    """Write the demo scene's film as a bare H.264 stream, and as JPEG pictures in a row."""
     path = scratch / "conveyor.h264"
-    subprocess.run(
-        ["gst-launch-1.0", "-q", "filesrc", f"location={SCENE}/conveyor.mp4", "!", "qtdemux", "!",
-         "h264parse", "!", "video/x-h264,stream-format=byte-stream,alignment=au", "!",
-         "filesink", f"location={path}"],
-        check=True,
-    )  # fmt: skip
+    line = f"filesrc location={SCENE}/conveyor.mp4 ! qtdemux ! h264parse ! "
+    for tail in (
+        f"video/x-h264,stream-format=byte-stream,alignment=au ! filesink location={path}",
+        f"avdec_h264 ! jpegenc ! filesink location={path.with_suffix('.mjpeg')}",
+    ):
+        subprocess.run(["gst-launch-1.0", "-q", *(line + tail).split()], check=True)
     return path
 
 
@@ -225,19 +322,26 @@ def run(app: App, copy: Path, scratch: Path, film: Path, timeout_s: float = 240)
         "uri": (SCENE / "conveyor.mp4").as_uri(),
         "long": (scratch / "long.mp4").as_uri(),
         "out": out,
+        "rtsp": f"rtsp://127.0.0.1:{PORT}/film",
+        "mjpeg": scratch / "conveyor.mjpeg",
     }
     arguments = [argument.format(**values) for argument in app.arguments]
     command = [sys.executable, app.script, *arguments]
     if app.isolated:
-        network = "ip link set lo up multicast on && ip route add 224.0.0.0/4 dev lo && exec "
-        command = ["unshare", "-n", "bash", "-c", network + shlex.join(command)]
+        network = "ip link set lo up multicast on && ip route add 224.0.0.0/4 dev lo"
+        camera = [sys.executable, SERVER, SCENE / "conveyor.mp4", PORT]
+        script = f"{network} && {{ {shlex.join(map(str, camera))} & }} && {shlex.join(command)}"
+        # The camera ends with the namespace of processes that it was started in.
+        command = ["unshare", "-n", "-p", "-f", "bash", "-c", f"{script}; exit $?"]
     start = time.monotonic()
     done = subprocess.run(
         command, cwd=copy / "apps" / app.folder,
         env=os.environ | {"NORIA_GST_DISPLAY": "none"}, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, timeout=timeout_s, check=False,
     )  # fmt: skip
-    found = re.findall(app.counts, done.stdout) if app.counts else []
+    found = re.findall(app.counts, done.stdout)
+    if app.files:
+        found = [path.name for path in out.rglob(app.files)]
     objects = sum(int(n) for n in found if n.isdigit())
     shown = " ".join([app.script, *app.arguments])
     seconds = time.monotonic() - start
@@ -253,6 +357,9 @@ def main() -> None:
         long_film(scratch)
         print(f"{'application':16} {'frames':>7} {'objects':>8} {'seconds':>8} {'exit':>5}")
         for name in names:
+            if APPS[name].lacks():
+                print(f"{name:16} does not run here: {APPS[name].needs}")
+                continue
             done = run(APPS[name], copy, scratch, film)
             print(
                 f"{name:16} {done.frames:7} {done.objects:8} {done.seconds:8.1f} {done.code:5}",

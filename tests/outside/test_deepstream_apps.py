@@ -29,6 +29,8 @@ def test_it_runs_to_its_end(prepared: tuple[Path, Path, Path], name: str) -> Non
     app = APPS[name]
     if app.isolated and shutil.which("unshare") is None:
         pytest.skip("there is no unshare to give it a network of its own")
+    if app.lacks():
+        pytest.skip(f"stock elements do not work here: {app.needs}")
     copy, scratch, film = prepared
     done = run(app, copy, scratch, film)
     assert done.code == 0, done.output[-2000:]

@@ -12,6 +12,7 @@ Examples:
   noria exec --trt-version 10 infer.py model.engine
   noria exec --plugins libyololayer.so=yolo_layer.py trt_yolo.py
   noria exec deepstream_test_1.py clip.h264
+  noria exec --report out.html deepstream_test_1.py clip.h264
   noria exec gst-inspect-1.0 nvinfer
 """
 
@@ -30,11 +31,17 @@ Examples:
     help="Load a file of plugins first; or, behind the name of a library, when the script loads "
     "that library. Repeatable.",
 )  # fmt: skip
+@click.option(
+    "--report", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="Write what a DeepStream script used and what it cost: out.html, or its pipeline alone: "
+    "out.svg, out.dot.",
+)  # fmt: skip
 @click.argument("script", type=click.Path(path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def exec(
-    trt_version: str | None, plugins: tuple[str, ...], script: Path, arguments: tuple[str, ...]
-) -> None:
+    trt_version: str | None, plugins: tuple[str, ...], report: Path | None, script: Path,
+    arguments: tuple[str, ...],
+) -> None:  # fmt: skip
     """Run SCRIPT with its ARGUMENTS as python does, `import tensorrt` giving noria.trt.
 
     `import pyds` gives Noria's, with the GStreamer elements of DeepStream. SCRIPT may also be a
@@ -50,6 +57,21 @@ def exec(
     if trt_version is not None:
         release.set_version(trt_version)
     if is_tool(str(script)):
+        if report is not None:
+            raise click.UsageError(f"--report is for scripts in Python, not for {script}")
         run_tool(str(script), arguments)
     provide()
-    run_script(script, arguments, plugins)
+    if report is None:
+        run_script(script, arguments, plugins)
+        return
+    from noria.gst.usage import Usage
+    from noria.gst.usage_report import check_report, write_report
+
+    check_report(report)
+    usage = Usage()
+    usage.start()
+    try:
+        run_script(script, arguments, plugins)
+    finally:
+        write_report(usage, report, script.name)
+        click.echo(f"{report}: report of the run", err=True)

@@ -117,6 +117,7 @@ def arrow_strokes(
     return strokes
 
 
+@lru_cache(maxsize=256)  # every object asks, and most have the same few
 def byte_color(color: Rgba) -> tuple[int, int, int, float]:
     """Bytes r, g, b, and the opacity, each clipped to its range."""
     r, g, b = (min(255, max(0, round(255 * c))) for c in color[:3])

@@ -37,7 +37,7 @@ _STREAMS = (
 )  # fmt: skip
 
 
-class _Bin(NvElement, Bin):
+class PartsBin(NvElement, Bin):
     """A bin with ghost pads of its templates."""
 
     def part(self, factory: str, **values: Any) -> Any:
@@ -50,14 +50,14 @@ class _Bin(NvElement, Bin):
         self.add(element)
         return element
 
-    def ghost(self, name: str, target: Any) -> None:
-        """Give the bin a pad that leads to one of a part."""
-        made = Gst.GhostPad.new_from_template(name, target, self.template(name))
+    def ghost(self, template: str, target: Any, name: str = "") -> None:
+        """Give the bin a pad that leads to one of a part, of the template's name by default."""
+        made = Gst.GhostPad.new_from_template(name or template, target, self.template(template))
         made.set_active(True)
         self.add_pad(made)
 
 
-class NvV4l2Decoder(_Bin):
+class NvV4l2Decoder(PartsBin):
     """Decodes H.264, H.265, JPEG, VP8, VP9, AV1 and MPEG-4 with FFmpeg's decoders."""
 
     __gtype_name__ = "Gstnvv4l2decoder"
@@ -68,7 +68,7 @@ class NvV4l2Decoder(_Bin):
     PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
         "num-extra-surfaces": Property("uint", 0, "accepted"),
         "cudadec-memtype": Property("int", 0, "accepted"),
-        "drop-frame-interval": Property("uint", 0, NO_EFFECT),
+        "drop-frame-interval": Property("uint", 0, "keep every Nth frame; 0: all"),
         "skip-frames": Property("int", 0, NO_EFFECT),
         "enable-max-performance": Property("bool", False, "accepted"),
         "low-latency-mode": Property("bool", False, "accepted"),
@@ -81,6 +81,7 @@ class NvV4l2Decoder(_Bin):
     def __init__(self) -> None:
         super().__init__()
         self._decoder: Any = None
+        self._dropping, self._decoded = False, 0
         self._entry = self.part("identity", silent=True)
         # Streams of ten bits or with more colour become what networks read.
         self._convert = self.part("videoconvert")
@@ -92,6 +93,17 @@ class NvV4l2Decoder(_Bin):
             Gst.PadProbeType.EVENT_DOWNSTREAM, self._choose
         )
         self.setup()
+
+    def changed(self, name: str) -> None:
+        """Leave frames out once that is asked for; else no frame comes through Python here."""
+        if name == "drop-frame-interval" and self.values[name] > 1 and not self._dropping:
+            self._dropping = True
+            self._convert.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, self._drop)
+
+    def _drop(self, sink: Any, info: Any) -> Any:
+        self._decoded += 1
+        left_out = (self._decoded - 1) % max(1, self.values["drop-frame-interval"])
+        return Gst.PadProbeReturn.DROP if left_out else Gst.PadProbeReturn.OK
 
     def _choose(self, sink: Any, info: Any) -> Any:
         """Put the decoder in when the caps of the stream are known."""
@@ -113,7 +125,7 @@ class NvV4l2Decoder(_Bin):
         return Gst.PadProbeReturn.OK
 
 
-class _Encoder(_Bin):
+class _Encoder(PartsBin):
     """Encodes pictures with a stock encoder."""
 
     def build(self, encoder: str, parser: str, kbits: str, **values: Any) -> None:
@@ -189,11 +201,49 @@ class NvV4l2H265Enc(_Encoder):
         self.build("x265enc", "h265parse", "bitrate", **values)
 
 
+class NvJpegDec(NvV4l2Decoder):
+    """Decodes JPEG."""
+
+    __gtype_name__ = "Gstnvjpegdec"
+    __gstmetadata__ = ("JPEG decoder", "Codec/Decoder/Image", "Decodes on the CPU", "Noria")
+    __gsttemplates__ = (
+        pad("sink", "sink", "always", "image/jpeg"),
+        pad("src", "src", "always", NVMM),
+    )
+
+
+class NvJpegEnc(PartsBin):
+    """Encodes JPEG."""
+
+    __gtype_name__ = "Gstnvjpegenc"
+    __gstmetadata__ = ("JPEG encoder", "Codec/Encoder/Image", "Encodes on the CPU", "Noria")
+    __gsttemplates__ = (
+        pad("sink", "sink", "always", NVMM, SYSTEM), pad("src", "src", "always", "image/jpeg")
+    )  # fmt: skip
+    PROPERTIES = {"quality": Property("int", 85, "0 to 100")}
+    __gproperties__ = gproperties(PROPERTIES)
+
+    def __init__(self) -> None:
+        super().__init__()
+        convert = self.part("nvvideoconvert")
+        system = self.part("capsfilter", caps=Gst.Caps.from_string("video/x-raw, format=I420"))
+        self._encoder = self.part("jpegenc")
+        convert.link(system)
+        system.link(self._encoder)
+        self.ghost("sink", convert.get_static_pad("sink"))
+        self.ghost("src", self._encoder.get_static_pad("src"))
+        self.setup()
+
+    def changed(self, name: str) -> None:
+        """Pass the quality on."""
+        self._encoder.set_property(name, min(100, max(0, self.values[name])))
+
+
 DISPLAY = "NORIA_GST_DISPLAY"
 """`none` shows nothing, `window` a window, a path ending in `.mp4` records what would be shown."""
 
 
-class _Display(_Bin):
+class _Display(PartsBin):
     """Shows pictures where there is a screen, and counts them where there is none."""
 
     PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {

@@ -190,3 +190,13 @@ class NvVideoConvert(NvElement, BaseTransform):
     def do_transform(self, buffer: Any, made: Any) -> Any:
         """Do nothing: the output was made whole."""
         return Gst.FlowReturn.OK
+
+
+class NvVidConv(NvVideoConvert):
+    """The converter of embedded machines, under its own name."""
+
+    __gtype_name__ = "Gstnvvconv"
+    __gstmetadata__ = ("Converter", "Filter/Converter/Video", "Converts pictures", "Noria")
+    __gsttemplates__ = (
+        pad("sink", "sink", "always", NVMM, SYSTEM), pad("src", "src", "always", NVMM, SYSTEM)
+    )  # fmt: skip

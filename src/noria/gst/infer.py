@@ -17,6 +17,7 @@ from noria.gst.element import (
     gproperties,
     guarded,
     pad,
+    timed,
 )
 from noria.gst.in_flight import InFlight
 from noria.gst.tree import add_results, frames_of, picture_of, to_frame_meta
@@ -93,7 +94,7 @@ class NvInfer(NvElement, BaseTransform):
         if name != "config-file-path":
             return
         try:
-            self._config = config = ModelConfig.load(Path(self.values[name]))
+            self._config = config = self.read_config(Path(self.values[name]))
         except NoriaError as error:  # reported when the element starts, as in the original
             self._failed = error
             return
@@ -102,6 +103,10 @@ class NvInfer(NvElement, BaseTransform):
             value = getattr(config, field)
             if key not in self.assigned and isinstance(value, bool | int):
                 self.values[key] = value
+
+    def read_config(self, path: Path) -> ModelConfig:
+        """Read the file that `config-file-path` names."""
+        return ModelConfig.load(path)
 
     def do_start(self) -> bool:
         """Load the model and build its engine."""
@@ -164,6 +169,7 @@ class NvInfer(NvElement, BaseTransform):
 
     do_transform_ip = guarded(_process, Gst.FlowReturn.ERROR)
 
+    @timed
     def _complete(self, work: Any) -> None:
         """Add what the engine found to the metadata; called in order, by one thread."""
         batch, frames, made, pending = work

@@ -14,31 +14,54 @@ SWITCH = "NORIA_GST"
 ELEMENTS = {
     "nvstreammux": ("streammux", "NvStreamMux", 0),
     "nvinfer": ("infer", "NvInfer", 0),
+    "nvinferserver": ("inferserver", "NvInferServer", 0),
     "nvvideoconvert": ("convert", "NvVideoConvert", 0),
+    "nvvidconv": ("convert", "NvVidConv", 0),
     "norianvmmtag": ("convert", "NvmmTag", 0),
     "nvdsosd": ("osd", "NvDsOsd", 0),
     "nvv4l2decoder": ("bins", "NvV4l2Decoder", 267),
     "nvv4l2h264enc": ("bins", "NvV4l2H264Enc", 0),
     "nvv4l2h265enc": ("bins", "NvV4l2H265Enc", 0),
+    "nvjpegdec": ("bins", "NvJpegDec", 0),
+    "nvjpegenc": ("bins", "NvJpegEnc", 0),
+    "nvurisrcbin": ("sources", "NvUriSrcBin", 0),
+    "nvmultiurisrcbin": ("sources", "NvMultiUriSrcBin", 0),
     "nveglglessink": ("bins", "NvEglGlesSink", 0),
     "nv3dsink": ("bins", "Nv3dSink", 0),
     "nvmultistreamtiler": ("tiler", "NvMultiStreamTiler", 0),
     "nvstreamdemux": ("demux", "NvStreamDemux", 0),
     "nvtracker": ("tracker", "NvTracker", 0),
     "nvdsanalytics": ("analytics", "NvDsAnalytics", 0),
+    "nvdslogger": ("logger", "NvDsLogger", 0),
+    "nvsegvisual": ("segvisual", "NvSegVisual", 0),
 }
 
 
 def factory(name: str) -> tuple[str, int, type]:
     """Return name, rank and class of an element, as GStreamer's loader of Python wants them."""
-    from noria.gst import analytics, bins, convert, demux, infer, osd, streammux, tiler, tracker
+    from noria.gst import (
+        analytics,
+        bins,
+        convert,
+        demux,
+        infer,
+        inferserver,
+        logger,
+        osd,
+        segvisual,
+        sources,
+        streammux,
+        tiler,
+        tracker,
+    )
 
-    modules = {
-        "analytics": analytics, "bins": bins, "convert": convert, "demux": demux,
-        "infer": infer, "osd": osd, "streammux": streammux, "tiler": tiler, "tracker": tracker,
-    }  # fmt: skip
+    modules = (
+        analytics, bins, convert, demux, infer, inferserver, logger, osd, segvisual, sources,
+        streammux, tiler, tracker,
+    )  # fmt: skip
+    by_name = {module.__name__.rpartition(".")[2]: module for module in modules}
     module, kind, rank = ELEMENTS[name]
-    return name, rank, getattr(modules[module], kind)
+    return name, rank, getattr(by_name[module], kind)
 
 
 @cache

@@ -21,6 +21,7 @@ from noria.gst.element import (
     Property,
     gproperties,
     pad,
+    timed,
 )
 from noria.gst.surface import CapsReader, Surface, scaled
 from noria.pyds.bridge import bridge
@@ -49,6 +50,17 @@ PROPERTIES = COMMON | {
     "frame-duration": Property("uint64", (1 << 64) - 1, NO_EFFECT),
     "config-file-path": Property("str", None, "accepted"),
 }  # fmt: skip
+UNKNOWN_RATE = (30, 1)  # frames of a stream that names no rate, such as pictures in a row
+
+
+_NTP = Gst.Caps.from_string("timestamp/x-ntp")
+_NTP_TO_UNIX_NS = 2_208_988_800 * Gst.SECOND  # from 1900 to 1970
+
+
+def _sender_time_ns(buffer: Any) -> int:
+    """The time that an RTSP sender gave a frame, in ns since 1970; 0 if none is known."""
+    meta = buffer.get_reference_timestamp_meta(_NTP)
+    return 0 if meta is None else max(0, meta.timestamp - _NTP_TO_UNIX_NS)
 
 
 class _Source:
@@ -56,11 +68,16 @@ class _Source:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.waiting: deque[tuple[Surface, int, int, tuple[int, int]]] = deque()
+        self.waiting: deque[tuple[Surface, int, int, tuple[int, int], int]] = deque()
         self.reader: CapsReader | None = None
-        self.framerate: Any = None
-        self.frames = 0
+        self.framerate = UNKNOWN_RATE
+        self.frames = self.received = 0
         self.ended = self.announced = self.flushing = False
+
+    def next_pts_ns(self) -> int:
+        """Time of the next frame by the frame rate, for streams that have none, such as JPEG."""
+        top, bottom = self.framerate
+        return int(self.received * Gst.SECOND * bottom // top)
 
 
 class NvStreamMux(NvElement, Element):
@@ -146,7 +163,7 @@ class NvStreamMux(NvElement, Element):
                     self.post_error(error)
                     return False
                 found, top, bottom = caps.get_structure(0).get_fraction("framerate")
-                source.framerate = (top, bottom) if found else None
+                source.framerate = (top, bottom) if found and top > 0 else UNKNOWN_RATE
             case Gst.EventType.EOS:
                 with self._changed:
                     source.ended = True
@@ -170,6 +187,7 @@ class NvStreamMux(NvElement, Element):
             return Gst.FlowReturn.NOT_NEGOTIATED
         try:
             surface, size = self._fitted(source.reader, buffer)
+            ntp_ns = 0 if self.values["attach-sys-ts"] else _sender_time_ns(buffer)
         except Exception as error:  # PyGObject would print it and go on
             self.post_error(error)
             return Gst.FlowReturn.ERROR
@@ -181,11 +199,13 @@ class NvStreamMux(NvElement, Element):
             if self._flow not in (Gst.FlowReturn.OK, Gst.FlowReturn.EOS):
                 return self._flow
             duration = buffer.duration if buffer.duration != Gst.CLOCK_TIME_NONE else 0
-            pts = buffer.pts if buffer.pts != Gst.CLOCK_TIME_NONE else 0
-            source.waiting.append((surface, pts, duration, size))
+            pts = buffer.pts if buffer.pts != Gst.CLOCK_TIME_NONE else source.next_pts_ns()
+            source.waiting.append((surface, pts, duration, size, ntp_ns))
+            source.received += 1
             self._changed.notify_all()
         return Gst.FlowReturn.OK
 
+    @timed
     def _fitted(self, reader: CapsReader, buffer: Any) -> tuple[Surface, tuple[int, int]]:
         """The picture at the batch's size, and its own size."""
         surface = reader.surface(buffer)
@@ -215,7 +235,7 @@ class NvStreamMux(NvElement, Element):
             self._stopping, self._flow, self._size = False, Gst.FlowReturn.OK, (0, 0)
             for source in self._sources.values():
                 source.ended = source.announced = source.flushing = False
-                source.frames = 0
+                source.frames = source.received = 0
         elif change == Gst.StateChange.PAUSED_TO_READY:
             self._stop()
         done = Gst.Element.do_change_state(self, change)
@@ -319,7 +339,7 @@ class NvStreamMux(NvElement, Element):
 
     def _start_stream(self, taken: list[tuple[_Source, Any]]) -> None:
         source, (surface, *_) = taken[0]
-        top, bottom = source.framerate or (30, 1)
+        top, bottom = source.framerate
         caps = (
             f"video/x-raw(memory:NVMM), format=(string)NV12, width=(int){surface.width}, "
             f"height=(int){surface.height}, framerate=(fraction){top}/{bottom}, "
@@ -339,11 +359,11 @@ class NvStreamMux(NvElement, Element):
         batch.ended, self._ended = self._ended, []
         now_ns = time.time_ns() if self.values["attach-sys-ts"] else 0
         times, durations = [], []
-        for place, (source, (surface, pts, duration, size)) in enumerate(taken):
+        for place, (source, (surface, pts, duration, size, ntp_ns)) in enumerate(taken):
             frame = nvds_acquire_frame_meta_from_pool(batch)
             frame.pad_index = frame.source_id = source.number
             frame.batch_id, frame.frame_num, frame.buf_pts = place, source.frames, pts
-            frame.ntp_timestamp = now_ns
+            frame.ntp_timestamp = ntp_ns or now_ns
             frame.source_frame_width, frame.source_frame_height = size
             frame.pipeline_width, frame.pipeline_height = surface.width, surface.height
             source.frames = (source.frames + 1) & UINT_MAX

@@ -8,23 +8,12 @@ from typing import Any
 import numpy as np
 
 from noria import pyds
-from noria.gst.bindings import BaseTransform, Gst
-from noria.gst.convert import relabelled
-from noria.gst.element import (
-    COMMON,
-    NVMM,
-    NvElement,
-    Property,
-    gproperties,
-    guarded,
-    pad,
-)
-from noria.gst.streammux import DUMMY_BYTES
+from noria.gst.element import COMMON, NVMM, Property, gproperties, pad
+from noria.gst.remake import Remaking
 from noria.gst.surface import Surface, planar, scaled
 from noria.gst.tree import frames_of, picture_of
 from noria.media.frame import Frame
 from noria.media.pixel_format import PixelFormat, plane_shapes
-from noria.pyds.bridge import bridge
 from noria.pyds.functions import nvds_acquire_frame_meta_from_pool, nvds_add_frame_meta_to_batch
 from noria.pyds.meta import NvDsBatchMeta, NvDsFrameMeta, items
 
@@ -40,7 +29,7 @@ PROPERTIES = COMMON | {
 _BLACK = (16, 128, 128)
 
 
-class NvMultiStreamTiler(NvElement, BaseTransform):
+class NvMultiStreamTiler(Remaking):
     """Puts the picture of source k into column k mod columns, row k div columns."""
 
     __gtype_name__ = "GstNvMultiStreamTiler"
@@ -48,36 +37,15 @@ class NvMultiStreamTiler(NvElement, BaseTransform):
     __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
     PROPERTIES = PROPERTIES
     __gproperties__ = gproperties(PROPERTIES)
+    FRAMES = ("batch-size",)
 
     def __init__(self) -> None:
         super().__init__()
         self._planes: tuple[Any, ...] = ()
         self._grid = (0, 0)
-        self.setup()
 
-    def do_transform_caps(self, direction: Any, caps: Any, filter_caps: Any) -> Any:
-        """The output has the tiler's size and one picture."""
-        sizes = None
-        if direction == Gst.PadDirection.SINK:
-            sizes = {"width": int(self.values["width"]), "height": int(self.values["height"])}
-        made = relabelled(caps, True, ("width", "height", "batch-size"), sizes)
-        return made if filter_caps is None else filter_caps.intersect(made)
-
-    def _output(self, buffer: Any) -> Any:
-        batch = bridge().get(hash(buffer))
-        made = Gst.Buffer.new_allocate(None, DUMMY_BYTES, None)
-        made.pts, made.duration = buffer.pts, buffer.duration
-        if batch is not None:
-            bridge().attach(hash(made), self._tiled(batch))
-        return Gst.FlowReturn.OK, made
-
-    do_prepare_output_buffer = guarded(_output, (Gst.FlowReturn.ERROR, None))
-
-    def do_transform(self, buffer: Any, made: Any) -> Any:
-        """Do nothing: the output was made whole."""
-        return Gst.FlowReturn.OK
-
-    def _tiled(self, batch: NvDsBatchMeta) -> NvDsBatchMeta:
+    def remade(self, batch: NvDsBatchMeta) -> NvDsBatchMeta:
+        """Return a batch of one frame, with the pictures and metadata of all."""
         width, height, only = (self.values[k] for k in ("width", "height", "show-source"))
         frames = [f for f in frames_of(batch) if only < 0 or f.source_id == only]
         rows, columns = self._layout(frames) if only < 0 else (1, 1)

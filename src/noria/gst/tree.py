@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from noria import pyds
+from noria.gst.outputs import add_outputs
 from noria.gst.surface import Surface
 from noria.media.frame import Frame
 from noria.meta import (
@@ -105,6 +106,7 @@ def add_results(
         for result in results:
             _add_classifier(batch, known[index], result)
         known[index].text_params.display_text = found.display_text(index)
+    add_outputs(batch, frame, meta, known)
 
 
 def _new_object(

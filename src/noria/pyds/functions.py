@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from noria.pyds.bridge import bridge
+from noria.pyds.bridge import bridge, function
 from noria.pyds.meta import (
     NVDS_START_USER_META,
     GList,
@@ -290,6 +290,21 @@ def unmap_nvds_buf_surface(address: int, batch_id: int) -> None:
 def nvds_measure_buffer_latency(address: int) -> int:
     """Return 0: latencies are not measured."""
     return 0
+
+
+def configure_source_for_ntp_sync(address: int) -> None:
+    """Let an `rtspsrc` note the sender's time on its buffers.
+
+    Frames have it as `ntp_timestamp` where `attach-sys-ts` of `nvstreammux` is off.
+
+    Args:
+        address: `hash(element)`; elements of other types stay as they are.
+    """
+    library = ctypes.CDLL("libgstreamer-1.0.so.0")
+    put = function(
+        library.gst_util_set_object_arg, None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p
+    )
+    put(address, b"add-reference-timestamp-meta", b"true")
 
 
 class CustomDataStruct(Struct):

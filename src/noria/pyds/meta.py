@@ -120,7 +120,7 @@ class NvDsBaseMeta(Struct):
     uContext: Any = None
 
 
-class _Lists:
+class MetaField:
     """A field that applications read as the first node of a list; None if it is empty."""
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -169,7 +169,7 @@ class NvDsClassifierMeta(Struct):
     base_meta = Nested(NvDsBaseMeta)
     unique_component_id = 0
     classifier_type = ""
-    label_info_list = _Lists()
+    label_info_list = MetaField()
 
     @property
     def num_labels(self) -> int:
@@ -208,8 +208,8 @@ class NvDsObjectMeta(Struct):
     mask_params = Nested(NvOSD_MaskParams)
     text_params = Nested(NvOSD_TextParams)
     obj_label = ""
-    classifier_meta_list = _Lists()
-    obj_user_meta_list = _Lists()
+    classifier_meta_list = MetaField()
+    obj_user_meta_list = MetaField()
 
     def __init__(self) -> None:
         self.misc_obj_info = [0] * 4
@@ -254,9 +254,9 @@ class NvDsFrameMeta(Struct):
     surface_type = 0
     surface_index = 0
     bInferDone = 0
-    obj_meta_list = _Lists()
-    display_meta_list = _Lists()
-    frame_user_meta_list = _Lists()
+    obj_meta_list = MetaField()
+    display_meta_list = MetaField()
+    frame_user_meta_list = MetaField()
 
     def __init__(self) -> None:
         self.misc_frame_info = [0] * 4
@@ -292,8 +292,8 @@ class NvDsBatchMeta(Struct):
     display_meta_pool = Nested(NvDsMetaPool)
     user_meta_pool = Nested(NvDsMetaPool)
     label_info_meta_pool = Nested(NvDsMetaPool)
-    frame_meta_list = _Lists()
-    batch_user_meta_list = _Lists()
+    frame_meta_list = MetaField()
+    batch_user_meta_list = MetaField()
 
     def __init__(self) -> None:
         self.misc_batch_info = [0] * 4

@@ -156,7 +156,7 @@ class Elements:
     """A field of a display meta with sixteen structures, made when first touched."""
 
     def __init__(self, kind: type[Struct]) -> None:
-        self._kind = kind
+        self.kind = kind
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -166,7 +166,7 @@ class Elements:
             return self
         found = struct.__dict__.get(self._name)
         if found is None:
-            found = struct.__dict__[self._name] = _Sixteen(self._kind)
+            found = struct.__dict__[self._name] = _Sixteen(self.kind)
         return found
 
     def __set__(self, struct: Any, value: Any) -> None:

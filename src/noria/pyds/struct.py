@@ -65,7 +65,7 @@ class Nested:
     """A structure inside of a structure: made when first touched; assigning copies."""
 
     def __init__(self, kind: type[Struct]) -> None:
-        self._kind = kind
+        self.kind = kind
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -79,11 +79,11 @@ class Nested:
             return self
         found = struct.__dict__.get(self._name)
         if found is None:
-            found = struct.__dict__[self._name] = self._kind()
+            found = struct.__dict__[self._name] = self.kind()
         return found
 
     def __set__(self, struct: Struct, value: Struct) -> None:
-        made = struct.__dict__[self._name] = self._kind()
+        made = struct.__dict__[self._name] = self.kind()
         made.copy_from(value)
 
 

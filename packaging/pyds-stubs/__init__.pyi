@@ -1,0 +1,465 @@
+"""Types of `pyds`; written by scripts/pyds_stubs.py."""
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+
+class Struct:
+    @classmethod
+    def cast(cls, data: Any) -> Self: ...
+    def copy_from(self, other: Struct) -> None: ...
+
+class CustomDataStruct(Struct):
+    structId: int
+    @property
+    def message(self) -> int: ...
+    @message.setter
+    def message(self, value: str) -> None: ...
+    sampleInt: int
+
+class GList:
+    data: Any
+    next: GList | None
+    prev: GList | None
+
+class NvBbox_Coords(Struct):
+    left: float
+    top: float
+    width: float
+    height: float
+
+class NvDsAnalyticsFrameMeta(Struct):
+    unique_id: int
+    def __init__(self) -> None: ...
+    ocStatus: dict[Any, Any]
+    objInROIcnt: dict[Any, Any]
+    objLCCurrCnt: dict[Any, Any]
+    objLCCumCnt: dict[Any, Any]
+    objCnt: dict[Any, Any]
+
+class NvDsAnalyticsObjInfo(Struct):
+    unique_id: int
+    dirStatus: str
+    objStatus: str
+    def __init__(self) -> None: ...
+    roiStatus: list[Any]
+    ocStatus: list[Any]
+    lcStatus: list[Any]
+
+class NvDsBaseMeta(Struct):
+    batch_meta: Any
+    meta_type: int
+    uContext: Any
+
+class NvDsBatchMeta(Struct):
+    base_meta: NvDsBaseMeta
+    max_frames_in_batch: int
+    frame_meta_pool: NvDsMetaPool
+    obj_meta_pool: NvDsMetaPool
+    classifier_meta_pool: NvDsMetaPool
+    display_meta_pool: NvDsMetaPool
+    user_meta_pool: NvDsMetaPool
+    label_info_meta_pool: NvDsMetaPool
+    @property
+    def frame_meta_list(self) -> GList | None: ...
+    @property
+    def batch_user_meta_list(self) -> GList | None: ...
+    def __init__(self) -> None: ...
+    @property
+    def num_frames_in_batch(self) -> int: ...
+    misc_batch_info: list[int]
+    reserved: list[int]
+    meta_mutex: Any
+    surfaces: list[Any]
+    ended: list[Any]
+
+class NvDsClassifierMeta(Struct):
+    base_meta: NvDsBaseMeta
+    unique_component_id: int
+    classifier_type: str
+    @property
+    def label_info_list(self) -> GList | None: ...
+    @property
+    def num_labels(self) -> int: ...
+
+class NvDsComp_BboxInfo(Struct):
+    org_bbox_coords: NvBbox_Coords
+
+class NvDsDisplayMeta(Struct):
+    base_meta: NvDsBaseMeta
+    num_rects: int
+    num_labels: int
+    num_lines: int
+    num_arrows: int
+    num_circles: int
+    rect_params: list[NvOSD_RectParams]
+    text_params: list[NvOSD_TextParams]
+    line_params: list[NvOSD_LineParams]
+    arrow_params: list[NvOSD_ArrowParams]
+    circle_params: list[NvOSD_CircleParams]
+    def __init__(self) -> None: ...
+    misc_osd_data: list[int]
+    reserved: list[int]
+
+class NvDsFrameMeta(Struct):
+    base_meta: NvDsBaseMeta
+    pad_index: int
+    batch_id: int
+    frame_num: int
+    buf_pts: int
+    ntp_timestamp: int
+    source_id: int
+    num_surfaces_per_frame: int
+    source_frame_width: int
+    source_frame_height: int
+    pipeline_width: int
+    pipeline_height: int
+    surface_type: int
+    surface_index: int
+    bInferDone: int
+    @property
+    def obj_meta_list(self) -> GList | None: ...
+    @property
+    def display_meta_list(self) -> GList | None: ...
+    @property
+    def frame_user_meta_list(self) -> GList | None: ...
+    def __init__(self) -> None: ...
+    @property
+    def num_obj_meta(self) -> int: ...
+    misc_frame_info: list[int]
+    reserved: list[int]
+
+class NvDsInferAttribute(Struct):
+    attributeIndex: int
+    attributeValue: int
+    attributeConfidence: float
+    attributeLabel: str
+    @property
+    def atttributeIndex(self) -> int: ...
+
+class NvDsInferDims(Struct):
+    numDims: int
+    numElements: int
+    def __init__(self, shape: Sequence[int] = ...) -> None: ...
+    d: list[int]
+
+class NvDsInferDimsCHW(Struct):
+    c: int
+    h: int
+    w: int
+
+class NvDsInferLayerInfo(Struct):
+    dataType: int
+    bindingIndex: int
+    layerName: str
+    isInput: bool
+    buffer: int
+    def __init__(self, name: str = ..., index: int = ..., data: Any = ...) -> None: ...
+    @property
+    def inferDims(self) -> NvDsInferDims: ...
+    dims: NvDsInferDims
+
+class NvDsInferNetworkInfo(Struct):
+    width: int
+    height: int
+    channels: int
+
+class NvDsInferObjectDetectionInfo(Struct):
+    classId: int
+    left: float
+    top: float
+    width: float
+    height: float
+    detectionConfidence: float
+
+class NvDsInferSegmentationMeta(Struct):
+    classes: int
+    width: int
+    height: int
+    class_map: npt.NDArray[np.int32] | None
+    class_probabilities_map: npt.NDArray[np.float32] | None
+    priv_data: Any
+
+class NvDsInferTensorMeta(Struct):
+    unique_id: int
+    gpu_id: int
+    priv_data: Any
+    maintain_aspect_ratio: int
+    symmetric_padding: int
+    network_info: NvDsInferNetworkInfo
+    def __init__(self, layers: Sequence[NvDsInferLayerInfo] = ...) -> None: ...
+    @property
+    def num_output_layers(self) -> int: ...
+    def output_layers_info(self, index: int) -> NvDsInferLayerInfo: ...
+    @property
+    def out_buf_ptrs_host(self) -> list[int]: ...
+    @property
+    def out_buf_ptrs_dev(self) -> list[int]: ...
+
+class NvDsLabelInfo(Struct):
+    base_meta: NvDsBaseMeta
+    num_classes: int
+    result_label: str
+    pResult_label: int
+    result_class_id: int
+    label_id: int
+    result_prob: float
+
+class NvDsMetaPool(Struct):
+    type: int
+    num_empty_elements: int
+    num_full_elements: int
+
+class NvDsMetaType(IntEnum):
+    NVDS_INVALID_META = -1
+    NVDS_BATCH_META = 1
+    NVDS_FRAME_META = 2
+    NVDS_OBJ_META = 3
+    NVDS_DISPLAY_META = 4
+    NVDS_CLASSIFIER_META = 5
+    NVDS_LABEL_INFO_META = 6
+    NVDS_USER_META = 7
+    NVDS_PAYLOAD_META = 8
+    NVDS_EVENT_MSG_META = 9
+    NVDS_OPTICAL_FLOW_META = 10
+    NVDS_LATENCY_MEASUREMENT_META = 11
+    NVDSINFER_TENSOR_OUTPUT_META = 12
+    NVDSINFER_SEGMENTATION_META = 13
+    NVDS_CROP_IMAGE_META = 14
+    NVDS_TRACKER_PAST_FRAME_META = 15
+    NVDS_TRACKER_BATCH_REID_META = 16
+    NVDS_TRACKER_OBJ_REID_META = 17
+    NVDS_RESERVED_META = 4095
+    NVDS_GST_CUSTOM_META = 4096
+    NVDS_START_USER_META = 8193
+    NVDS_FORCE32_META = 2147483647
+
+class NvDsObjEncOutParams(Struct):
+    def __init__(self, data: bytes = ...) -> None: ...
+    def outBuffer(self) -> npt.NDArray[np.uint8]: ...
+    outLen: int
+
+class NvDsObjEncUsrArgs(Struct):
+    saveImg: bool
+    attachUsrMeta: bool
+    scaleImg: bool
+    scaledWidth: int
+    scaledHeight: int
+    fileNameImg: str
+    objNum: int
+    quality: int
+    isFrame: int
+    calcEncodeTime: bool
+
+class NvDsObjectMeta(Struct):
+    base_meta: NvDsBaseMeta
+    parent: NvDsObjectMeta | None
+    unique_component_id: int
+    class_id: int
+    object_id: int
+    detector_bbox_info: NvDsComp_BboxInfo
+    tracker_bbox_info: NvDsComp_BboxInfo
+    confidence: float
+    tracker_confidence: float
+    rect_params: NvOSD_RectParams
+    mask_params: NvOSD_MaskParams
+    text_params: NvOSD_TextParams
+    obj_label: str
+    @property
+    def classifier_meta_list(self) -> GList | None: ...
+    @property
+    def obj_user_meta_list(self) -> GList | None: ...
+    def __init__(self) -> None: ...
+    misc_obj_info: list[int]
+    reserved: list[int]
+
+class NvDsUserMeta(Struct):
+    base_meta: NvDsBaseMeta
+    user_meta_data: Any
+
+class NvOSD_ArrowParams(Struct):
+    x1: int
+    y1: int
+    x2: int
+    y2: int
+    arrow_width: int
+    arrow_head: NvOSD_Arrow_Head_Direction
+    arrow_color: NvOSD_ColorParams
+    reserved: int
+
+class NvOSD_Arrow_Head_Direction(IntEnum):
+    START_HEAD = 0
+    END_HEAD = 1
+    BOTH_HEAD = 2
+
+class NvOSD_CircleParams(Struct):
+    xc: int
+    yc: int
+    radius: int
+    circle_color: NvOSD_ColorParams
+    has_bg_color: int
+    bg_color: NvOSD_ColorParams
+    circle_width: int
+    reserved: int
+
+class NvOSD_ColorParams(Struct):
+    red: float
+    green: float
+    blue: float
+    alpha: float
+    def set(self, red: float, green: float, blue: float, alpha: float) -> None: ...
+
+class NvOSD_FontParams(Struct):
+    @property
+    def font_name(self) -> int: ...
+    @font_name.setter
+    def font_name(self, value: str) -> None: ...
+    font_size: int
+    font_color: NvOSD_ColorParams
+
+class NvOSD_LineParams(Struct):
+    x1: int
+    y1: int
+    x2: int
+    y2: int
+    line_width: int
+    line_color: NvOSD_ColorParams
+
+class NvOSD_MaskParams(Struct):
+    data: npt.NDArray[np.float32] | None
+    size: int
+    threshold: float
+    width: int
+    height: int
+    def get_mask_array(self) -> npt.NDArray[np.float32]: ...
+    def alloc_mask_array(self) -> npt.NDArray[np.float32]: ...
+
+class NvOSD_Mode(IntEnum):
+    MODE_CPU = 0
+    MODE_GPU = 1
+    MODE_NONE = 2
+
+class NvOSD_RectParams(Struct):
+    left: float
+    top: float
+    width: float
+    height: float
+    border_width: int
+    border_color: NvOSD_ColorParams
+    has_bg_color: int
+    reserved: int
+    bg_color: NvOSD_ColorParams
+    has_color_info: int
+    color_id: int
+
+class NvOSD_TextParams(Struct):
+    @property
+    def display_text(self) -> int: ...
+    @display_text.setter
+    def display_text(self, value: str) -> None: ...
+    x_offset: int
+    y_offset: int
+    font_params: NvOSD_FontParams
+    set_bg_clr: int
+    text_bg_clr: NvOSD_ColorParams
+def alloc_buffer(size: int) -> int: ...
+def alloc_char_buffer(size: int) -> int: ...
+def alloc_custom_struct(meta: NvDsUserMeta) -> CustomDataStruct: ...
+def configure_source_for_ntp_sync(address: int) -> None: ...
+def free_buffer(address: int) -> None: ...
+def free_gbuffer(address: int) -> None: ...
+def get_detections(buffer: int, index: int) -> float: ...
+def get_nvds_LayerInfo(meta: NvDsInferTensorMeta, index: int) -> NvDsInferLayerInfo: ...
+def get_nvds_buf_surface(address: int, batch_id: int) -> npt.NDArray[np.uint8]: ...
+def get_ptr(value: Any) -> int: ...
+def get_segmentation_masks(meta: NvDsInferSegmentationMeta) -> npt.NDArray[np.int32]: ...
+def get_string(address: int) -> str | None: ...
+def glist_get_nvds_batch_meta(data: Any) -> Any: ...
+def glist_get_nvds_classifier_meta(data: Any) -> Any: ...
+def glist_get_nvds_display_meta(data: Any) -> Any: ...
+def glist_get_nvds_frame_meta(data: Any) -> Any: ...
+def glist_get_nvds_label_info(data: Any) -> Any: ...
+def glist_get_nvds_object_meta(data: Any) -> Any: ...
+def glist_get_nvds_user_meta(data: Any) -> Any: ...
+def gst_buffer_get_nvds_batch_meta(address: int) -> NvDsBatchMeta | None: ...
+def memdup(address: int, size: int) -> int: ...
+def nvds_acquire_classifier_meta_from_pool(batch: NvDsBatchMeta) -> NvDsClassifierMeta: ...
+def nvds_acquire_display_meta_from_pool(batch: NvDsBatchMeta) -> NvDsDisplayMeta: ...
+def nvds_acquire_frame_meta_from_pool(batch: NvDsBatchMeta) -> NvDsFrameMeta: ...
+def nvds_acquire_label_info_meta_from_pool(batch: NvDsBatchMeta) -> NvDsLabelInfo: ...
+def nvds_acquire_meta_lock(batch: NvDsBatchMeta) -> None: ...
+def nvds_acquire_obj_meta_from_pool(batch: NvDsBatchMeta) -> NvDsObjectMeta: ...
+def nvds_acquire_user_meta_from_pool(batch: NvDsBatchMeta) -> NvDsUserMeta: ...
+def nvds_add_classifier_meta_to_object(obj: NvDsObjectMeta, meta: NvDsClassifierMeta) -> None: ...
+def nvds_add_display_meta_to_frame(frame: NvDsFrameMeta, meta: NvDsDisplayMeta) -> None: ...
+def nvds_add_frame_meta_to_batch(batch: NvDsBatchMeta, frame: NvDsFrameMeta) -> None: ...
+def nvds_add_label_info_meta_to_classifier(meta: NvDsClassifierMeta, info: NvDsLabelInfo) -> None: ...
+def nvds_add_obj_meta_to_frame(frame: NvDsFrameMeta, obj: NvDsObjectMeta, parent: NvDsObjectMeta | None) -> None: ...
+def nvds_add_user_meta_to_batch(batch: NvDsBatchMeta, meta: NvDsUserMeta) -> None: ...
+def nvds_add_user_meta_to_frame(frame: NvDsFrameMeta, meta: NvDsUserMeta) -> None: ...
+def nvds_add_user_meta_to_obj(obj: NvDsObjectMeta, meta: NvDsUserMeta) -> None: ...
+def nvds_clear_batch_user_meta_list(batch: NvDsBatchMeta, nodes: GList | None) -> None: ...
+def nvds_clear_display_meta_list(frame: NvDsFrameMeta, nodes: GList | None) -> None: ...
+def nvds_clear_frame_meta_list(batch: NvDsBatchMeta, nodes: GList | None) -> None: ...
+def nvds_clear_frame_user_meta_list(frame: NvDsFrameMeta, nodes: GList | None) -> None: ...
+def nvds_clear_obj_meta_list(frame: NvDsFrameMeta, nodes: GList | None) -> None: ...
+def nvds_clear_obj_user_meta_list(obj: NvDsObjectMeta, nodes: GList | None) -> None: ...
+def nvds_get_nth_frame_meta(nodes: GList | None, index: int) -> NvDsFrameMeta | None: ...
+def nvds_get_user_meta_type(name: str) -> int: ...
+def nvds_measure_buffer_latency(address: int) -> int: ...
+def nvds_obj_enc_create_context(gpu_id: int = ...) -> int: ...
+def nvds_obj_enc_destroy_context(context: int) -> None: ...
+def nvds_obj_enc_finish(context: int) -> None: ...
+def nvds_obj_enc_process(context: int, args: NvDsObjEncUsrArgs, address: int, obj: NvDsObjectMeta | None, frame: NvDsFrameMeta) -> bool: ...
+def nvds_release_meta_lock(batch: NvDsBatchMeta) -> None: ...
+def nvds_remove_classifier_meta_from_obj(obj: NvDsObjectMeta, meta: NvDsClassifierMeta) -> None: ...
+def nvds_remove_display_meta_from_frame(frame: NvDsFrameMeta, meta: NvDsDisplayMeta) -> None: ...
+def nvds_remove_frame_meta_from_batch(batch: NvDsBatchMeta, frame: NvDsFrameMeta) -> None: ...
+def nvds_remove_label_info_meta_from_classifier(meta: NvDsClassifierMeta, info: NvDsLabelInfo) -> None: ...
+def nvds_remove_obj_meta_from_frame(frame: NvDsFrameMeta, obj: NvDsObjectMeta) -> None: ...
+def nvds_remove_user_meta_from_batch(batch: NvDsBatchMeta, meta: NvDsUserMeta) -> None: ...
+def nvds_remove_user_meta_from_frame(frame: NvDsFrameMeta, meta: NvDsUserMeta) -> None: ...
+def nvds_remove_user_meta_from_object(obj: NvDsObjectMeta, meta: NvDsUserMeta) -> None: ...
+def strdup(address: int) -> int: ...
+def strdup2str(address: int) -> str | None: ...
+def unmap_nvds_buf_surface(address: int, batch_id: int) -> None: ...
+
+MAX_ELEMENTS_IN_DISPLAY_META: int
+MAX_LABEL_SIZE: int
+MAX_RESERVED_FIELDS: int
+MAX_USER_FIELDS: int
+NVBUF_MEM_CUDA_DEVICE: int
+NVBUF_MEM_CUDA_PINNED: int
+NVBUF_MEM_CUDA_UNIFIED: int
+NVBUF_MEM_DEFAULT: int
+NVBUF_MEM_HANDLE: int
+NVBUF_MEM_SURFACE_ARRAY: int
+NVBUF_MEM_SYSTEM: int
+NVDSINFER_MAX_DIMS: int
+NVDSINFER_SEGMENTATION_META = NvDsMetaType.NVDSINFER_SEGMENTATION_META
+NVDSINFER_TENSOR_OUTPUT_META = NvDsMetaType.NVDSINFER_TENSOR_OUTPUT_META
+NVDS_BATCH_META = NvDsMetaType.NVDS_BATCH_META
+NVDS_CLASSIFIER_META = NvDsMetaType.NVDS_CLASSIFIER_META
+NVDS_CROP_IMAGE_META = NvDsMetaType.NVDS_CROP_IMAGE_META
+NVDS_DISPLAY_META = NvDsMetaType.NVDS_DISPLAY_META
+NVDS_EVENT_MSG_META = NvDsMetaType.NVDS_EVENT_MSG_META
+NVDS_FORCE32_META = NvDsMetaType.NVDS_FORCE32_META
+NVDS_FRAME_META = NvDsMetaType.NVDS_FRAME_META
+NVDS_GST_CUSTOM_META = NvDsMetaType.NVDS_GST_CUSTOM_META
+NVDS_INVALID_META = NvDsMetaType.NVDS_INVALID_META
+NVDS_LABEL_INFO_META = NvDsMetaType.NVDS_LABEL_INFO_META
+NVDS_LATENCY_MEASUREMENT_META = NvDsMetaType.NVDS_LATENCY_MEASUREMENT_META
+NVDS_OBJ_META = NvDsMetaType.NVDS_OBJ_META
+NVDS_OPTICAL_FLOW_META = NvDsMetaType.NVDS_OPTICAL_FLOW_META
+NVDS_PAYLOAD_META = NvDsMetaType.NVDS_PAYLOAD_META
+NVDS_RESERVED_META = NvDsMetaType.NVDS_RESERVED_META
+NVDS_START_USER_META = NvDsMetaType.NVDS_START_USER_META
+NVDS_TRACKER_BATCH_REID_META = NvDsMetaType.NVDS_TRACKER_BATCH_REID_META
+NVDS_TRACKER_OBJ_REID_META = NvDsMetaType.NVDS_TRACKER_OBJ_REID_META
+NVDS_TRACKER_PAST_FRAME_META = NvDsMetaType.NVDS_TRACKER_PAST_FRAME_META
+NVDS_USER_META = NvDsMetaType.NVDS_USER_META
+UNTRACKED_OBJECT_ID: int

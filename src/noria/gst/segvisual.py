@@ -1,0 +1,63 @@
+"""nvsegvisual: class maps as pictures."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+
+from noria.draw.canvas import canvas_for
+from noria.draw.overlays import class_map_overlay
+from noria.gst.element import COMMON, NVMM, Property, gproperties, pad
+from noria.gst.remake import Remaking
+from noria.gst.surface import Surface, scaled
+from noria.gst.tree import frames_of, picture_of
+from noria.media.frame import Frame
+from noria.media.pixel_format import PixelFormat
+from noria.pyds.meta import NvDsBatchMeta, NvDsFrameMeta, NvDsMetaType, items
+
+PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "qos")} | {
+    "unique-id": Property("uint", 0, "accepted"),
+    "batch-size": Property("uint", 1, "accepted"),
+    "width": Property("uint", 1280, "of the pictures made"),
+    "height": Property("uint", 720, "of the pictures made"),
+    "original-background": Property("bool", False, "draw over the frame; else over black"),
+    "alpha": Property("float", 1.0, "opacity of classes over the frame, 0 to 1"),
+}
+
+
+class NvSegVisual(Remaking):
+    """Gives each frame's class map in colours; frames without one are black."""
+
+    __gtype_name__ = "GstNvSegVisual"
+    __gstmetadata__ = ("NvSegVisual plugin", "Filter/Video", "Draws class maps", "Noria")
+    __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
+    PROPERTIES = PROPERTIES
+    __gproperties__ = gproperties(PROPERTIES)
+
+    def remade(self, batch: NvDsBatchMeta) -> NvDsBatchMeta:
+        """Return the batch with the pictures of its class maps; the first keeps its own."""
+        made = copy.copy(batch)
+        made.surfaces = list(batch.surfaces)
+        for frame in frames_of(batch):
+            made.surfaces[frame.batch_id] = Surface(self._drawn(batch, frame))
+        return made
+
+    def _drawn(self, batch: NvDsBatchMeta, frame: NvDsFrameMeta) -> Frame:
+        width, height = int(self.values["width"]), int(self.values["height"])
+        whole = (0.0, 0.0, float(width), float(height))
+        over = self.values["original-background"]
+        if over:
+            picture = scaled(picture_of(batch, frame), width, height)
+        else:
+            black = np.zeros((height, width, 3), np.uint8)
+            picture = Frame.from_array(black, PixelFormat.RGB)
+        canvas = canvas_for(picture)
+        opacity = min(1.0, max(0.0, self.values["alpha"])) if over else 1.0
+        for user in items(frame, "frame_user_meta_list"):
+            if user.base_meta.meta_type == NvDsMetaType.NVDSINFER_SEGMENTATION_META:
+                found = user.user_meta_data.priv_data
+                overlay = class_map_overlay(found, whole, width, height, opacity)
+                if overlay is not None:
+                    canvas.blend(overlay)
+        return canvas.frame()

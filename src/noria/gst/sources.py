@@ -1,0 +1,182 @@
+"""Sources by address: nvurisrcbin and, with a multiplexer behind several, nvmultiurisrcbin."""
+
+from __future__ import annotations
+
+from threading import Thread
+from typing import Any
+
+from noria.gst.bindings import Gst
+from noria.gst.bins import PartsBin
+from noria.gst.convert import is_nvmm
+from noria.gst.element import COMMON, NO_EFFECT, NVMM, Property, gproperties, pad
+
+_OF_RTSP = {"latency": "latency", "udp-buffer-size": "udp-buffer-size"}
+_OF_RTSP |= {"drop-on-latency": "drop-on-latency", "select-rtp-protocol": "protocols"}
+
+URI_PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
+    "uri": Property("str", None, "address of the film or the camera"),
+    "source-id": Property("int", -1, "accepted"),
+    "type": Property("int", 0, "accepted; the address tells it"),
+    "num-extra-surfaces": Property("uint", 1, "accepted"),
+    "cudadec-memtype": Property("int", 0, "accepted"),
+    "drop-frame-interval": Property("uint", 0, "keep every Nth frame; 0: all"),
+    "dec-skip-frames": Property("int", 0, NO_EFFECT),
+    "file-loop": Property("bool", False, "start again at the end of the film"),
+    "disable-audio": Property("bool", True, "accepted; sound is never decoded"),
+    "disable-passthrough": Property("bool", False, "accepted"),
+    "latency": Property("uint", 100, "of RTSP, in milliseconds"),
+    "drop-on-latency": Property("bool", True, "RTSP drops what comes too late"),
+    "select-rtp-protocol": Property("uint", 7, "of RTSP: 4 is TCP alone, 7 any"),
+    "udp-buffer-size": Property("uint", 524288, "of RTSP, in bytes"),
+    "rtsp-reconnect-interval": Property("uint", 0, NO_EFFECT),
+    "init-rtsp-reconnect-interval": Property("uint", 0, NO_EFFECT),
+    "rtsp-reconnect-attempts": Property("int", -1, NO_EFFECT),
+    "smart-record": Property("int", 0, NO_EFFECT),
+    "low-latency-mode": Property("bool", False, "accepted"),
+    "leaky": Property("int", 0, NO_EFFECT),
+    "max-size-buffers": Property("uint", 200, "accepted"),
+}
+
+
+class NvUriSrcBin(PartsBin):
+    """Opens and decodes the pictures of an address; the pad comes when they are known."""
+
+    __gtype_name__ = "GstNvUriSrcBin"
+    __gstmetadata__ = ("NvUriSrc Bin", "Source/Video", "Decodes an address", "Noria")
+    __gsttemplates__ = (pad("vsrc_%u", "src", "sometimes", NVMM),)
+    PROPERTIES = URI_PROPERTIES
+    __gproperties__ = gproperties(PROPERTIES)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._offset_ns = self._end_ns = 0
+        self._again = False
+        only = Gst.Caps.from_string("video/x-raw(ANY)")
+        self._decode = self.part("uridecodebin", caps=only, expose_all_streams=False)
+        self._decode.connect("pad-added", self._found)
+        self._decode.connect("source-setup", self._prepare)
+        self._decode.connect("element-added", self._inside)
+        self.setup()
+
+    def changed(self, name: str) -> None:
+        """Pass the address on."""
+        if name == "uri":
+            self._decode.set_property("uri", self.values[name])
+
+    def _prepare(self, decode: Any, source: Any) -> None:
+        if source.find_property("protocols") is not None:  # rtspsrc
+            for own, other in _OF_RTSP.items():
+                Gst.util_set_object_arg(source, other, str(self.values[own]).lower())
+
+    def _inside(self, owner: Any, element: Any) -> None:
+        """Reach the decoder, which a bin inside of a bin makes."""
+        if isinstance(element, Gst.Bin):
+            element.connect("element-added", self._inside)
+        keep = self.values["drop-frame-interval"]
+        factory = element.get_factory()
+        if keep > 1 and factory is not None and factory.get_name() == "nvv4l2decoder":
+            element.set_property("drop-frame-interval", keep)
+
+    def _found(self, decode: Any, source: Any) -> None:
+        caps = source.get_current_caps() or source.query_caps(None)
+        if not is_nvmm(caps):
+            convert = self.part("nvvideoconvert")
+            tag = self.part("capsfilter", caps=Gst.Caps.from_string(NVMM))
+            convert.link(tag)
+            for part in (convert, tag):
+                part.sync_state_with_parent()
+            source.link(convert.get_static_pad("sink"))
+            source = tag.get_static_pad("src")
+        if self.values["file-loop"]:
+            kinds = Gst.PadProbeType.EVENT_DOWNSTREAM | Gst.PadProbeType.EVENT_FLUSH
+            source.add_probe(kinds | Gst.PadProbeType.BUFFER, self._loop)
+        self.ghost("vsrc_%u", source, f"vsrc_{len(self.srcpads)}")
+
+    def _loop(self, source: Any, info: Any) -> Any:
+        """Turn the end into a jump to the start; times go on, and elements behind see no jump."""
+        if info.type & Gst.PadProbeType.BUFFER:
+            buffer = info.get_buffer()
+            if buffer.pts != Gst.CLOCK_TIME_NONE:
+                if self._again:
+                    self._again, self._offset_ns = False, self._end_ns - buffer.pts
+                buffer.pts += self._offset_ns
+                length = buffer.duration if buffer.duration != Gst.CLOCK_TIME_NONE else 0
+                self._end_ns = buffer.pts + length
+            return Gst.PadProbeReturn.OK
+        kind = info.get_event().type
+        if kind == Gst.EventType.EOS:
+            self._again = True
+            # The thread that brings the event cannot wait for itself.
+            Thread(target=self._restart, args=(source,), name="nvurisrcbin", daemon=True).start()
+            return Gst.PadProbeReturn.DROP
+        if kind in (Gst.EventType.FLUSH_START, Gst.EventType.FLUSH_STOP):
+            return Gst.PadProbeReturn.DROP
+        return Gst.PadProbeReturn.OK
+
+    def _restart(self, source: Any) -> None:
+        seek = Gst.Event.new_seek(
+            1.0, Gst.Format.TIME, Gst.SeekFlags.FLUSH, Gst.SeekType.SET, 0, Gst.SeekType.NONE, 0
+        )
+        if not source.send_event(seek) and self.get_state(0).state >= Gst.State.PAUSED:
+            self.post_error(RuntimeError(f"{self.values['uri']} cannot start again: file-loop"))
+
+
+_OF_MUX = {"width", "height", "batched-push-timeout", "live-source", "attach-sys-ts"}
+_OF_MUX |= {"drop-pipeline-eos", "sync-inputs"}
+
+
+class NvMultiUriSrcBin(PartsBin):
+    """Opens several addresses and batches their frames; sources do not change while it runs."""
+
+    __gtype_name__ = "GstNvMultiUriSrcBin"
+    __gstmetadata__ = ("NvMultiUriSrc Bin", "Source/Video", "Batches several addresses", "Noria")
+    __gsttemplates__ = (pad("src", "src", "always", NVMM),)
+    PROPERTIES = URI_PROPERTIES | {
+        "uri-list": Property("str", "", "addresses, with commas between"),
+        "sensor-id-list": Property("str", "", "accepted"),
+        "sensor-name-list": Property("str", "", "accepted"),
+        "max-batch-size": Property("uint", 0, "most frames of a batch; 0: the addresses"),
+        "port": Property("str", "9000", "accepted; no server for commands is started"),
+        "ip-address": Property("str", "localhost", "accepted"),
+        "mode": Property("int", 0, "accepted"),
+        "width": Property("uint", 1920, "of all frames"),
+        "height": Property("uint", 1080, "of all frames"),
+        "batched-push-timeout": Property("int", -1, "microseconds to wait for a full batch"),
+        "live-source": Property("bool", False, "sources are live"),
+        "attach-sys-ts": Property("bool", True, "frames get the time of the system"),
+        "drop-pipeline-eos": Property("bool", False, "no end of stream is passed on"),
+        "sync-inputs": Property("bool", False, NO_EFFECT),
+    }
+    __gproperties__ = gproperties(PROPERTIES)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._mux = self.part("nvstreammux", width=1920, height=1080)
+        self._sources: list[Any] = []
+        self.ghost("src", self._mux.get_static_pad("src"))
+        self.setup()
+
+    def changed(self, name: str) -> None:
+        """Pass properties of the multiplexer on."""
+        if name in _OF_MUX:
+            self._mux.set_property(name, self.values[name])
+
+    def do_change_state(self, change: Any) -> Any:
+        """Make the sources before the first start."""
+        if change == Gst.StateChange.NULL_TO_READY and not self._sources:
+            try:
+                self._open()
+            except Exception as error:  # PyGObject would print it and go on
+                self.post_error(error)
+                return Gst.StateChangeReturn.FAILURE
+        return Gst.Bin.do_change_state(self, change)
+
+    def _open(self) -> None:
+        addresses = [uri.strip() for uri in self.values["uri-list"].split(",") if uri.strip()]
+        self._mux.set_property("batch-size", self.values["max-batch-size"] or len(addresses) or 1)
+        passed = set(URI_PROPERTIES) & self.assigned - {"uri"}
+        for number, uri in enumerate(addresses):
+            source = self.part("nvurisrcbin", uri=uri, **{n: self.values[n] for n in passed})
+            sink = self._mux.request_pad_simple(f"sink_{number}")
+            source.connect("pad-added", lambda _, found, sink=sink: found.link(sink))
+            self._sources.append(source)

@@ -1,0 +1,116 @@
+"""The report of `noria exec --report`: a page, or a picture of the pipeline alone."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from base64 import b64encode
+from pathlib import Path
+
+from noria._core.errors import NoriaError
+from noria.diagnose.pages import render_page, write_page
+from noria.gst.element import NO_EFFECT, Stopwatch
+from noria.gst.usage import ElementUse, Usage
+
+KINDS = (".html", ".svg", ".dot")
+_DRAW_S = 60.0
+_WITHOUT = "graphviz is not installed, or cannot draw it; the text is its input"
+
+
+def check_report(path: Path) -> None:
+    """Refuse a name before the application runs.
+
+    Raises:
+        NoriaError: the ending is none of a report's, or SVG is asked for and Graphviz is absent.
+    """
+    if path.suffix not in KINDS:
+        raise NoriaError(f"--report {path}", expected="a name that ends in " + ", ".join(KINDS))
+    if path.suffix == ".svg" and shutil.which("dot") is None:
+        raise NoriaError(
+            "the picture cannot be drawn: there is no program dot",
+            fix="apt install graphviz, or --report with a name that ends in .dot or .html",
+        )
+
+
+def write_report(usage: Usage, path: Path, title: str) -> None:
+    """Write a report, or the picture of the last pipeline if the name ends in `.svg` or `.dot`.
+
+    Args:
+        usage: after the run.
+        path: the file.
+        title: name of the application.
+
+    Raises:
+        NoriaError: it cannot be written, or there was no pipeline to draw.
+    """
+    usage.finish()
+    if path.suffix == ".html":
+        write_page(path, report_page(usage, title))
+        return
+    if not usage.picture:
+        raise NoriaError("there is no picture: the application started no pipeline", where=title)
+    made = usage.picture if path.suffix == ".dot" else _svg(usage.picture)
+    if made is None:
+        raise NoriaError("the picture cannot be drawn: dot failed", where=str(path))
+    write_page(path, made)
+
+
+def report_page(usage: Usage, title: str) -> str:
+    """Render the page of a run."""
+    svg = _svg(usage.picture)
+    spent = Stopwatch.spent or {}
+    rows = [
+        (name, use.factory, use.buffers, use.frames, _number(use.fps), _per_frame(spent, name, use))
+        for name, use in usage.elements.items()
+        if use.buffers
+    ]
+    last = max(
+        (name for name, found in usage.metadata.items() if found),
+        key=lambda name: (sum(usage.metadata[name].values()), usage.elements[name].last_s),
+        default="",
+    )
+    return render_page(
+        "exec.html",
+        title=title,
+        picture=None if svg is None else "data:image/svg+xml;base64," + _base64(svg),
+        dot=usage.picture if svg is None else "",
+        without=_WITHOUT,
+        elements=rows,
+        probes=[
+            (pad, int(calls), f"{1000 * seconds / calls:.3f}" if calls else "")
+            for pad, (calls, seconds) in usage.probes.items()
+        ],
+        ignored=[row for row in usage.settings if row[3] == NO_EFFECT],
+        settings=usage.settings,
+        metadata=sorted(usage.metadata[last].items()) if last else [],
+        last=last,
+        names=usage.names.most_common(),
+        missing=usage.missing.most_common(),
+    )
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}"
+
+
+def _per_frame(spent: dict[str, float], name: str, use: ElementUse) -> str:
+    return f"{1000 * spent[name] / use.frames:.3f}" if name in spent and use.frames else ""
+
+
+def _base64(text: str) -> str:
+    return b64encode(text.encode()).decode()
+
+
+def _svg(dot: str) -> str | None:
+    """Draw with Graphviz; None where that is not installed or fails."""
+    program = shutil.which("dot")
+    if program is None or not dot:
+        return None
+    try:
+        done = subprocess.run(
+            [program, "-Tsvg"],
+            input=dot, capture_output=True, text=True, timeout=_DRAW_S, check=True,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout

@@ -1,0 +1,36 @@
+"""Serves a film over RTSP on the loopback interface, for applications that read such streams.
+
+python -m tests.outside.rtsp_server FILM PORT
+"""
+
+from __future__ import annotations
+
+import sys
+
+from noria.pyds.loading import gstreamer
+
+
+def main() -> None:
+    """Serve until the process is ended."""
+    film, port = sys.argv[1:]
+    gstreamer()
+    import gi
+
+    gi.require_version("GstRtspServer", "1.0")
+    from gi.repository import GLib, GstRtspServer
+
+    server = GstRtspServer.RTSPServer.new()
+    server.set_address("127.0.0.1")
+    server.set_service(port)
+    factory = GstRtspServer.RTSPMediaFactory.new()
+    factory.set_launch(
+        f"( filesrc location={film} ! qtdemux ! h264parse config-interval=-1 ! "
+        "rtph264pay name=pay0 pt=96 )"
+    )
+    server.get_mount_points().add_factory("/film", factory)
+    server.attach(None)
+    GLib.MainLoop().run()
+
+
+if __name__ == "__main__":
+    main()
