@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria._core.errors import PluginError
-from noria.plugins.types import NamedIntEnum
+from noria.plugins.types import NumberedEnum
 
 _RAW_FORMATS = frozenset({"B", "b", "c", "<B", "<b", "@B", "@b"})
 _SHOWN = 5
@@ -85,7 +85,7 @@ def _refused(data: Any, name: str, kind: str, dtype: np.dtype[Any]) -> PluginErr
     return PluginError(f"field {name!r}: {shown}", where="PluginField", expected=f"{kind}: {hint}")
 
 
-class PluginFieldType(NamedIntEnum):
+class PluginFieldType(NumberedEnum):
     """Element type of a field. Source: tensorrt-plugins spec 8.1."""
 
     FLOAT16 = 0

@@ -7,10 +7,10 @@ only names are stored and compared.
 from __future__ import annotations
 
 from collections.abc import Collection
-from enum import Enum, IntEnum
 from functools import cache
 from typing import Any, cast
 
+from noria.plugins.types import NumberedEnum, OrderedEnum
 from noria.trt.exports import ENUM_MEMBERS
 from noria.trt.release import current, generation
 
@@ -86,34 +86,23 @@ _MEMBERS: dict[str, str] = {
 """Enums that every release numbers alike: name -> members, as `make_enum` takes them."""
 
 
-class NumberedEnum(IntEnum):
-    """An enum that prints as `Class.NAME`, as the original's do."""
-
-    def __str__(self) -> str:
-        return f"{type(self).__name__}.{self.name}"
-
-    def __eq__(self, other: object) -> bool:
-        # members of two enums are never equal, whatever their numbers
-        if isinstance(other, Enum) and type(other).__name__ != type(self).__name__:
-            return False
-        return int(self) == other if isinstance(other, int) else NotImplemented
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    def __hash__(self) -> int:
-        return hash(int(self))
+_ORDERED = (
+    "AllocatorFlag BuilderFlag EngineCapability ErrorCodeTRT ExecutionContextAllocationStrategy "
+    "NetworkDefinitionCreationFlag Severity SerializationFlag TacticSource"
+)
+"""Enums whose members TensorRT orders. Source: its Python bindings, `py::arithmetic`."""
 
 
 def make_enum(name: str, members: str) -> Any:
-    """Make a `NumberedEnum`.
+    """Make a `NumberedEnum`, or an `OrderedEnum` where TensorRT orders its members.
 
     Args:
         name: of the class.
         members: names with a space between them, each numbered one above the one before; `NAME=5`
             sets a number.
     """
-    return cast(Any, NumberedEnum)(name, list(_numbers(members).items()), module=__name__)
+    base = OrderedEnum if name in _ORDERED.split() else NumberedEnum
+    return cast(Any, base)(name, list(_numbers(members).items()), module=__name__)
 
 
 def _numbers(members: str) -> dict[str, int]:
