@@ -11,6 +11,7 @@ Examples:
   noria exec build_engine.py --onnx model.onnx --engine model.engine
   noria exec --trt-version 10 infer.py model.engine
   noria exec --plugins libyololayer.so=yolo_layer.py trt_yolo.py
+  noria exec -m polygraphy run model.onnx --trt --onnxrt
   noria exec deepstream_test_1.py clip.h264
   noria exec gst-inspect-1.0 nvinfer
 """
@@ -30,10 +31,15 @@ Examples:
     help="Load a file of plugins first; or, behind the name of a library, when the script loads "
     "that library. Repeatable.",
 )  # fmt: skip
+@click.option("-m", "module", is_flag=True, help="SCRIPT is a module, as for python -m.")
 @click.argument("script", type=click.Path(path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def exec(
-    trt_version: str | None, plugins: tuple[str, ...], script: Path, arguments: tuple[str, ...]
+    trt_version: str | None,
+    plugins: tuple[str, ...],
+    module: bool,
+    script: Path,
+    arguments: tuple[str, ...],
 ) -> None:
     """Run SCRIPT with its ARGUMENTS as python does, `import tensorrt` giving noria.trt.
 
@@ -49,7 +55,7 @@ def exec(
 
     if trt_version is not None:
         release.set_version(trt_version)
-    if is_tool(str(script)):
+    if not module and is_tool(str(script)):
         run_tool(str(script), arguments)
     provide()
-    run_script(script, arguments, plugins)
+    run_script(script, arguments, plugins, module=module)

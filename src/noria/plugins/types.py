@@ -170,6 +170,16 @@ class NumberedEnum(Enum):
         return format(int(self), spec) if spec else str(self)
 
 
+class _Entries:
+    """`__entries` of TensorRT's enums, by which Polygraphy knows them: name -> (member, text)."""
+
+    def __get__(self, member: Any, owner: type[NumberedEnum]) -> dict[str, tuple[Any, None]]:
+        return {name: (value, None) for name, value in owner.__members__.items()}
+
+
+setattr(NumberedEnum, "__entries", _Entries())
+
+
 class OrderedEnum(NumberedEnum):
     """One of those that TensorRT orders; a member is compared with members of its own enum."""
 
@@ -301,6 +311,23 @@ class DimensionOperation(NumberedEnum):
     CEIL_DIV = 8
 
 
+class PluginCreatorVersion(NumberedEnum):
+    """Generation of a creator of the version-2 line, by its language."""
+
+    V1 = 0
+    V1_PYTHON = 100
+
+
+class QuickPluginCreationRequest(OrderedEnum):
+    """The kind of decorated plugin that a network prefers; just in time is the one here."""
+
+    UNKNOWN = 0
+    PREFER_JIT = 1
+    PREFER_AOT = 2
+    STRICT_JIT = 3
+    STRICT_AOT = 4
+
+
 class APILanguage(NumberedEnum):
     """Language a plugin is written in."""
 
@@ -314,9 +341,8 @@ class _Shape:
     def __set_name__(self, owner: type, name: str) -> None:
         self._slot = f"_{name}"
 
-    def __get__(self, holder: Any, owner: type) -> Dims:
-        shape: Dims = getattr(holder, self._slot)
-        return shape
+    def __get__(self, holder: Any, owner: type) -> Any:
+        return self if holder is None else getattr(holder, self._slot)
 
     def __set__(self, holder: Any, value: Iterable[int]) -> None:
         setattr(holder, self._slot, Dims(value))

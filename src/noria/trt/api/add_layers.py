@@ -294,7 +294,10 @@ class AddsLayers(LayerGraph):
 
     def add_constant(self, shape: Sequence[int], weights: Any) -> shaping.IConstantLayer:
         """An array of this shape."""
-        return self._add(shaping.IConstantLayer, weights={"CONSTANT": weights}, shape=shape)
+        layer = self._add(shaping.IConstantLayer, weights={"CONSTANT": weights}, shape=shape)
+        if 0 in layer.shape:  # no element knows the type
+            layer._params["empty"] = getattr(weights.dtype, "numpy", weights.dtype)
+        return layer
 
     def add_shape(self, input: ITensor) -> shaping.IShapeLayer:
         """Extents as a tensor: INT32 up to 9.x, INT64 from 10.0 on."""

@@ -49,6 +49,8 @@ class TrtRecord(JsonRecord, frozen=True, kw_only=True):
         types: name of a binding -> `DataType` it has for the user, where that is not the graph's.
         shapes: extents of outputs as the network knows them.
         names: named weights -> initialiser.
+        debugged: tensors whose values listeners may ask for.
+        hidden: those of them that the graph puts out for listeners only.
         options: settings of the config that are recorded only.
     """
 
@@ -59,6 +61,8 @@ class TrtRecord(JsonRecord, frozen=True, kw_only=True):
     types: Mapping[_Name, _Name] = {}
     shapes: Mapping[_Name, _Axes] = {}
     names: Mapping[_Name, _Name] = {}
+    debugged: tuple[_Name, ...] = ()
+    hidden: tuple[_Name, ...] = ()
     implicit: bool = False
     max_batch: Annotated[int, Meta(ge=1, le=65536)] = 1
     verbosity: _Name = "LAYER_NAMES_ONLY"
