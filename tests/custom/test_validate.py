@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -161,6 +162,7 @@ def test_any_exception_becomes_a_parser_error(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(threading, "main_thread", threading.current_thread)
+    monkeypatch.setattr(signal, "getsignal", lambda _: signal.default_int_handler)
     with pytest.raises(KeyboardInterrupt):  # Ctrl-C may come while a parser runs
         checked(interrupted, "p")(layers, network, params)
     monkeypatch.setattr(threading, "main_thread", lambda: None)

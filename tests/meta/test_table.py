@@ -57,6 +57,9 @@ def test_rows_hold_every_column() -> None:
         "classifier_confidences": [],
         "angle": 0.0,
         "keypoints": [],
+        "regions": [],
+        "crossed": [],
+        "directions": [],
     }
     assert (second["parent"], second["object_id"]) == (0, None)
     assert second["text"] == "büs red"

@@ -123,6 +123,14 @@ APPS = {
         {"ds_demux_pgie_config.txt": 2},
         frames=2 * FRAMES,
     ),
+    "analytics": App(
+        "deepstream-nvdsanalytics",
+        "deepstream_nvdsanalytics.py",
+        ("{uri}", "{uri}"),
+        {"dsnvanalytics_pgie_config.txt": 2},
+        frames=2 * FRAMES,
+        counts=r"Frame Number=.*Number of Objects=\s*(\d+)",
+    ),
     "custom-binding": App(
         "deepstream-custom-binding-test",
         "deepstream_custom_binding_test.py",

@@ -278,8 +278,8 @@ def test_the_report_as_plain_data_keeps_its_keys() -> None:
     report = run(FakeSource(2), FakeModel(), FakeSink()).to_dict()
     assert list(report) == [
         *("source", "profile", "frames", "inferred", "failed_frames", "dropped_frames", "objects"),
-        *("seconds", "fps", "first_result_s", "stages_s", "sources", "models", "outputs"),
-        *("notices", "interrupted"),
+        *("seconds", "fps", "first_result_s", "stages_s", "crossed", "sources", "models"),
+        *("outputs", "notices", "interrupted"),
     ]
     assert report["sources"] == [
         {

@@ -108,6 +108,8 @@ def _command(spec: PipelineSpec, video: Path) -> list[str]:
     words += [_shown(Path(source.uri)) for source in spec.sources]
     if spec.tracker is not None:
         words += ["--tracker", str(spec.tracker.text)]
+    if spec.analytics is not None:
+        words += ["--analytics", _shown(spec.analytics)]
     return [*words, "-o", str(video)]
 
 

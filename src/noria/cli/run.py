@@ -81,6 +81,13 @@ Examples:
     "like iou:max_age=30, or a YAML file. Default: none, or the pipeline file's.",
 )
 @click.option(
+    "--analytics",
+    metavar="FILE",
+    type=click.Path(),
+    help="Count objects in regions and across lines: a config file of nvdsanalytics. Lines need a "
+    "tracker.",
+)
+@click.option(
     "--threads", type=click.IntRange(1, 1024), metavar="N", help="CPU threads of each engine."
 )
 @click.option(
@@ -136,6 +143,7 @@ def run(
     inputs: tuple[str, ...],
     outs: tuple[str, ...],
     tracker: str | None,
+    analytics: str | None,
     as_json: bool,
     quiet: bool,
     strict: bool,
@@ -148,7 +156,7 @@ def run(
     clash = "--json and -o jsonl:- both write to standard output; choose one"
     if as_json and any(out.endswith(":-") for out in outs):
         raise click.UsageError(clash)
-    spec = spec_of(inputs, outs, tracker).with_models_overridden(given)
+    spec = spec_of(inputs, outs, tracker, analytics).with_models_overridden(given)
     lines = any(sink.text is not None and sink.text.endswith(":-") for sink in spec.sinks)
     if as_json and lines:
         raise click.UsageError(clash)
@@ -165,7 +173,10 @@ def run(
 
 
 def spec_of(
-    inputs: Sequence[str], outs: Sequence[str] = (), tracker: str | None = None
+    inputs: Sequence[str],
+    outs: Sequence[str] = (),
+    tracker: str | None = None,
+    analytics: str | None = None,
 ) -> PipelineSpec:
     """The pipeline that a command line means.
 
@@ -173,6 +184,7 @@ def spec_of(
         inputs: a pipeline file, maybe sources instead of its own; or configs, then sources.
         outs: outputs; with a pipeline file they replace its own.
         tracker: as `open_tracker` takes it; replaces the pipeline file's.
+        analytics: path of a config file of `nvdsanalytics`; replaces the pipeline file's.
 
     Raises:
         click.UsageError: no config or no source is given, or configs and sources are mixed.
@@ -204,7 +216,14 @@ def spec_of(
             f"{len(names)} pictures are given one by one; a pattern must be quoted "
             "('photos/*.jpg') to be one source, or name their folder"
         )
-    return pipeline_spec(spec, configs=configs, sources=names, outputs=outs, tracker=tracker)
+    return pipeline_spec(
+        spec,
+        configs=configs,
+        sources=names,
+        outputs=outs,
+        tracker=tracker,
+        analytics=analytics,
+    )
 
 
 def _is_config(name: str) -> bool:
@@ -331,6 +350,10 @@ def print_report(report: RunReport) -> None:
         if reasons and not report.objects:
             found += f": {reasons.pop(0)[1]}"
         click.echo(printable(f"found {found}"))
+    for source_id, counts in report.crossed.items():
+        of = f"source {source_id}: " if len(report.sources) > 1 else ""
+        crossed = ", ".join(f"{n} over {quoted(name)}" for name, n in counts.items())
+        click.echo(printable(f"counted {of}{crossed}"))
     for name, reason in reasons:
         click.echo(printable(f"  {name}: {reason}"))
     for model in report.models:

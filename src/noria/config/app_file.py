@@ -168,6 +168,7 @@ class _App:
         self._finish_sources()
         self._finish_models()
         self._tracker()
+        self._analytics()
         self._osd()
         self._tiler_and_sinks()
         reader.tell_unused()
@@ -337,6 +338,16 @@ class _App:
         except BadValueError as bad:
             self.document.refuse(line, f"ll-config-file is not {bad.noun}.", bad.expected)
             return None
+
+    def _analytics(self) -> None:
+        found = self.found.get("nvds-analytics")
+        if found is None:
+            return
+        if "config-file" in found.values:
+            self._put("analytics", "config-file", found.values["config-file"], found)
+        else:
+            line = found.line("enable")
+            self.document.refuse(line, "[nvds-analytics] has no config-file.", "a file of rules")
 
     # --- what is seen -----------------------------------------------------------------------------
 

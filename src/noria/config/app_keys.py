@@ -182,6 +182,9 @@ _TRACKER = _group(
                    (REID, "input-tensor-meta tensor-meta-gie-id"),
                    (Reason("warning", "a tracker's settings are those of ll-config-file"), "tracker-algorithm iou-threshold")),
 )  # fmt: skip
+_ANALYTICS = _group(
+    "nvds-analytics", "nvds-analytics", keys=_keys(ENABLE, _key("config-file", _PATH)), unused=_unused((IDENTITY, "unique-id")),
+)  # fmt: skip
 _OSD = _group(
     "osd", "osd",
     keys=_keys(ENABLE, _key("border-width", _INT, low=0, high=255), _key("text-size", _INT, low=1, high=255), _key("text-color", **_COLOR),
@@ -212,9 +215,8 @@ def _not_run(name: str, pattern: str, why: str, level: Level = "warning") -> App
 
 
 APP_GROUPS: tuple[AppGroup, ...] = (
-    _APPLICATION, _TILER, _SOURCE_LIST, _SOURCE_ALL, _SOURCE_CSV, _SOURCE, _STREAMMUX, _PRIMARY, _SECONDARY, _TRACKER, _OSD, _SINK, _TESTS,
+    _APPLICATION, _TILER, _SOURCE_LIST, _SOURCE_ALL, _SOURCE_CSV, _SOURCE, _STREAMMUX, _PRIMARY, _SECONDARY, _TRACKER, _ANALYTICS, _OSD, _SINK, _TESTS,
     _not_run("pre-process", r"(primary-)?pre-process[0-9]*|secondary-pre-process[0-9]*", "regions are not prepared apart: models scale whole frames or objects"),
-    _not_run("nvds-analytics", r"nvds-analytics", "there are no line crossings, regions and counts; write a probe for them"),
     _not_run("img-save", r"img-save", "objects are not saved as pictures; a sink images:FOLDER saves whole frames"),
     _not_run("message-converter", r"message-converter", "no messages are sent or received"),
     _not_run("message-consumerN", r"message-consumer[0-9]*", "no messages are sent or received"),

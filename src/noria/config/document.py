@@ -15,7 +15,7 @@ _SHOWN_PROBLEMS = 20
 _GIVEN = 1 << 24  # more lines than any file has
 
 
-class Line(NamedTuple):
+class AddedLine(NamedTuple):
     """A line that the command line or a program adds to a config.
 
     `option` is what messages name instead of file and line: `--set`. Paths in `text` are relative
@@ -90,7 +90,7 @@ class Document:
     notices: list[tuple[int, Notice]] = field(default_factory=list)
     options: list[str] = field(default_factory=list)
 
-    def add(self, lines: Iterable[Line]) -> None:
+    def add(self, lines: Iterable[AddedLine]) -> None:
         """Put lines behind those of the file, each into its group."""
         for group, key, text, option in lines:
             number = _GIVEN + len(self.options)

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import noria
 from noria._core.notices import Notice
 from noria.config.class_attrs import ClassAttrs
-from noria.config.document import Line, report
+from noria.config.document import AddedLine, report
 from noria.config.dump import dump, effective
 from noria.config.enums import (
     ClusterMode,
@@ -202,7 +202,7 @@ class ModelConfig(Frozen):
         cfg._read_notices = reading.notices
         return cfg
 
-    def with_lines(self, lines: Sequence[Line]) -> ModelConfig:
+    def with_lines(self, lines: Sequence[AddedLine]) -> ModelConfig:
         """A copy with lines of a config applied.
 
         Raises:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from noria._core.errors import ConfigError
 from noria._core.notices import Notice
 from noria._core.text import quoted
-from noria.config.document import Line
+from noria.config.document import AddedLine
 from noria.config.dump import ini_text, value_text
 from noria.config.enums import NetworkType
 from noria.config.frozen import plain
@@ -55,7 +55,7 @@ class Overrides(NamedTuple):
         conf_option: where that comes from, for messages.
     """
 
-    lines: tuple[Line, ...] = ()
+    lines: tuple[AddedLine, ...] = ()
     conf: float | None = None
     conf_option: str = "conf"
 
@@ -83,7 +83,7 @@ class Overrides(NamedTuple):
         kinds = [line.text.strip() for line in self.lines if line.key == "network-type"]
         key = _PARSERS.get(kinds[-1] if kinds else "0")
         name = getattr(function, "__name__", "")
-        line = Line("property", key or "", name if name.isidentifier() else "parser", "parser")
+        line = AddedLine("property", key or "", name if name.isidentifier() else "parser", "parser")
         return Overrides((line,)).plus(self) if key else self
 
 
@@ -166,7 +166,7 @@ def given_line(text: str, option: str) -> GivenKey:
             expected="batch-size=4, class-attrs-0.topk=5, or 2:batch-size=4 for the second model",
         )
     group, key = _place(name)
-    line = Line(group, key, value.lstrip(), option)
+    line = AddedLine(group, key, value.lstrip(), option)
     return GivenKey(number, Overrides((line,)), (option, rest))
 
 
@@ -183,7 +183,7 @@ def given_conf(text: str, option: str) -> GivenKey:
 def given_labels(text: str, option: str) -> GivenKey:
     """Read the path of a label file, maybe with the number of a model before it."""
     number, rest = _numbered(text)
-    line = Line("property", _LABELS, ini_text(rest), option)
+    line = AddedLine("property", _LABELS, ini_text(rest), option)
     return GivenKey(number, Overrides((line,)), (option, rest))
 
 
@@ -210,7 +210,7 @@ def given_keywords(values: Mapping[str, Any], others: Collection[str] = ()) -> l
             known = PROPERTY_KEYS.get(key) or CLASS_KEYS.get(key)
             if known is None:
                 raise _unknown(name, key, others)
-            given = Overrides((Line(group, key, _text(known, value, name), name),))
+            given = Overrides((AddedLine(group, key, _text(known, value, name), name),))
         found.append(GivenKey(None, given, shown))
     return found
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Literal
 from noria._core.errors import ConfigError
 from noria._core.text import quoted
 from noria.config.document import Document, report
-from noria.config.reading import MAX_BYTES, read_bytes
+from noria.config.reading import ANALYTICS_GROUP, MAX_BYTES, read_bytes
 
 if TYPE_CHECKING:
     from noria.config.pipeline_spec import PipelineSpec
 
-FileKind = Literal["pipeline", "app", "model"]
+FileKind = Literal["pipeline", "app", "model", "analytics"]
 
 _OURS = frozenset(("sources", "models", "sinks"))
 _APP = re.compile(
@@ -31,9 +31,11 @@ _GROUP = re.compile(rb"^[ \t\f\r]*\[([^\[\]\x00-\x1f\x7f]+)\][ \t\r]*$", re.MULT
 
 
 def file_kind(path: str | Path) -> FileKind | None:
-    """Return the kind of a file by its groups: a pipeline, a deepstream-app or a model config.
+    """Return the kind of a file by its groups.
 
-    Cheap, and never an error: what cannot be read, is no regular file, or is none of the three is
+    A pipeline, a deepstream-app, a model's config, or rules of `nvdsanalytics`.
+
+    Cheap, and never an error: what cannot be read, is no regular file, or is none of these is
     None. Only names ending in .yml and .yaml are looked at as YAML.
     """
     try:
@@ -53,12 +55,16 @@ def kind_of(data: bytes, path: Path) -> FileKind | None:
         from noria.config.yaml_nodes import top_level_keys  # brings PyYAML
 
         names = top_level_keys(data)
+        if any(map(ANALYTICS_GROUP.fullmatch, names)):
+            return "analytics"
         if "property" in names:
             return "model"
         if _OURS.intersection(names) and not any(map(_APP_SURE.fullmatch, names)):
             return "pipeline"
     else:
         names = [name.decode("utf-8", "replace") for name in _GROUP.findall(data)]
+        if any(map(ANALYTICS_GROUP.fullmatch, names)):
+            return "analytics"
         if "property" in names:
             return "model"
     return "app" if any(map(_APP.fullmatch, names)) else None

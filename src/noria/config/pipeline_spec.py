@@ -279,6 +279,7 @@ class PipelineSpec(_Spec):
     tiler: TilerSpec | None = None
     osd: OsdSpec = OsdSpec()
     sinks: tuple[SinkSpec, ...] = ()
+    analytics: Path | None = None
     batch_size: int | None = None
     batch_timeout_ms: float = 40.0
 

@@ -18,7 +18,7 @@ from noria._core.errors import ConfigError
 from noria._core.notices import Notice, notices_on_errors
 from noria._core.text import quoted
 from noria.config.class_attrs import ClassAttrs
-from noria.config.document import Document, Entry, Group, Line, report
+from noria.config.document import AddedLine, Document, Entry, Group, report
 from noria.config.enums import ClusterMode, NetworkType
 from noria.config.ini_groups import read_keyfile
 from noria.config.key import Key
@@ -38,6 +38,10 @@ _HINTS = {
     "cluster-mode": "your parser already returns suppressed boxes? then 4 is what you want.",
     "num-detected-classes": "count the lines of the label file, or the classes of the model",
 }
+ANALYTICS_GROUP = re.compile(
+    r"(roi-filtering|overcrowding|line-crossing|direction-detection)-stream-([0-9]+|all)"
+)
+"""Names of groups that only rules of `nvdsanalytics` have."""
 
 
 @dataclass(slots=True)
@@ -52,7 +56,7 @@ class Reading:
     notices: tuple[Notice, ...] = ()
 
 
-def read_config(path: Path, lines: Sequence[Line] = ()) -> Reading:
+def read_config(path: Path, lines: Sequence[AddedLine] = ()) -> Reading:
     """Read and check a config file, INI or YAML by its name, with lines added to it."""
     data = read_bytes(path)
     if path.name.endswith((".yml", ".yaml")):
@@ -66,7 +70,7 @@ def read_config(path: Path, lines: Sequence[Line] = ()) -> Reading:
     return _interpreted(document, Reading())
 
 
-def read_lines(path: Path, reading: Reading, lines: Sequence[Line]) -> Reading:
+def read_lines(path: Path, reading: Reading, lines: Sequence[AddedLine]) -> Reading:
     """Read and check lines that change a config; `reading` has its values without them."""
     document = Document(path, "ini", {"property": Group("property", 1)})
     document.add(lines)
@@ -148,6 +152,15 @@ class _Interpreter:
 
     def run(self) -> None:
         groups = self.document.groups
+        if rules := next(filter(ANALYTICS_GROUP.fullmatch, groups), None):
+            self.document.refuse(
+                groups[rules].line,
+                f"[{quoted(rules)}] is a group of nvdsanalytics: this file has rules, no model.",
+                "a model's config",
+                "noria run CONFIG SOURCE --analytics FILE counts by them",
+                rule="wrong-file",
+            )
+            return
         if "property" in groups:
             self._properties(groups["property"])
         elif not self.document.problems:

@@ -11,6 +11,7 @@ import numpy as np
 
 from noria.draw.canvas import Box, Canvas, canvas_for
 from noria.draw.colors import Rgb, component_color, readable_on
+from noria.draw.figures import PX_PER_PT, byte_color, draw_figures
 from noria.draw.overlays import (
     Overlay,
     class_map_overlay,
@@ -29,8 +30,8 @@ from noria.meta import (
     SegmentationMeta,
     mask_border_colors,
 )
+from noria.meta.figures import Rgba
 from noria.meta.masks import object_mask
-from noria.meta.objects import Rgba
 from noria.meta.shapes import skeleton_of_object, turned
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 WHOLE_FRAME = -1
 """Class of a primary classifier's object. Source: spec C.3."""
-PX_PER_PT = 96 / 72
 MAX_TEXT = 48
 _DEFAULT_STYLE = ClassStyle()
 _DEFAULT_BORDER = _DEFAULT_STYLE.border_color
@@ -89,9 +89,9 @@ class Looks:
             if not math.isnan(sum(own)) and (
                 self.palette == "config" or own not in _seeded_colors()
             ):
-                return _bytes((r, g, b, a))
+                return byte_color((r, g, b, a))
         if colored:
-            return _bytes(_style(objects, index).border_color)
+            return byte_color(_style(objects, index).border_color)
         component = int(objects.component_ids[index])
         return (*component_color(component, int(objects.class_ids[index])), 1.0)
 
@@ -118,17 +118,17 @@ class Looks:
         else:
             if exact:
                 family, padding = self.font or style.font, 2
-                ink = _bytes(style.font_color)
-                paper = None if style.text_bg_color is None else _bytes(style.text_bg_color)
+                ink = byte_color(style.font_color)
+                paper = None if style.text_bg_color is None else byte_color(style.text_bg_color)
             else:
                 family, padding = self.font or "", max(3, size // 4)
                 ink, paper = (*readable_on(border[:3]), 1.0), (*border[:3], 1.0)
             if self.text_color is not None:
-                ink = _bytes(self.text_color)
+                ink = byte_color(self.text_color)
             if self.text_bg_color is not None:
-                paper = _bytes(self.text_bg_color)
+                paper = byte_color(self.text_bg_color)
             box = render_text(text, family, size, ink, paper, padding)
-        fill = None if style.bg_color is None or not self.boxes else _bytes(style.bg_color)
+        fill = None if style.bg_color is None or not self.boxes else byte_color(style.bg_color)
         return Look(border, width, fill, box)
 
     def text(self, objects: Objects, index: int) -> str:
@@ -165,11 +165,6 @@ def _seeded_colors() -> frozenset[tuple[float, ...]]:
     """The colours that masked objects get one after the other. Source: spec C.1."""
     masks = [np.ones((1, 1), np.float32)] * 2048
     return frozenset(tuple(color) for color in mask_border_colors(masks).tolist())
-
-
-def _bytes(color: tuple[float, float, float, float]) -> tuple[int, int, int, float]:
-    r, g, b = (min(255, max(0, round(255 * c))) for c in color[:3])
-    return r, g, b, min(1.0, max(0.0, color[3]))
 
 
 _INK, _PAPER = (255, 255, 255, 1.0), (16, 18, 22)
@@ -268,7 +263,7 @@ class Painter(Looks):
     """Draws the metadata of a frame on a copy of it.
 
     From below to above: class maps, instance masks in their object's colour, backgrounds and
-    borders, labels, the legend of the class maps.
+    borders, labels, figures, the legend of the class maps.
 
     Args:
         palette: `auto` gives every class its own colour, unless the config sets a colour for any
@@ -284,6 +279,7 @@ class Painter(Looks):
         keypoints: draw the keypoints of objects, with their bones; `auto` alone does.
         boxes: draw borders and backgrounds of objects.
         ids: add the tracking id to the label.
+        figures: draw the lines and texts of the metadata.
         legend: name the classes of class maps with their share of the frame.
         opacity: of masks and class maps, 0..1.
         border_width: in pixels, instead of that in the metadata; it grows with the frame like that.
@@ -297,6 +293,7 @@ class Painter(Looks):
     scale: float | None = None
     masks: bool = True
     keypoints: bool = True
+    figures: bool = True
     legend: bool = True
     opacity: float = 0.45
 
@@ -329,6 +326,8 @@ class Painter(Looks):
             self._draw_class_maps(canvas, meta, legend)
         if len(objects):
             self._draw_objects(canvas, objects, scale)
+        if self.figures and meta.figures:
+            draw_figures(canvas, meta.figures, scale)
         if self.legend:
             legend.draw(canvas, max(12, round(12 * PX_PER_PT * scale)), self.font or "")
         return canvas.frame()

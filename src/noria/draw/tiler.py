@@ -63,6 +63,8 @@ def merge_metas(tiles: list[Tile], width: int, height: int) -> FrameMeta:
     meta.objects = _merge_objects([t for t in tiles if len(t.meta.objects)])
     for tile in tiles:
         meta.user += tile.meta.user
+        scale = tile.width / tile.meta.width, tile.height / tile.meta.height
+        meta.figures += [f.moved(tile.left, tile.top, *scale) for f in tile.meta.figures]
         for found in tile.meta.segmentations:
             _add_class_map(meta, tile, found)
     return meta
@@ -109,7 +111,7 @@ def _merge_objects(tiles: list[Tile]) -> Objects:
         merged.mask_thresholds |= part.mask_thresholds
         merged.labels |= part.labels
         merged.styles |= part.styles
-        for name in ("classifiers", "texts", "segmentations", "tensors", "user"):
+        for name in ("classifiers", "texts", "segmentations", "tensors", "analytics", "user"):
             getattr(merged, name).update(
                 {start + index: value for index, value in getattr(part, name).items()}
             )
@@ -256,7 +258,16 @@ class Tiler:
         return self._finish(canvas, tiles)
 
     def end(self, source_id: int, name: str, why: str = "ended") -> None:
-        """Let the cell of a source say, in a few words, why it is dark from now on."""
+        """Let the cell of a source say, in a few words, why it is dark from now on.
+
+        The cell of a source that was `removed` goes.
+        """
+        self._scaled.pop(source_id, None)
+        self._scalers.pop(source_id, None)
+        if why == "removed":
+            self._names.pop(source_id, None)
+            self._sources = [i for i in self._sources if i != source_id]
+            return
         self._name(source_id, name)
         self._over[source_id] = why
 

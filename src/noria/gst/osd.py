@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from noria.draw.canvas import Canvas, canvas_for
-from noria.draw.overlays import mask_overlay, smooth_overlay
+from noria.draw.figures import PX_PER_PT, Strokes, arrow_strokes, byte_color, draw_strokes
+from noria.draw.overlays import mask_overlay
 from noria.draw.text import render_text
 from noria.gst.bindings import BaseTransform, Gst
 from noria.gst.element import (
@@ -30,7 +30,6 @@ from noria.pyds.meta import NvDsFrameMeta, items
 from noria.pyds.osd import NvOSD_Arrow_Head_Direction as Head
 from noria.pyds.struct import text_at
 
-PX_PER_PT = 96 / 72
 _FAR = 1e4
 _MASK_OPACITY = 0.45
 
@@ -117,10 +116,7 @@ def draw_frame(canvas: Canvas, frame: NvDsFrameMeta, options: dict[str, Any]) ->
 
 
 def _color(params: Any) -> tuple[int, int, int, float]:
-    red, green, blue = (
-        min(255, max(0, round(255 * v))) for v in (params.red, params.green, params.blue)
-    )
-    return red, green, blue, min(1.0, max(0.0, params.alpha))
+    return byte_color((params.red, params.green, params.blue, params.alpha))
 
 
 def _rectangle(canvas: Canvas, rect: Any) -> None:
@@ -170,41 +166,18 @@ def _mask(canvas: Canvas, obj: Any) -> None:
         canvas.blend(mask_overlay(placed, (red, green, blue), _MASK_OPACITY, 0))
 
 
-Strokes = list[list[tuple[float, float]]]
-
-
 def _strokes(canvas: Canvas, strokes: Strokes, width: int, color: Any, fill: bool = False) -> None:
-    """Draw lines through places, or fill what they enclose."""
     red, green, blue, alpha = _color(color)
-    width = max(1, int(width))
-    points = [(min(_FAR, max(-_FAR, x)), min(_FAR, max(-_FAR, y))) for s in strokes for x, y in s]
-    ends = np.cumsum([0, *map(len, strokes)]).tolist()
-
-    def draw(ink: Any, places: Any) -> None:
-        for start, end in pairwise(ends):
-            if fill:
-                ink.polygon(places[start:end], fill=255)
-            else:
-                ink.line(places[start:end], fill=255, width=2 * width, joint="curve")
-
-    overlay = smooth_overlay(points, draw, width + 1, (red, green, blue), alpha, canvas.size)
-    if overlay is not None:
-        canvas.blend(overlay)
+    draw_strokes(canvas, strokes, int(width), (red, green, blue), alpha, fill=fill)
 
 
 def _arrow(canvas: Canvas, arrow: Any) -> None:
-    start, end = (float(arrow.x1), float(arrow.y1)), (float(arrow.x2), float(arrow.y2))
-    strokes: Strokes = [[start, end]]
-    size = 4 * max(1, int(arrow.arrow_width))
-    heads = [(start, end)] * (arrow.arrow_head in (Head.START_HEAD, Head.BOTH_HEAD))
-    heads += [(end, start)] * (arrow.arrow_head in (Head.END_HEAD, Head.BOTH_HEAD))
-    for tip, other in heads:
-        angle = math.atan2(other[1] - tip[1], other[0] - tip[0])
-        wings = [
-            (tip[0] + size * math.cos(angle + turn), tip[1] + size * math.sin(angle + turn))
-            for turn in (0.45, -0.45)
-        ]
-        strokes.append([wings[0], tip, wings[1]])
+    ends = (float(arrow.x1), float(arrow.y1)), (float(arrow.x2), float(arrow.y2))
+    heads = (
+        arrow.arrow_head in (Head.START_HEAD, Head.BOTH_HEAD),
+        arrow.arrow_head in (Head.END_HEAD, Head.BOTH_HEAD),
+    )
+    strokes = arrow_strokes(*ends, int(arrow.arrow_width), heads)
     _strokes(canvas, strokes, arrow.arrow_width, arrow.arrow_color)
 
 

@@ -25,16 +25,17 @@ ELEMENTS = {
     "nvmultistreamtiler": ("tiler", "NvMultiStreamTiler", 0),
     "nvstreamdemux": ("demux", "NvStreamDemux", 0),
     "nvtracker": ("tracker", "NvTracker", 0),
+    "nvdsanalytics": ("analytics", "NvDsAnalytics", 0),
 }
 
 
 def factory(name: str) -> tuple[str, int, type]:
     """Return name, rank and class of an element, as GStreamer's loader of Python wants them."""
-    from noria.gst import bins, convert, demux, infer, osd, streammux, tiler, tracker
+    from noria.gst import analytics, bins, convert, demux, infer, osd, streammux, tiler, tracker
 
     modules = {
-        "bins": bins, "convert": convert, "demux": demux, "infer": infer, "osd": osd,
-        "streammux": streammux, "tiler": tiler, "tracker": tracker,
+        "analytics": analytics, "bins": bins, "convert": convert, "demux": demux,
+        "infer": infer, "osd": osd, "streammux": streammux, "tiler": tiler, "tracker": tracker,
     }  # fmt: skip
     module, kind, rank = ELEMENTS[name]
     return name, rank, getattr(modules[module], kind)

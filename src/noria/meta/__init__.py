@@ -1,6 +1,8 @@
 """Metadata of batches, frames and objects."""
 
+from noria.meta.analytics import FrameAnalytics, ObjectAnalytics
 from noria.meta.detections import Detections, Space
+from noria.meta.figures import Caption, Figure, Stroke
 from noria.meta.frame_meta import FrameMeta
 from noria.meta.layers import (
     BoxParser,
@@ -33,6 +35,7 @@ from noria.meta.results import (
 __all__ = [
     "UNTRACKED_OBJECT_ID",
     "BoxParser",
+    "Caption",
     "ClassStyle",
     "Classification",
     "ClassifierMeta",
@@ -40,11 +43,14 @@ __all__ = [
     "ClassifierParser",
     "DetectionParams",
     "Detections",
+    "Figure",
+    "FrameAnalytics",
     "FrameMeta",
     "InputTensor",
     "LabelInfo",
     "Layer",
     "NetworkInfo",
+    "ObjectAnalytics",
     "ObjectMeta",
     "Objects",
     "Roi",
@@ -53,6 +59,7 @@ __all__ = [
     "SegmentationParams",
     "SegmentationParser",
     "Space",
+    "Stroke",
     "TensorOutput",
     "mask_border_colors",
 ]

@@ -9,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from noria._core.lazy import import_extra
+from noria.meta.analytics import FrameAnalytics
 from noria.meta.detections import Detections, Space
+from noria.meta.figures import Figure
 from noria.meta.objects import ObjectMeta, Objects
 from noria.meta.results import SegmentationMeta, TensorOutput
 
@@ -27,6 +29,8 @@ class FrameMeta:
         inferred: a model ran on this frame (even if it found nothing).
         segmentations: class maps of the whole frame.
         tensors: raw outputs of models that ran on the whole frame.
+        analytics: counts of regions and lines, if there are rules; see `noria.analytics`.
+        figures: lines and texts to be drawn.
         user: anything the application attaches.
     """
 
@@ -40,6 +44,8 @@ class FrameMeta:
     objects: Objects = field(default_factory=Objects)
     segmentations: list[SegmentationMeta] = field(default_factory=list)
     tensors: list[TensorOutput] = field(default_factory=list)
+    analytics: FrameAnalytics | None = None
+    figures: list[Figure] = field(default_factory=list)
     user: list[Any] = field(default_factory=list)
 
     def to_detections(self) -> Detections:

@@ -9,7 +9,9 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from noria.meta.analytics import ObjectAnalytics
 from noria.meta.detections import Detections, FloatArray, IntArray, Space
+from noria.meta.figures import Rgba
 from noria.meta.results import (
     UNTRACKED_OBJECT_ID,
     ClassifierMeta,
@@ -37,9 +39,7 @@ _COLUMNS = (
     "tracker_confidences",
     "detector_rects",
 )
-_SPARSE = ("classifiers", "texts", "segmentations", "tensors", "user")
-
-Rgba = tuple[float, float, float, float]
+_SPARSE = ("classifiers", "texts", "segmentations", "tensors", "analytics", "user")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +116,12 @@ class Objects:
         classifiers: what classifiers said, for objects that have it (index -> in order).
         texts: display text of objects whose text is not just their label (index -> text).
         segmentations, tensors: results of models that ran on the object (index -> in order).
+        analytics: rules that it fulfils, for objects that fulfil any (index -> which).
         user: anything the application attaches (index -> in order).
     """
 
     __slots__ = (
+        "analytics",
         "angles",
         "border_colors",
         "class_ids",
@@ -162,6 +164,7 @@ class Objects:
         self.texts: dict[int, str] = {}
         self.segmentations: dict[int, list[SegmentationMeta]] = {}
         self.tensors: dict[int, list[TensorOutput]] = {}
+        self.analytics: dict[int, ObjectAnalytics] = {}
         self.user: dict[int, list[Any]] = {}
 
     def append(

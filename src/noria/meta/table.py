@@ -25,6 +25,9 @@ no rows. The columns, always all of them and in this order:
 | `classifier_confidences` | list of float32 | their probabilities |
 | `angle` | float32 | rotation of the rectangle about its middle, in degrees clockwise |
 | `keypoints` | list of float32 | x, y in frame pixels and score of each point, empty without |
+| `regions` | list of string | regions of the analytics rules that it stands in |
+| `crossed` | list of string | lines that it crossed since the frame before |
+| `directions` | list of string | directions in which it moves |
 """
 
 from __future__ import annotations
@@ -64,6 +67,9 @@ COLUMNS: dict[str, str] = {
     "classifier_confidences": "list<float32>",
     "angle": "float32",
     "keypoints": "list<float32>",
+    "regions": "list<string>",
+    "crossed": "list<string>",
+    "directions": "list<string>",
 }
 """Name -> type of every column."""
 
@@ -236,6 +242,14 @@ def _columns(metas: Metas) -> dict[str, Any]:
         "classifier_confidences": list(chain.from_iterable(scores for _, scores in found)),
         "angle": np.concatenate([_angles(m.objects) for m in full] or [np.empty(0, np.float32)]),
         "keypoints": list(chain.from_iterable(_keypoints(m.objects) for m in full)),
+        **{
+            name: [
+                list(getattr(m.objects.analytics.get(i), name, ()))
+                for m in full
+                for i in range(len(m.objects))
+            ]
+            for name in ("regions", "crossed", "directions")
+        },
     }
 
 

@@ -30,6 +30,7 @@ from noria.pipeline.segment import segments_of
 from noria.pipeline.stage import is_stage, is_tracker
 
 if TYPE_CHECKING:
+    from noria.analytics import AnalyticsRules
     from noria.config.pipeline_spec import PipelineSpec, SourceSpec, TilerSpec
     from noria.config.profile import Profile
     from noria.custom.guard import GuardMode
@@ -95,6 +96,7 @@ def assemble(
     options: AssemblyOptions | None = None,
     *,
     stages: Sequence[Any] | None = None,
+    rules: AnalyticsRules | None = None,
     opened: Mapping[int, Source] | None = None,
     sinks: Sequence[Sink | Route] = (),
     painter: Any = None,
@@ -113,6 +115,7 @@ def assemble(
         options: how it runs.
         stages: what runs instead of the models of `spec`, in order: configs, opened models,
             trackers, probes.
+        rules: what is counted instead of the rules of `spec.analytics`.
         opened: sources that stand for those of `spec`, by place; closed by the pipeline.
         sinks: more outputs, opened already.
         painter: draws instead of what `spec.osd` says.
@@ -160,6 +163,9 @@ def assemble(
         if tracker is not None:
             own.append(tracker)
             items.insert(after_primaries(items), tracker)
+        counting = _analytics(spec, rules)
+        if counting is not None:
+            items.insert(behind_tracker(items), counting)
         for part in (*items, *sources):
             notices += getattr(part, "notices", ())
         notices = list(dict.fromkeys(notices))
@@ -226,6 +232,12 @@ def after_primaries(items: Sequence[Any]) -> int:
     return places[-1] if places else 0
 
 
+def behind_tracker(items: Sequence[Any]) -> int:
+    """Where analytics belong: behind the last tracker, or else where one would stand."""
+    trackers = [i for i, item in enumerate(items, 1) if is_tracker(item) and not is_stage(item)]
+    return max([after_primaries(items), *trackers])
+
+
 def numbered(stages: Sequence[Any], where: str | None) -> tuple[list[Any], list[Notice]]:
     """The stages, each config with an id of its own as far as the files leave that open.
 
@@ -285,6 +297,8 @@ def _inputs(spec: PipelineSpec, configs: Sequence[ModelConfig]) -> list[str | Pa
     read: list[str | Path] = [spec.path, *(s.uri for s in spec.sources)]
     if spec.tracker is not None and spec.tracker.config is not None:
         read.append(spec.tracker.config)
+    if spec.analytics is not None:
+        read.append(spec.analytics)
     for cfg in configs:
         read += [cfg.path, *(value for value in cfg.values().values() if isinstance(value, Path))]
     return read
@@ -353,6 +367,19 @@ def open_model(cfg: ModelConfig, options: AssemblyOptions, *, live: bool = False
         profile=options.profile,
         parser=options.parser,
     )
+
+
+def _analytics(spec: PipelineSpec, rules: AnalyticsRules | None) -> Tracker | None:
+    """Open analytics with the given rules, or else those of the spec's file; None without any.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
+    from noria.analytics import Analytics, load_rules
+
+    if rules is None and spec.analytics is not None:
+        rules = load_rules(spec.analytics)
+    return None if rules is None else Analytics(rules)
 
 
 def tracker_of(spec: PipelineSpec) -> Tracker | None:

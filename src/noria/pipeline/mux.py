@@ -10,6 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import count
 from time import monotonic, perf_counter
 
 from noria.infer.batch import Batch, frame_meta
@@ -20,6 +21,7 @@ from noria.pipeline.report import SourceReport
 _MIN_GROUP = 16  # frames handed on together when most of them are skipped by `interval`
 _MIN_ROOM = 2  # frames that wait for each source: one to take, one being decoded meanwhile
 _POLL_S = 0.2  # how soon a stop is seen while sources give nothing
+_REPORTS = 256  # of sources that are over, where sources come and go
 _LEAVE_S = 1.0  # how long a source that hangs may hold up the end
 
 
@@ -36,6 +38,7 @@ class _Feed:
         self.awaited = True  # a buffer waits for its frame
         self.decode_s = 0.0
         self.error: Exception | None = None
+        self.removed = False  # on request, not at its end
         self.thread: threading.Thread | None = None
         self.report = SourceReport(source.source_id, source.name)
 
@@ -55,6 +58,7 @@ class Muxer:
         timeout_s: with live sources: a buffer that has a frame waits so long for those of others.
             A source that keeps it waiting in vain is not waited for until it gives a frame again.
         limit: stop each source after this many frames.
+        keep_open: go on without sources, until the stop: more may be added.
     """
 
     def __init__(
@@ -67,16 +71,22 @@ class Muxer:
         room: int = 4,
         timeout_s: float = 0.04,
         limit: int | None = None,
+        keep_open: bool = False,
     ) -> None:
         self._lock = threading.Lock()
         self._arrived = threading.Condition(self._lock)
         self._feeds = [_Feed(i, s, self._lock) for i, s in enumerate(sources)]
         self._turns = list(self._feeds)  # whose turn is next, ended ones removed
-        self.live = any(f.live for f in self._feeds)
-        self._buffer_size = buffer_size or len(self._feeds)
+        self._indices = count(len(self._feeds))
+        self._gone: deque[SourceReport] = deque(maxlen=_REPORTS)  # of sources that are over
+        self._gone_frames = self._gone_dropped = 0
+        self._gone_s = 0.0
+        self._started = False
+        self._keep_open = keep_open
+        self._buffer_size = buffer_size
         self._fill = fill
         self._period = interval + 1
-        self._room = max(_MIN_ROOM, -(-room // max(1, len(self._feeds))))
+        self._all_room = room
         self._timeout_s = timeout_s
         self._limit = limit
         self._abandoned = False
@@ -87,23 +97,70 @@ class Muxer:
         self.errors: list[Exception] = []
 
     @property
+    def live(self) -> bool:
+        """True while frames of any source come in real time."""
+        return any(feed.live for feed in self._turns)
+
+    @property
     def reports(self) -> list[SourceReport]:
-        """Counts of each source so far."""
-        for feed in self._feeds:
-            feed.report.reconnects = feed.source.reconnects
-        return [feed.report for feed in self._feeds]
+        """Counts of each source so far; of those that are over, the last ones."""
+        with self._lock:
+            for feed in self._feeds:
+                feed.report.reconnects = feed.source.reconnects
+            return [*self._gone, *(feed.report for feed in self._feeds)]
+
+    @property
+    def frames(self) -> tuple[int, int]:
+        """Frames read of all sources so far, and those of them that were dropped."""
+        with self._lock:
+            read = sum(feed.report.frames for feed in self._feeds)
+            dropped = sum(feed.report.dropped for feed in self._feeds)
+            return self._gone_frames + read, self._gone_dropped + dropped
 
     @property
     def decode_s(self) -> float:
         """Seconds all sources together spent giving frames."""
-        return sum(feed.decode_s for feed in self._feeds)
+        return self._gone_s + sum(feed.decode_s for feed in self._feeds)
 
     def start(self) -> None:
         """Start reading."""
-        for feed in self._feeds:
-            name = f"noria-decode-{feed.index}"
-            feed.thread = threading.Thread(target=self._read, args=(feed,), name=name, daemon=True)
-            feed.thread.start()
+        with self._lock:
+            self._started = True
+            for feed in self._feeds:
+                self._begin(feed)
+
+    def add(self, source: Source) -> None:
+        """Read one more source from now on; its id is one that no other has had."""
+        with self._lock:
+            feed = _Feed(next(self._indices), source, self._lock)
+            self._feeds.append(feed)
+            self._turns.append(feed)
+            if self._started:
+                self._begin(feed)
+            self._arrived.notify()
+
+    def remove(self, source_id: int) -> Source | None:
+        """End a source at once: frames of it that wait are dropped.
+
+        Returns:
+            The source, closed; None if it has ended, or there was none.
+        """
+        with self._lock:
+            feed = next((f for f in self._turns if f.report.source_id == source_id), None)
+            if feed is None:
+                return None
+            feed.ended = feed.removed = True
+            feed.report.state = "removed"
+            feed.items.clear()
+            feed.room.notify_all()
+            self._arrived.notify()
+        feed.source.close()
+        return feed.source
+
+    def _begin(self, feed: _Feed) -> None:
+        name = f"noria-decode-{feed.index}"
+        feed.thread = threading.Thread(target=self._read, args=(feed,), name=name, daemon=True)
+        feed.thread.start()
 
     def abandon(self) -> None:
         """Drop waiting frames and end the sources."""
@@ -117,7 +174,7 @@ class Muxer:
     def join(self) -> None:
         """Wait for the threads, but not for a live source that does not let itself be closed."""
         deadline = monotonic() + _LEAVE_S
-        for feed in self._feeds:
+        for feed in list(self._feeds):
             if feed.thread is not None:
                 if feed.thread.is_alive() and self.stopping:
                     feed.source.close()
@@ -130,12 +187,12 @@ class Muxer:
         source, report = feed.source, feed.report
         try:
             frames = iter(source)
-            while not self.stopping:
+            while not (self.stopping or feed.removed):
                 start = perf_counter()
                 frame = next(frames, None)
                 feed.decode_s += perf_counter() - start
                 if frame is None:
-                    if not self.stopping:
+                    if not (self.stopping or feed.removed):
                         report.state = "ended"
                     break
                 if frame.source_id != source.source_id:
@@ -158,15 +215,17 @@ class Muxer:
                 self._arrived.notify()
 
     def _fail(self, feed: _Feed, error: Exception) -> None:
-        if feed.error is None:
+        if feed.error is None and not feed.removed:
             feed.error = error
             feed.report.state = "failed"
             feed.report.error = str(error) or type(error).__name__
-            self.errors.append(error)
+            if not self._keep_open:
+                self.errors.append(error)
 
     def _put(self, feed: _Feed, frame: Frame) -> None:
         with self._lock:
-            while len(feed.items) >= self._room and not self._abandoned:
+            room = max(_MIN_ROOM, -(-self._all_room // len(self._turns or self._feeds)))
+            while len(feed.items) >= room and not (self._abandoned or feed.removed):
                 if feed.live:
                     feed.items.popleft()
                     feed.report.dropped += 1
@@ -198,12 +257,13 @@ class Muxer:
             batch.ended, self._over = self._over, []
             if batch.frames or batch.ended:
                 yield batch
-            if not self._turns:
+            if not self._turns and (self.stopping or not self._keep_open):
                 return
 
     def _take(self, picks: list[_Feed], batch: Batch) -> None:
         """Move one frame of each of these sources into the batch, as one buffer."""
         with self._lock:
+            picks = [f for f in picks if f.items]  # a source may have been removed meanwhile
             for feed in sorted(picks, key=lambda f: f.index):
                 frame = feed.items.popleft()
                 feed.room.notify()
@@ -224,16 +284,22 @@ class Muxer:
             while True:
                 self._drop_ended()
                 if not self._turns:
-                    return []
+                    if self._over or self.stopping or not (self._keep_open and wait):
+                        return []
+                    self._arrived.wait(_POLL_S)
+                    continue
+                if self._over and wait and self._keep_open:
+                    return []  # sinks hear of an end though nothing else comes
+                size = self._buffer_size or len(self._turns)
                 if not self.live:
-                    picks = self._turns[: self._buffer_size]
+                    picks = self._turns[:size]
                     if all(f.items for f in picks):
                         return picks
                     self._arrived.wait(_POLL_S)
                     continue
-                picks = [f for f in self._turns if f.items][: self._buffer_size]
+                picks = [f for f in self._turns if f.items][:size]
                 lacking = [f for f in self._turns if f.awaited and not f.items]
-                if picks and (not lacking or len(picks) == self._buffer_size):
+                if picks and (not lacking or len(picks) == size):
                     return picks
                 if not wait:
                     return []
@@ -262,4 +328,14 @@ class Muxer:
             for feed in over:
                 feed.ended = True  # also one that hangs: what it still gives is not wanted
                 self._over.append(feed.report.source_id)
+                if self._keep_open:
+                    self._forget(feed)
             self._turns = [f for f in self._turns if f not in over]
+
+    def _forget(self, feed: _Feed) -> None:
+        """Keep the counts of a source that is over, and nothing else; the lock is held."""
+        self._feeds.remove(feed)
+        self._gone.append(feed.report)
+        self._gone_s += feed.decode_s
+        self._gone_frames += feed.report.frames
+        self._gone_dropped += feed.report.dropped

@@ -28,6 +28,7 @@ from noria.pipeline.pipeline import Pipeline
 from noria.pipeline.stage import is_stage, is_tracker
 
 if TYPE_CHECKING:
+    from noria.analytics import AnalyticsRules
     from noria.config.profile import Profile
     from noria.custom.guard import GuardMode
     from noria.draw import Painter
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
 
 _WHERE = "open_pipeline"
 _ARGUMENTS = (
-    "sources", "tracker", "outputs", "limit", "on_result", "painter", "threads", "streams", "abi",
-    "guard", "generation", "palette", "rebuild", "strict", "parser",
+    "sources", "tracker", "analytics", "outputs", "limit", "on_result", "painter", "threads",
+    "streams", "abi", "guard", "generation", "palette", "rebuild", "strict", "parser",
     "profile",
 )  # fmt: skip
 
@@ -52,6 +53,7 @@ def pipeline_spec(
     sources: Sequence[str] = (),
     outputs: Sequence[str] = (),
     tracker: str | None = None,
+    analytics: str | PathLike[str] | None = None,
 ) -> PipelineSpec:
     """A pipeline from words, as a command line has them; each argument replaces that of `base`.
 
@@ -61,6 +63,7 @@ def pipeline_spec(
         sources: as `open_source` takes them.
         outputs: paths or `kind:path`, as `open_sink` takes them.
         tracker: as `open_tracker` takes it.
+        analytics: path of a config file of `nvdsanalytics`.
 
     Raises:
         ConfigError: there is no source.
@@ -75,6 +78,8 @@ def pipeline_spec(
         changes["sinks"] = tuple(SinkSpec(kind=kind, path=path) for kind, path in kinds)
     if tracker is not None:
         changes["tracker"] = _tracker_spec(tracker)
+    if analytics is not None:
+        changes["analytics"] = Path(analytics)
     if base is None:
         return PipelineSpec(**{"sources": (), **changes})
     return base.changed(**changes) if changes else base
@@ -92,6 +97,7 @@ def open_pipeline(
     *stages: str | PathLike[str] | PipelineSpec | ModelConfig | Inferencer | Tracker | Probe,
     sources: str | PathLike[str] | int | Source | Sequence[str | PathLike[str] | int | Source] = (),
     tracker: str | PathLike[str] | Tracker | None = None,
+    analytics: str | PathLike[str] | AnalyticsRules | None = None,
     outputs: str | PathLike[str] | Sink | Sequence[str | PathLike[str] | Sink | Route] = (),
     limit: int | None = None,
     on_result: Callable[[FrameMeta], None] | None = None,
@@ -131,6 +137,8 @@ def open_pipeline(
             replaced.
         tracker: as `open_tracker` takes it, or an opened one; it works behind the last primary
             model, before the probes that follow there.
+        analytics: regions and lines to count at: the path of a config file of `nvdsanalytics`, or
+            rules; they work behind the tracker.
         outputs: paths or `kind:path`; `{source}` and `{id}` in them make one for each source.
             Opened sinks are taken too.
         limit: frames of each source.
@@ -176,11 +184,14 @@ def open_pipeline(
         named = None
     else:
         named = None if tracker is None else fspath(tracker)  # type: ignore[arg-type]
+    path = analytics if isinstance(analytics, str | PathLike) else None
+    rules = None if isinstance(analytics, str | PathLike) else analytics
     spec = pipeline_spec(
         base,
         sources=[s.name if isinstance(s, Source) else s for s in given],
         outputs=[fspath(out) for out in outs if isinstance(out, (str, PathLike))],
         tracker=named,
+        analytics=path,
     )
 
     def ready(notices: list[Notice]) -> None:
@@ -205,6 +216,7 @@ def open_pipeline(
                 parser,
             ),
             stages=items,
+            rules=rules,
             opened={i: s for i, s in enumerate(given) if isinstance(s, Source)},
             sinks=[out for out in outs if not isinstance(out, (str, PathLike))],
             painter=painter,

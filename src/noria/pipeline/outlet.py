@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from noria._core.errors import NoriaError
 
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from noria.infer.batch import Batch
     from noria.media import Frame, Sink
     from noria.meta import FrameMeta
+
+
+_Sinks: TypeAlias = "tuple[tuple[Sink, ...], tuple[Sink, ...]]"
+"""Sinks that need no pixels, and those that do."""
+_NOWHERE: _Sinks = ((), ())
 
 
 class Composes(Protocol):
@@ -61,7 +66,7 @@ class Outlet:
         routes: sinks and what they get.
         painter: draws for the sinks that show pixels; None draws with the defaults.
         tiler: composes the pictures of tiled sinks.
-        source_ids: ids that there are.
+        source_ids: ids that there are; None: sources come and go.
         fate: name of a source that has ended, and in a few words how; None: nobody asks.
 
     Raises:
@@ -73,7 +78,7 @@ class Outlet:
         routes: Sequence[Route],
         painter: Painter | None,
         tiler: Composes | None,
-        source_ids: Sequence[int],
+        source_ids: Sequence[int] | None,
         fate: Callable[[int], tuple[str, str]] | None = None,
     ) -> None:
         # dark cells of a `Tiler` say why; another composer need not know of it
@@ -84,7 +89,8 @@ class Outlet:
         self.tile_s = 0.0
         self._tiler = tiler
         for route in routes:
-            if route.only_source is not None and route.only_source not in source_ids:
+            known = source_ids is None or route.only_source in (None, *source_ids)
+            if not known and source_ids is not None:
                 raise NoriaError(
                     f"there is no source {route.only_source} for it",
                     where=str(route.sink.path),
@@ -107,12 +113,8 @@ class Outlet:
         self._painter = painter
         tiled = [r for r in routes if self._is_tiled(r)]
         self._tiled = _by_need([r.sink for r in tiled])
-        self._by_source = {
-            i: _by_need(
-                [r.sink for r in routes if r not in tiled and r.only_source in (None, i)],
-            )
-            for i in source_ids
-        }
+        self._plain = [r for r in routes if r not in tiled]
+        self._by_source: dict[int, _Sinks] = {}
         self._latest: dict[int, tuple[Frame, FrameMeta]] = {}
 
     def _is_tiled(self, route: Route) -> bool:
@@ -126,23 +128,30 @@ class Outlet:
         before = self.draw_s + self.tile_s
         if self._tiled is _NOWHERE:
             for frame, meta in zip(batch.frames, batch.metas, strict=True):
-                self._put(self._by_source[meta.source_id], frame, meta)
+                self._put(self._sinks_of(meta.source_id), frame, meta)
         else:
             for _, places in batch.by_buffer():
                 for i in places:
                     frame, meta = batch.frames[i], batch.metas[i]
-                    self._put(self._by_source[meta.source_id], frame, meta)
+                    self._put(self._sinks_of(meta.source_id), frame, meta)
                     self._latest[meta.source_id] = frame, meta
                 self._put(self._tiled, *self._compose())
             for source_id in batch.ended:
                 self._latest.pop(source_id, None)
                 if self._tell_end is not None and self._fate is not None:
                     self._tell_end(source_id, *self._fate(source_id))
+        for source_id in batch.ended:
+            self._by_source.pop(source_id, None)
         self.write_s += perf_counter() - start - (self.draw_s + self.tile_s - before)
 
-    def _put(
-        self, sinks: tuple[tuple[Sink, ...], tuple[Sink, ...]], frame: Frame, meta: FrameMeta
-    ) -> None:
+    def _sinks_of(self, source_id: int) -> _Sinks:
+        found = self._by_source.get(source_id)
+        if found is None:
+            wanted = [r.sink for r in self._plain if r.only_source in (None, source_id)]
+            found = self._by_source[source_id] = _by_need(wanted)
+        return found
+
+    def _put(self, sinks: _Sinks, frame: Frame, meta: FrameMeta) -> None:
         plain, pictures = sinks
         for sink in plain:
             sink.write(frame, meta)
@@ -178,10 +187,7 @@ class Outlet:
         return errors
 
 
-_NOWHERE: tuple[tuple[Sink, ...], tuple[Sink, ...]] = ((), ())
-
-
-def _by_need(sinks: Sequence[Sink]) -> tuple[tuple[Sink, ...], tuple[Sink, ...]]:
+def _by_need(sinks: Sequence[Sink]) -> _Sinks:
     """Sinks that need no pixels, and those that do."""
     if not sinks:
         return _NOWHERE

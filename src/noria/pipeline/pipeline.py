@@ -13,7 +13,9 @@ import threading
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import count
 from numbers import Integral
+from os import PathLike, fspath
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, Self
 from weakref import ref
@@ -21,7 +23,9 @@ from weakref import ref
 from noria._core.errors import NoriaError
 from noria._core.text import quoted
 from noria.infer.batch import Batch
+from noria.media import open_source
 from noria.pipeline.channel import Channel, ChannelClosedError
+from noria.pipeline.events import PipelineEvent, EventKind, Events
 from noria.pipeline.mux import Muxer
 from noria.pipeline.outlet import Composes, Outlet, Route, routes_of
 from noria.pipeline.report import Meter, RunReport, count_objects, fill_report
@@ -66,6 +70,8 @@ class Pipeline:
         tiler: composes one picture of all sources for the sinks that show pixels.
         owned: what else is closed at the end: engines and trackers that nobody else uses.
         notices: what was decided while its parts were opened.
+        keep_open: go on without sources, until `stop`: sources may be added while it runs, and one
+            that fails does not end it.
 
     A pipeline runs once, by `run` or by a loop over it:
 
@@ -98,11 +104,12 @@ class Pipeline:
         tiler: Composes | None = None,
         owned: Sequence[SupportsClose] = (),
         notices: Sequence[Notice] = (),
+        keep_open: bool = False,
     ) -> None:
         self.sources = list(sources) if isinstance(sources, Sequence) else [sources]
         self.stages = list(stages) if isinstance(stages, Sequence) else [stages]
         self.on_result = on_result
-        if not self.sources:
+        if not (self.sources or keep_open):
             raise NoriaError("there is no source", where="Pipeline.sources")
         check_limit(limit)
         if len({s.source_id for s in self.sources}) < len(self.sources):
@@ -123,12 +130,16 @@ class Pipeline:
             room=max(queue_size, 2 * fill * streams),
             timeout_s=batch_timeout_s,
             limit=limit,
+            keep_open=keep_open,
         )
+        self._keep_open = keep_open
+        self._events = Events()
+        self._next_id = count(max((s.source_id for s in self.sources), default=-1) + 1)
         self._outlet = Outlet(
             routes_of(sinks),
             painter,
             tiler,
-            [s.source_id for s in self.sources],
+            None if keep_open else [s.source_id for s in self.sources],
             partial(_fate, self._mux),
         )
         self._queue_size = max(2, -(-queue_size // max(fill, len(self.sources))))
@@ -138,8 +149,8 @@ class Pipeline:
         self._loop: ref[Generator[tuple[Frame, FrameMeta], None, None]] | None = None
         self._async_loop: AsyncLoop[tuple[Frame, FrameMeta]] | None = None
         self._started = 0.0
-        many = len(self.sources) > 1
-        self.report = RunReport(f"{len(self.sources)} sources" if many else self.sources[0].name)
+        one = len(self.sources) == 1 and not keep_open
+        self.report = RunReport(self.sources[0].name if one else f"{len(self.sources)} sources")
 
     @property
     def sinks(self) -> list[Sink]:
@@ -163,6 +174,57 @@ class Pipeline:
         for part in (*self.stages, *self.sources, self._outlet):
             found += getattr(part, "notices", ())
         return list(dict.fromkeys([*found, *self.report.notices]))
+
+    def add_source(self, source: Source | str | PathLike[str], **options: Any) -> int:
+        """Read one more source, from now on. Safe from any thread, also while it runs.
+
+        Args:
+            source: opened, or as `open_source` takes it.
+            options: of `open_source`.
+
+        Returns:
+            Its id, which no other source of this pipeline has had.
+
+        Raises:
+            MediaError: it cannot be opened.
+            NoriaError: the pipeline was made without `keep_open`, or its run is over.
+        """
+        if not self._keep_open or self._state == "done" or self._mux.stopping:
+            why = "its run is over" if self._keep_open else "it was made without keep_open=True"
+            raise NoriaError(f"no source can be added: {why}", where=repr(self))
+        opened = (
+            open_source(fspath(source), **options) if isinstance(source, str | PathLike) else source
+        )
+        opened.source_id = next(self._next_id)
+        self.sources = [*self.sources, opened]
+        self._events.tell(PipelineEvent("source", "added", opened.source_id, opened.name))
+        self._mux.add(opened)
+        return opened.source_id
+
+    def remove_source(self, source_id: int) -> bool:
+        """End one source at once. Safe from any thread.
+
+        Returns:
+            False if it has ended already, or there was none.
+        """
+        source = self._mux.remove(source_id)
+        self.sources = [s for s in self.sources if s is not source]
+        return source is not None
+
+    def on_event(self, kind: EventKind, handler: Callable[[PipelineEvent], None]) -> None:
+        """Call a function with each event of a kind, in the order of the frames.
+
+        The function runs in the thread of the last stage (of `add_source` for the event `added`):
+        what takes long holds the pipeline back.
+
+        Args:
+            kind: `source`, `crossing` or `crowd`, see `PipelineEvent`.
+            handler: its error ends the run.
+
+        Raises:
+            NoriaError: there is no such kind.
+        """
+        self._events.on(kind, handler)
 
     def stop(self) -> None:
         """Read no further frame; earlier ones are finished and written. Safe in signal handlers."""
@@ -365,7 +427,7 @@ class Pipeline:
             segment.run(
                 batches,
                 partial(self._deliver, put) if last else put,
-                ahead=0 if self._mux.live and incoming is None else ahead,
+                ahead=0 if (self._mux.live or self._keep_open) and incoming is None else ahead,
                 more=_always if incoming is None else lambda: not incoming.empty,
             )
         finally:
@@ -385,6 +447,9 @@ class Pipeline:
             count_objects(meta, self.report.objects)
             if self.on_result is not None:
                 self.on_result(meta)
+        self._events.look_at(batch, partial(_fate, self._mux))
+        if self._keep_open and batch.ended:
+            self.sources = [s for s in self.sources if s.source_id not in batch.ended]
         put(batch)
 
     def _write(self, incoming: Channel[Batch]) -> None:
@@ -402,7 +467,8 @@ class Pipeline:
         self._state = "done"
         for error in self._outlet.close():
             self._error = self._error or error
-        if self._error is None and len(self._mux.errors) == len(self.sources):
+        failed = len(self._mux.errors)
+        if self._error is None and not self._keep_open and failed == len(self.sources):
             self._error = self._mux.errors[0]
         steps = [step for s in self._segments for step in (*s.before, *s.after)]
         self.report.seconds = perf_counter() - self._started

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from noria.pipeline.outlet import Outlet
     from noria.pipeline.stage import Stage, Step
 
-SourceState = Literal["ended", "failed", "stopped"]
+SourceState = Literal["ended", "failed", "stopped", "removed"]
 
 
 @dataclass(slots=True)
@@ -32,8 +32,8 @@ class SourceReport:
         name: what the user gave, without credentials.
         frames: frames read, those dropped later included.
         dropped: frames of a live source that came too fast.
-        state: `ended` by itself; `failed` with `error`; `stopped` before its end, by `limit`,
-            `stop`, or because another part of the pipeline failed.
+        state: `ended` by itself; `removed` on request; `failed` with `error`; `stopped` before its
+            end, by `limit`, `stop`, or because another part of the pipeline failed.
         error: what it failed with, or None.
         reconnects: how many times a live source was opened again.
     """
@@ -124,6 +124,7 @@ class RunReport:
         first_result_s: wall-clock time until the first frame's metadata was ready.
         stages: seconds spent per kind of work, over all sources and models; stages run at the same
             time, so they may add to more. `models` has them for each model.
+        crossed: crossings of lines, source id -> line -> number; see `noria.analytics`.
         sources: one entry per source, in their order.
         models: one entry per model, in their order.
         outputs: where results were written.
@@ -139,6 +140,7 @@ class RunReport:
     seconds: float = 0.0
     first_result_s: float | None = None
     stages: dict[str, float] = field(default_factory=dict)
+    crossed: dict[int, dict[str, int]] = field(default_factory=dict)
     sources: list[SourceReport] = field(default_factory=list)
     models: list[ModelReport] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
@@ -172,6 +174,7 @@ class RunReport:
             if self.first_result_s is None
             else round(self.first_result_s, 3),
             "stages_s": _rounded(self.stages),
+            "crossed": {str(source): counts for source, counts in self.crossed.items()},
             "sources": [asdict(s) for s in self.sources],
             "models": [m.to_dict() for m in self.models],
             "outputs": self.outputs,
@@ -300,12 +303,13 @@ def fill_report(
 ) -> None:
     """Complete a report with the counts and notices of every part of the pipeline."""
     report.sources = mux.reports
-    report.frames = sum(s.frames for s in report.sources)
-    report.dropped_frames = sum(s.dropped for s in report.sources)
+    report.frames, report.dropped_frames = mux.frames
     for meter in meters:
         getattr(meter.model, "conclude", _nothing)()
     report.models = [m.report() for m in meters]
     report.failed_frames = report.models[0].failed if report.models else 0
+    crossings = (item for step in steps for item in step.crossings.items())
+    report.crossed = {source: dict(counts) for source, counts in crossings}
     report.stages = _seconds(report, mux, steps, outlet)
     report.outputs = [
         # a video without frames is not written

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
@@ -89,6 +89,11 @@ class Step:
         """Decisions of the tracker so far."""
         return () if self._tracker is None else self._tracker.notices
 
+    @property
+    def crossings(self) -> Mapping[int, Mapping[str, int]]:
+        """Crossings of lines so far, source id -> line -> number; empty if it counts none."""
+        return getattr(self._tracker, "totals", {})
+
     def __call__(self, batch: Batch) -> None:
         """Do the work on a batch, and forget the sources that have ended."""
         start = perf_counter()
@@ -107,9 +112,9 @@ def step_of(item: object) -> Step:
         NoriaError: it is neither.
     """
     if is_tracker(item):
-        return Step("track", _tracked(item), item)
+        return Step(getattr(item, "kind", "track"), _tracked(item), item)
     if callable(item):
-        _check_probe(item)
+        check_plain_function(item, "the probe")
         return Step("probe", _probed(item))
     raise NoriaError(
         f"{item!r} cannot stand between sources and sinks",
@@ -118,8 +123,12 @@ def step_of(item: object) -> Step:
     )
 
 
-def _check_probe(probe: Probe) -> None:
-    """Refuse coroutine and generator functions as probes: a call does not run their body.
+def check_plain_function(probe: Callable[..., Any], what: str) -> None:
+    """Refuse coroutine and generator functions: a call does not run their body.
+
+    Args:
+        probe: the function.
+        what: it is, for the message.
 
     Raises:
         NoriaError: it is a coroutine or generator function.
@@ -132,9 +141,9 @@ def _check_probe(probe: Probe) -> None:
     else:
         return
     raise NoriaError(
-        f"the probe {_name(probe)} is a {kind} function: calling it does nothing",
+        f"{what} {_name(probe)} is a {kind} function: calling it does nothing",
         where=_where(probe, None),
-        expected="def probe(batch), without async and yield",
+        expected="a plain function, without async and yield",
     )
 
 
@@ -146,15 +155,24 @@ def _tracked(tracker: Tracker) -> Probe:
     return track
 
 
+def user_call(function: Callable[[Any], None], argument: Any, what: str) -> None:
+    """Call a function of the program.
+
+    Raises:
+        NoriaError: it raises; with the line in its own file.
+    """
+    try:
+        function(argument)
+    except Exception as error:
+        found = error_text(error)
+        raise NoriaError(
+            f"{what} {_name(function)} failed: {found}", where=_where(function, error)
+        ) from error
+
+
 def _probed(probe: Probe) -> Probe:
     def run(batch: Batch) -> None:
-        try:
-            probe(batch)
-        except Exception as error:
-            found = error_text(error)
-            raise NoriaError(
-                f"the probe {_name(probe)} failed: {found}", where=_where(probe, error)
-            ) from error
+        user_call(probe, batch, "the probe")
         counts = len(batch.frames), len(batch.metas), len(batch.buffers)
         if len(set(counts)) > 1:
             raise NoriaError(
@@ -167,11 +185,11 @@ def _probed(probe: Probe) -> Probe:
     return run
 
 
-def _name(probe: Probe) -> str:
+def _name(probe: Callable[..., Any]) -> str:
     return str(getattr(probe, "__qualname__", None) or type(probe).__name__)
 
 
-def _where(probe: Probe, error: Exception | None) -> str | None:
+def _where(probe: Callable[..., Any], error: Exception | None) -> str | None:
     """`file:line` in the probe's own file: where it failed, else where it is defined."""
     call = getattr(probe, "func", probe)  # functools.partial
     call = call if hasattr(call, "__code__") or hasattr(call, "__func__") else type(call).__call__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from noria.pyds.analytics import *  # noqa: F403
 from noria.pyds.functions import *  # noqa: F403 - the names of the original, all of them
 from noria.pyds.meta import *  # noqa: F403
 from noria.pyds.osd import *  # noqa: F403

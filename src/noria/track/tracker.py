@@ -83,11 +83,13 @@ class Tracker(Protocol):
 
     Attributes:
         name: what `open_tracker` calls it.
-        notices: choices and ignored settings.
     """
 
     name: str
-    notices: list[Notice]
+
+    @property
+    def notices(self) -> Sequence[Notice]:
+        """Choices and ignored settings so far."""
 
     def update(self, frame: Frame, meta: FrameMeta) -> None:
         """Track the objects of the next frame of its source.

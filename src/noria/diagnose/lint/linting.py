@@ -8,6 +8,7 @@ from pathlib import Path
 
 from noria._core.errors import NoriaError
 from noria._core.notices import Notice
+from noria.analytics import load_rules
 from noria.config import ModelConfig, load_pipeline
 from noria.config.overrides import GivenKey, distributed
 from noria.config.pipeline_files import file_kind
@@ -72,7 +73,8 @@ class Linter:
         Nothing is built, saved or fetched. Custom libraries are loaded as a run loads them.
 
         Args:
-            paths: configs, pipeline files, deepstream-app configs, ONNX models, folders.
+            paths: configs, pipeline files, deepstream-app configs, rules of `nvdsanalytics`, ONNX
+                models, folders.
             together: the configs are the models of one pipeline, in this order.
 
         Raises:
@@ -90,6 +92,8 @@ class Linter:
                 self._model(path)
             elif kind in ("pipeline", "app"):
                 self._pipeline(path)
+            elif kind == "analytics":
+                self._analytics(path)
             else:
                 single.append(path)
         configs = list(self._configs(single))
@@ -135,6 +139,8 @@ class Linter:
         except NoriaError as error:
             self._refused(error, path)
             return
+        if spec.analytics is not None:
+            self._analytics(spec.analytics)
         for model in spec.models:
             try:
                 cfg = model.load()
@@ -146,6 +152,12 @@ class Linter:
         self._add(pipeline_checks(spec, configs, problems), path)
         for problem in problems:
             self._refused(problem, path)
+
+    def _analytics(self, path: Path) -> None:
+        try:
+            self._add(load_rules(path).notices, path)
+        except NoriaError as error:
+            self._refused(error, path)
 
     def _model(self, path: Path) -> None:
         """Check a model without a config: whether it can be read, its operators, its weights."""

@@ -15,7 +15,7 @@ from noria._core.notices import Notice
 from noria._core.text import quoted
 from noria.config import ModelConfig
 from noria.config.class_attrs import ClassAttrs
-from noria.config.document import Line
+from noria.config.document import AddedLine
 from noria.config.enums import (
     ClusterMode,
     ColorFormat,
@@ -340,7 +340,7 @@ def _unread(evidence: FileEvidence, pictures: Pictures, overrides: Overrides) ->
     )
 
 
-def _option(line: Line) -> str:
+def _option(line: AddedLine) -> str:
     group = "" if line.group == "property" else f"{line.group}."
     return f"{group}{line.key}={line.text}"
 

@@ -113,6 +113,7 @@ def is_plain(objects: Objects) -> bool:
         objects.classifiers
         or objects.texts
         or objects.segmentations
+        or objects.analytics
         or objects.masks is not None
         or objects.keypoints is not None
         or objects.angles is not None
@@ -187,6 +188,9 @@ def object_extras(
     if objects.keypoints is not None:
         points = objects.keypoints
         add(_member("keypoints", _keypoints(points[i])) for i in indices)
+    if objects.analytics:
+        rules = objects.analytics
+        add(_member("analytics", rules[i].to_dict()) if i in rules else "" for i in indices)
     if objects.segmentations:
         maps = objects.segmentations
         add(

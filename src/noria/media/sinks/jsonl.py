@@ -44,8 +44,12 @@ class LineWriter:
         objects = self._objects(meta, rows, several) if rows.keys else ""
         source = json.dumps(meta.source, ensure_ascii=False)
         maps = ""
+        if meta.analytics is not None:
+            maps = f',"analytics":{to_json(meta.analytics.to_dict())}'
         if meta.segmentations:
-            maps = f',"segmentations":{to_json([segmentation_dict(s) for s in meta.segmentations])}'
+            maps += (
+                f',"segmentations":{to_json([segmentation_dict(s) for s in meta.segmentations])}'
+            )
         return (
             f'{{"source":{source},"frame":{meta.frame},"pts_ns":{meta.pts_ns},'
             f'"width":{meta.width},"height":{meta.height},"objects":[{objects}]{maps}}}\n'
