@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria import trt
 from noria.plugins.memory import write_at
 from noria.plugins.types import Dims
+from noria.trt.api.interfaces import IOutputAllocator
 
 
-class HeldOutput(trt.IOutputAllocator):
+class HeldOutput(IOutputAllocator):
     """Keeps an output until the program's own allocator has given memory for it."""
 
     def __init__(self) -> None:

@@ -25,7 +25,7 @@ from noria._core.text import quoted
 from noria.infer.batch import Batch
 from noria.media import open_source
 from noria.pipeline.channel import Channel, ChannelClosedError
-from noria.pipeline.events import PipelineEvent, EventKind, Events
+from noria.pipeline.events import EventKind, Events, PipelineEvent
 from noria.pipeline.mux import Muxer
 from noria.pipeline.outlet import Composes, Outlet, Route, routes_of
 from noria.pipeline.report import Meter, RunReport, count_objects, fill_report

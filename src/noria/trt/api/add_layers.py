@@ -134,8 +134,14 @@ class AddsLayers(LayerGraph):
     # element by element
 
     def add_activation(self, input: ITensor, type: Any) -> elementwise.IActivationLayer:
-        """A function of each element; `alpha` and `beta` are set afterwards."""
-        return self._add(elementwise.IActivationLayer, input, type=type)
+        """A function of each element; `alpha` and `beta` are set afterwards.
+
+        They start at 0, of SOFTPLUS at 1: torch2trt's converter sets neither.
+        """
+        layer = self._add(elementwise.IActivationLayer, input, type=type)
+        if layer.type.name == "SOFTPLUS":
+            layer.alpha = layer.beta = 1.0
+        return layer
 
     def add_unary(self, input: ITensor, op: Any) -> elementwise.IUnaryLayer:
         """A function of each element."""

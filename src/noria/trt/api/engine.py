@@ -30,7 +30,7 @@ from noria.trt.api.enums import (
 )
 from noria.trt.api.inspector import EngineInspector
 from noria.trt.api.interfaces import IRuntimeConfig, ISerializationConfig
-from noria.trt.api.record import ShapeRanges, TrtRecord, record_of
+from noria.trt.api.record import ShapeRanges, TrtRecord, record_of, record_of_foreign
 from noria.trt.api.refitter import weight_bytes
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import Closable, always, by_binding, counted, kept
@@ -104,7 +104,7 @@ class ICudaEngine(Closable):
         self._plan = plan
         self._logger = logger
         self._recorder = recorder
-        self._record = record_of(plan) or _record_of_foreign(plan)
+        self._record = record_of(plan) or record_of_foreign(plan)
         self._session = _free_session(plan)
         self._shapes: ModelShapes | None = None
         self._lock = threading.Lock()
@@ -491,22 +491,6 @@ def _binding(record: TensorRecord, meta: TrtRecord, *, is_input: bool) -> Bindin
     if known is not None and (not axes or len(known) == len(axes)):
         axes = known
     return Binding(record.name, kind, dtype, axes, is_input)
-
-
-def _record_of_foreign(plan: Plan) -> TrtRecord:
-    """The record of a plan that `noria build` made: one profile, batches up to its largest."""
-    header = plan.header
-    shapes = {}
-    for spec in header.inputs:
-        axes = [d if isinstance(d, int) else -1 for d in spec.shape]
-        low = [1 if d < 0 else d for d in axes]
-        high = [header.max_batch if d < 0 else d for d in axes]
-        shapes[spec.name] = (tuple(low), tuple(high), tuple(high))
-    return TrtRecord(
-        name=header.model.name,
-        profiles=(ShapeRanges(shapes=shapes),),
-        max_batch=max(1, header.max_batch),
-    )
 
 
 def _plugin_types(plan: Plan, node: Any, infos: Any) -> list[TensorType | None] | None:

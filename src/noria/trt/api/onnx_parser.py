@@ -213,7 +213,7 @@ class OnnxParser(CollectsErrors, Flagged, Closable):
         for value in proto.graph.input:
             kind = value.type.tensor_type
             axes = tuple(
-                d.dim_value if d.HasField("dim_value") and d.dim_value > 0 else -1
+                d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else -1
                 for d in kind.shape.dim
             )
             tensor = ITensor(self._network, value.name, info=TensorType(kind.elem_type, axes))

@@ -91,3 +91,19 @@ def record_of(plan: Plan) -> TrtRecord | None:
         return TrtRecord.from_json(data)
     except RecordError as error:
         raise EngineError(f"the plan's record of bindings is damaged: {error}") from error
+
+
+def record_of_foreign(plan: Plan) -> TrtRecord:
+    """The record of a plan that `noria build` made: one profile, batches up to its largest."""
+    header = plan.header
+    shapes = {}
+    for spec in header.inputs:
+        axes = [d if isinstance(d, int) else -1 for d in spec.shape]
+        low = [1 if d < 0 else d for d in axes]
+        high = [header.max_batch if d < 0 else d for d in axes]
+        shapes[spec.name] = (tuple(low), tuple(high), tuple(high))
+    return TrtRecord(
+        name=header.model.name,
+        profiles=(ShapeRanges(shapes=shapes),),
+        max_batch=max(1, header.max_batch),
+    )

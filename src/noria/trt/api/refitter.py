@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import structs
 
 from noria._core.errors import NoriaError
 from noria.engine.plan import MODEL_BLOB, Plan, blob_record
 from noria.network.onnx_file import network_from_onnx, network_from_onnx_bytes
 from noria.trt.api.enums import ErrorCode, TensorLocation, WeightsRole
 from noria.trt.api.model_message import ModelMessage
+from noria.trt.api.record import attach, record_of, record_of_foreign
 from noria.trt.api.reporting import CollectsErrors, ParserError, Severity, report
 from noria.trt.api.strict import Closable, kept
 from noria.trt.api.values import Weights, as_array
@@ -255,6 +257,14 @@ def _sizes(plan: Plan) -> dict[str, tuple[int, Any]]:
         t.name: (int(np.prod(t.dims)), helper.tensor_dtype_to_np_dtype(t.data_type))
         for t in _model(plan).graph.initializer
     }
+
+
+def make_refittable(plan: Plan) -> Plan:
+    """Let the weights of a plan be replaced, each by the name that its model gives it."""
+    record = record_of(plan) or record_of_foreign(plan)
+    names = {name: name for name in _sizes(plan)}
+    flags = tuple(sorted({*record.flags, "REFIT"}))
+    return attach(plan, structs.replace(record, flags=flags, names={**names, **record.names}))
 
 
 def weight_bytes(plan: Plan) -> int:
