@@ -143,6 +143,7 @@ def run_suite(suite: Suite, checkout: Path) -> Outcome:
         }
         subprocess.run(
             [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout", "120",
+             "--script-launch-mode=subprocess",
              "--continue-on-collection-errors", f"--junitxml={report}", *suite.paths],
             cwd=copy, env=environment, check=False, timeout=TIMEOUT_S,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -436,6 +436,9 @@ class IPluginResourceContext:
         error_recorder, gpu_allocator: those of the execution context; None here.
     """
 
+    error_recorder: Any
+    gpu_allocator: Any
+
     def __init__(self, error_recorder: Any = None, gpu_allocator: Any = None) -> None:
         self.error_recorder = error_recorder
         self.gpu_allocator = gpu_allocator

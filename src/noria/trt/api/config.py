@@ -20,7 +20,7 @@ from noria.trt.api.enums import (
 from noria.trt.api.interfaces import ITimingCache
 from noria.trt.api.profile import IOptimizationProfile
 from noria.trt.api.reporting import Severity, report
-from noria.trt.api.strict import Closable, Stored, counted
+from noria.trt.api.strict import Closable, Stored, always, counted
 from noria.trt.layers.base import ILayer
 from noria.trt.release import generation, versioned
 
@@ -57,8 +57,8 @@ _PREVIEWS = {
         ">=10.3": "runtime_platform",
         ">=10.8": "tiling_optimization_level, l2_limit_for_tiling",
         ">=10.6": "max_num_tactics",
-        ">=10.14": "remote_auto_tuning_config",
-        ">=11.1": "build_route",
+        ">=10.13": "remote_auto_tuning_config",
+        ">=11.1": "build_route, all_build_routes",
     }
 )
 class IBuilderConfig(Flagged, Closable):
@@ -114,6 +114,7 @@ class IBuilderConfig(Flagged, Closable):
     max_num_tactics = Stored(-1, "Recorded.", int)
     remote_auto_tuning_config = Stored("", "Recorded.", str)
     build_route = Stored("", "Recorded.", str)
+    all_build_routes = always("", "Knobs of build routes: none.")
     plugins_to_serialize = Stored([], "Recorded.", list)
     profile_stream = Stored(0, "Recorded.", int)
     int8_calibrator = Stored(None, "An `IInt8Calibrator`.")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @versioned(
     {
-        "<11 deprecated>=10": "has_implicit_batch_dimension",
+        "deprecated>=10": "has_implicit_batch_dimension",
         "<10": "has_explicit_precision",
         ">=9": "flags, get_flag",
         ">=10": "is_debug_tensor, mark_debug, unmark_debug",

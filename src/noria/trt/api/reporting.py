@@ -18,6 +18,7 @@ _LETTERS = "FEWIV"
 class ILogger:
     """Receives messages. Subclasses override `log`."""
 
+    min_severity: Any
     Severity = Severity
     INTERNAL_ERROR = Severity.INTERNAL_ERROR
     ERROR = Severity.ERROR
