@@ -39,8 +39,10 @@ NOT_NEEDED = {
     "noria.plugins.registry",
     "noria.plugins.standard",
     "noria.trt",
-    # for trackers, drawing, outputs and sources of other kinds
+    # for counting, pages, trackers, drawing, outputs and sources of other kinds
     "PIL",
+    "noria.analytics",
+    "noria.live",
     "noria.draw.painter",
     "noria.media.sinks.coco",
     "noria.media.sinks.video",

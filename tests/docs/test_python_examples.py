@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import noria
+from noria.cli import main
 
 ROOT = Path(__file__).parents[2]
 
@@ -63,3 +64,32 @@ def test_the_page_on_pipelines_runs(
     assert "shades 4 800000000" in said
     assert [line.split()[-1] for line in said.splitlines()[-3:]] == ["stopped"] * 3
     assert Path("described.mp4").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("docs/analytics.md", ["box crossed passed", "{'passed': "]),
+        ("docs/live.md", ["http://127.0.0.1:", "conveyor.mp4 added", "conveyor.mp4 removed"]),
+    ],
+)
+def test_pages_with_some_python(
+    page: str, words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    shutil.copytree(ROOT / "examples" / "conveyor", tmp_path / "conveyor")
+    monkeypatch.chdir(tmp_path / "conveyor")
+    text = (ROOT / page).read_text()
+    if rules := re.search(r"```ini\n(.*?)```", text, re.S):
+        Path("counting.txt").write_text(rules[1])
+        command = re.search(r"noria (run .*--analytics .*)\n", text)
+        assert command is not None
+        with pytest.raises(SystemExit) as end:
+            main(command[1].split())
+        assert end.value.code == 0
+        assert "over PASSED" in capsys.readouterr().out
+    names: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", text, re.S):
+        exec(compile(block, page, "exec"), names)
+    said = capsys.readouterr().out
+    assert all(word in said for word in words), said

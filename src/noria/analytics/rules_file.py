@@ -29,9 +29,9 @@ from noria.config.app_reader import AppReader, FoundGroup
 from noria.config.document import Document, Group, report
 from noria.config.ini_groups import read_keyfile
 from noria.config.key import Key
+from noria.config.pipeline_files import is_yaml
 from noria.config.reading import read_bytes
 from noria.config.values import INT_MAX, Kind
-from noria.config.yaml_nodes import read_yaml
 from noria.meta.figures import Point
 
 _DRAWN: tuple[Drawn, ...] = ("nothing", "shapes", "counts")
@@ -113,7 +113,9 @@ def load_rules(path: str | Path) -> AnalyticsRules:
     """
     path = Path(path)
     data = read_bytes(path)
-    form = read_yaml if path.name.lower().endswith((".yml", ".yaml")) else read_keyfile
+    form = read_keyfile
+    if is_yaml(path):
+        from noria.config.yaml_nodes import read_yaml as form  # brings PyYAML
     document = form(data, path)
     reader = _Reader(document)
     rules = None if document.problems else reader.run()

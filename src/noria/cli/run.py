@@ -133,6 +133,14 @@ Examples:
     show_default=True,
     help="Box colours: one per class where the config sets none, or exactly the config's.",
 )
+@click.option(
+    "--view",
+    is_flag=False,
+    flag_value="",
+    metavar="HOST:PORT",
+    help="Show the run in a browser: a page at 127.0.0.1:8088, or --view=HOST:PORT. Other machines "
+    "may connect where NORIA_VIEW_TOKEN holds a token.",
+)
 @click.option("--rebuild", is_flag=True, help="Build engines even if valid ones are saved.")
 @click.option("--strict", is_flag=True, help="Treat every warning as an error.")
 @click.option("-q", "--quiet", is_flag=True, help="Only warnings and errors.")
@@ -144,6 +152,7 @@ def run(
     outs: tuple[str, ...],
     tracker: str | None,
     analytics: str | None,
+    view: str | None,
     as_json: bool,
     quiet: bool,
     strict: bool,
@@ -161,7 +170,9 @@ def run(
     if as_json and lines:
         raise click.UsageError(clash)
     with stdout_is_for_results() if as_json or lines else nullcontext():
-        report = execute(spec, AssemblyOptions(**options), strict=strict, quiet=quiet or as_json)
+        report = execute(
+            spec, AssemblyOptions(**options), strict=strict, quiet=quiet or as_json, view=view
+        )
         if not (quiet or as_json):
             print_report(report)
     if as_json:
@@ -237,6 +248,7 @@ def execute(
     *,
     strict: bool = False,
     quiet: bool = False,
+    view: str | None = None,
 ) -> RunReport:
     """Set a pipeline up, run it with progress, and print its notices once.
 
@@ -250,6 +262,7 @@ def execute(
     from noria.pipeline.assembly import assemble, without_results
 
     said: list[Notice] = []
+    shown = None if view is None else _Shown(spec, options, view)
 
     def tell(notices: list[Notice]) -> None:
         """Print what concerns this run now; `print_report` has the routine notes, behind it."""
@@ -269,6 +282,7 @@ def execute(
                 on_stage=progress.stage,
                 on_ready=ready,
                 on_result=lambda _: progress.step(),
+                sinks=[] if shown is None else [shown.sink],
             )
         except NoriaError as refusal:
             if quiet:
@@ -277,14 +291,56 @@ def execute(
         progress.stage("running", total=_total(made.pipeline, options))
         try:
             with _finish_on_signal(made.pipeline), _tell_losses(made.pipeline):
+                if shown is not None:
+                    shown.start(made.pipeline)
                 report = made.pipeline.run()
         finally:
             made.close()
+            if shown is not None:
+                shown.close()
     tell([n for n in report.notices if n not in said])
     error = without_results(report)
     if error is not None:
         raise error
     return report
+
+
+class _Shown:
+    """The page of a run.
+
+    Raises:
+        NoriaError: the address is none, or needs a token; an extra is not installed.
+    """
+
+    def __init__(self, spec: PipelineSpec, options: AssemblyOptions | None, view: str) -> None:
+        from noria._core.lazy import import_extra
+        from noria.draw import Painter
+        from noria.live import LiveView, live_address
+        from noria.live.server import require_token
+        from noria.pipeline.outlet import Route
+
+        for package in ("starlette", "uvicorn"):
+            import_extra(package, "live")
+        self._address = live_address(view)
+        require_token(self._address)
+        palette = "auto" if options is None else options.palette
+        self._spec = spec
+        self._server: Any = None
+        self.sink = Route(LiveView(Painter.from_spec(spec.osd, palette=palette)), tiled=False)
+
+    def start(self, pipeline: Pipeline) -> None:
+        """Serve the page of a pipeline that is about to run."""
+        from noria.live import LiveServer
+
+        models = self._spec.load_models()
+        view: Any = self.sink.sink
+        self._server = LiveServer(pipeline, view, self._address, models)
+        click.echo(f"watch it at {self._server.address.url}", err=True)
+
+    def close(self) -> None:
+        """End the page."""
+        if self._server is not None:
+            self._server.close()
 
 
 def is_routine(notice: Notice) -> bool:

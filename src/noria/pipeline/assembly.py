@@ -375,6 +375,8 @@ def _analytics(spec: PipelineSpec, rules: AnalyticsRules | None) -> Tracker | No
     Raises:
         ConfigError: the file cannot be read.
     """
+    if rules is None and spec.analytics is None:
+        return None
     from noria.analytics import Analytics, load_rules
 
     if rules is None and spec.analytics is not None:

@@ -175,6 +175,17 @@ class Pipeline:
             found += getattr(part, "notices", ())
         return list(dict.fromkeys([*found, *self.report.notices]))
 
+    def snapshot(self) -> RunReport:
+        """The report of a run that is not over: counts, times and notices so far."""
+        report = RunReport(self.report.source, inferred=self.report.inferred)
+        report.objects = self.report.objects.copy()
+        report.first_result_s = self.report.first_result_s
+        if self._state != "running":
+            return self.report
+        report.seconds = perf_counter() - self._started
+        self._fill(report, over=False)
+        return report
+
     def add_source(self, source: Source | str | PathLike[str], **options: Any) -> int:
         """Read one more source, from now on. Safe from any thread, also while it runs.
 
@@ -470,11 +481,18 @@ class Pipeline:
         failed = len(self._mux.errors)
         if self._error is None and not self._keep_open and failed == len(self.sources):
             self._error = self._mux.errors[0]
-        steps = [step for s in self._segments for step in (*s.before, *s.after)]
         self.report.seconds = perf_counter() - self._started
-        fill_report(self.report, self.sources, self._mux, self._meters, steps, self._outlet)
-        self.report.notices = list(dict.fromkeys([*self._decided, *self.report.notices]))
+        self._fill(self.report, over=True)
         self._close_owned()
+
+    def _fill(self, report: RunReport, *, over: bool) -> None:
+        """Complete a report; `over`: the models conclude what they have seen."""
+        if over:
+            for meter in self._meters:
+                getattr(meter.model, "conclude", _nothing)()
+        steps = [step for s in self._segments for step in (*s.before, *s.after)]
+        fill_report(report, self.sources, self._mux, self._meters, steps, self._outlet)
+        report.notices = list(dict.fromkeys([*self._decided, *report.notices]))
 
     def _raise(self) -> None:
         """Raise the error of the run, once."""
@@ -513,6 +531,10 @@ def _name(stage: Any) -> str:
 def _first(batch: Batch, count: int) -> Batch:
     """The first frames of a batch that is not finished."""
     return Batch(batch.frames[:count], batch.metas[:count], batch.buffers[:count])
+
+
+def _nothing() -> None:
+    """For models that have nothing to conclude."""
 
 
 def _discard(batch: Batch) -> None:

@@ -304,8 +304,6 @@ def fill_report(
     """Complete a report with the counts and notices of every part of the pipeline."""
     report.sources = mux.reports
     report.frames, report.dropped_frames = mux.frames
-    for meter in meters:
-        getattr(meter.model, "conclude", _nothing)()
     report.models = [m.report() for m in meters]
     report.failed_frames = report.models[0].failed if report.models else 0
     crossings = (item for step in steps for item in step.crossings.items())
@@ -315,7 +313,7 @@ def fill_report(
         # a video without frames is not written
         str(sink.path)
         for sink in outlet.sinks
-        if getattr(sink, "kind", "") != "video" or sink.frames
+        if (kind := getattr(sink, "kind", "")) != "view" and (kind != "video" or sink.frames)
     ]
     report.notices = [n for m in meters for n in m.model.notices]
     report.notices += [n for model in report.models if (n := _edge_notice(model))]
@@ -331,10 +329,6 @@ def fill_report(
             what = source.error.removeprefix(f"{source.name}: ")
             text = f"failed after {source.frames} frames: {what}"
             report.notices.append(Notice("warning", text, where=source.name))
-
-
-def _nothing() -> None:
-    """For models that have nothing to conclude."""
 
 
 def _edge_notice(model: ModelReport) -> Notice | None:

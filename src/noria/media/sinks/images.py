@@ -24,11 +24,14 @@ _NUMBER = re.compile(r"%0?\d*d")
 JPEG_QUALITY = 92
 
 
-def encode_image(frame: Frame, suffix: str) -> bytes:
-    """A frame as the content of a `.jpg` or `.png` file."""
+def encode_image(frame: Frame, suffix: str, *, max_width: int | None = None) -> bytes:
+    """A frame as the content of a `.jpg` or `.png` file, made smaller if wider than `max_width`."""
     from PIL import Image
 
     image = Image.fromarray(to_rgb(frame))
+    if max_width is not None and image.width > max_width:
+        height = max(1, round(image.height * max_width / image.width))
+        image = image.resize((max_width, height), Image.Resampling.BILINEAR)
     out = io.BytesIO()
     if PICTURE_SUFFIXES[suffix] == "PNG":
         image.save(out, "PNG", compress_level=3)

@@ -1,0 +1,251 @@
+// The page of a running pipeline. It asks for the next picture when it has drawn the last one, so a
+// slow browser gets fewer pictures and the pipeline never waits for it.
+
+const $ = (id) => document.getElementById(id);
+const tiles = new Map(); // source id -> {button, canvas, under, number}
+let chosen = null; // id of the source that is shown alone
+let held = false; // the picture stays
+let last = null; // head of its last picture
+let picked = null; // object or place whose details are shown
+let opened = false; // the source that the address names was shown
+let state = { sources: [], explains: false };
+
+function element(kind, text, classes) {
+  const made = document.createElement(kind);
+  if (text !== undefined) made.textContent = text;
+  if (classes) made.className = classes;
+  return made;
+}
+
+async function ask(path, body) {
+  const answer = await fetch(path, body && {
+    method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" },
+  });
+  if (!answer.ok) {
+    const said = await answer.json().catch(() => ({}));
+    throw new Error(said.error || answer.statusText);
+  }
+  return answer;
+}
+
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+const counted = (counts) => Object.entries(counts).map(([name, n]) => `${n} ${name}`).join(", ");
+
+function facts(list, rows) {
+  list.replaceChildren(...rows.flatMap(([name, value, classes]) => [
+    element("dt", name), element("dd", value, classes),
+  ]));
+}
+
+// --- state -------------------------------------------------------------------------------------
+
+function tileOf(source) {
+  let tile = tiles.get(source.id);
+  if (!tile) {
+    const button = element("button", undefined, "tile");
+    const canvas = element("canvas"), under = element("span", undefined, "under");
+    button.type = "button";
+    button.dataset.source = source.id;
+    button.append(canvas, under);
+    button.addEventListener("click", () => choose(source.id));
+    tile = { button, canvas, under, number: 0 };
+    tiles.set(source.id, tile);
+    $("tiles").append(button);
+  }
+  return tile;
+}
+
+function showState(now) {
+  state = now;
+  const rate = now.sources.reduce((sum, s) => sum + s.fps, 0);
+  const word = now.state === "running" ? "running" : "the run is over";
+  $("state").textContent = `${word}, ${now.frames} frames in ${now.seconds} s, now ${rate.toFixed(1)} fps`;
+  const ids = new Set(now.sources.filter((s) => s.state !== "removed").map((s) => s.id));
+  for (const [id, tile] of tiles) {
+    if (!ids.has(id)) { tile.button.remove(); tiles.delete(id); if (chosen === id) choose(null); }
+  }
+  for (const source of now.sources) {
+    if (!ids.has(source.id)) continue;
+    const { under, button } = tileOf(source);
+    const what = source.state === "running" ? `${source.fps} fps` : source.state;
+    under.replaceChildren(
+      element("span", source.name, "name"),
+      element("span", source.reason ? `${what}: ${source.reason}` : what, `what ${source.state}`),
+      element("span", counted(source.counts) || "no objects", "what"),
+    );
+    button.setAttribute("aria-label", `${source.name}, ${what}, ${counted(source.counts) || "no objects"}`);
+    if (source.id === chosen) showFacts(source);
+  }
+  const linked = Number(location.hash.slice(1));
+  if (location.hash && chosen === null && tiles.has(linked) && !opened) choose(linked);
+  opened = true;
+  facts($("stages"), Object.entries(now.stages).map(([kind, ms]) => [kind, `${ms} ms`]));
+  $("notices").replaceChildren(...now.notices.map((n) =>
+    element("li", n.where ? `${n.where}: ${n.message}` : n.message, n.level)));
+}
+
+function showFacts(source) {
+  $("name").textContent = source.name;
+  const rows = [["state", source.reason || source.state, source.state], ["rate", `${source.fps} fps`],
+    ["frames", source.frames], ["in the picture", counted(source.counts) || "nothing"]];
+  if (source.dropped) rows.push(["dropped", source.dropped]);
+  if (source.reconnects) rows.push(["reconnected", source.reconnects]);
+  for (const [line, n] of Object.entries(source.crossed)) rows.push([`over ${line}`, n]);
+  facts($("facts"), rows);
+}
+
+// --- pictures ----------------------------------------------------------------------------------
+
+async function draw(canvas, jpeg) {
+  const picture = await createImageBitmap(new Blob([jpeg], { type: "image/jpeg" }));
+  if (canvas.width !== picture.width || canvas.height !== picture.height) {
+    canvas.width = picture.width;
+    canvas.height = picture.height;
+  }
+  canvas.getContext("2d").drawImage(picture, 0, 0);
+  picture.close();
+}
+
+async function nextPictures() {
+  const wanted = chosen === null ? [...tiles.keys()] : [chosen];
+  if (!wanted.length || (chosen !== null && held) || document.hidden) return pause(200);
+  const seen = Object.fromEntries(wanted.map((id) => [id, tiles.get(id).number]));
+  const place = chosen === null ? tiles.get(wanted[0]).canvas : $("picture");
+  const width = Math.round((place.clientWidth || 640) * Math.min(2, window.devicePixelRatio));
+  const data = await (await ask("api/pictures", { seen, width })).arrayBuffer();
+  const length = new DataView(data).getUint32(0);
+  const heads = JSON.parse(new TextDecoder().decode(new Uint8Array(data, 4, length)));
+  let start = 4 + length;
+  for (const head of heads) {
+    const jpeg = data.slice(start, start + head.bytes);
+    start += head.bytes;
+    const tile = tiles.get(head.source);
+    if (!tile) continue;
+    tile.number = head.number;
+    if (head.source === chosen && !held) {
+      await draw($("picture"), jpeg);
+      last = head;
+      showObjects();
+    } else if (chosen === null) {
+      await draw(tile.canvas, jpeg);
+    }
+  }
+}
+
+// --- one source --------------------------------------------------------------------------------
+
+function choose(id) {
+  const before = chosen;
+  chosen = id;
+  last = picked = null;
+  hold(false);
+  $("tiles").hidden = id !== null;
+  $("one").hidden = id === null;
+  $("objects").replaceChildren();
+  $("chosen").replaceChildren();
+  for (const tile of tiles.values()) tile.number = 0;
+  history.replaceState(null, "", id === null ? location.pathname : `#${id}`);
+  if (id !== null) {
+    const source = state.sources.find((s) => s.id === id);
+    if (source) showFacts(source);
+    $("picture").focus();
+  } else if (before !== null && tiles.has(before)) {
+    tiles.get(before).button.focus();
+  }
+}
+
+function hold(on) {
+  held = on;
+  $("hold").setAttribute("aria-pressed", String(on));
+  const why = state.explains ? "; elsewhere says why there is no box" : "";
+  $("hint").textContent = `Click an object for its details${why}. The picture ${on ? "is held" : "moves on"}.`;
+}
+
+const title = (o) => `${o.label}${o.track === null ? "" : ` #${o.track}`} ${o.confidence.toFixed(2)}`;
+
+function showObjects() {
+  const shown = [...$("objects").children];
+  last.objects.forEach((one, i) => {
+    if (!shown[i]) {
+      const item = element("li"), button = element("button");
+      button.type = "button";
+      button.addEventListener("click", () => last && last.objects[i] && pick(last.objects[i]));
+      item.append(button);
+      $("objects").append(item);
+      shown[i] = item;
+    }
+    if (shown[i].firstChild.textContent !== title(one)) shown[i].firstChild.textContent = title(one);
+  });
+  shown.slice(last.objects.length).forEach((item) => item.remove());
+}
+
+function pick(one) {
+  picked = one;
+  const list = element("dl"), crop = element("canvas");
+  const rows = [["confidence", one.confidence.toFixed(3)], ["box", one.box.map(Math.round).join(", ")],
+    ["model", one.component]];
+  if (one.track !== null) rows.push(["track", one.track]);
+  if (one.labels.length) rows.push(["classified as", one.labels.join(" ")]);
+  for (const [rule, found] of Object.entries(one.rules)) {
+    rows.push([rule, Array.isArray(found) ? found.join(", ") : "yes"]);
+  }
+  facts(list, rows);
+  const picture = $("picture"), scale = picture.width / last.width;
+  const [left, top, width, height] = one.box.map((v) => v * scale);
+  crop.width = Math.max(1, Math.min(600, width));
+  crop.height = Math.max(1, (crop.width * height) / Math.max(1, width));
+  crop.getContext("2d").drawImage(picture, left, top, width, height, 0, 0, crop.width, crop.height);
+  $("chosen").replaceChildren(element("h3", one.label), crop, list);
+}
+
+async function explain(x, y) {
+  const note = (text) => $("chosen").replaceChildren(
+    element("h3", `At ${Math.round(x)}, ${Math.round(y)}`), element("pre", text));
+  picked = [x, y];
+  if (!state.explains) return note("no object is here");
+  note("looking at this frame …");
+  try {
+    note((await (await ask("api/explain", { source: chosen, number: last.number, x, y })).json()).text);
+  } catch (error) {
+    note(error.message);
+  }
+}
+
+function at(x, y) {
+  const inside = last.objects.filter(({ box: [l, t, w, h] }) => x >= l && y >= t && x < l + w && y < t + h);
+  inside.sort((a, b) => a.box[2] * a.box[3] - b.box[2] * b.box[3]);
+  return inside[0];
+}
+
+$("picture").addEventListener("click", (event) => {
+  if (!last) return;
+  const box = event.target.getBoundingClientRect();
+  const x = ((event.clientX - box.left) / box.width) * last.width;
+  const y = ((event.clientY - box.top) / box.height) * last.height;
+  const found = at(x, y);
+  if (found) pick(found); else explain(x, y);
+});
+$("back").addEventListener("click", () => choose(null));
+$("hold").addEventListener("click", () => hold(!held));
+$("full").addEventListener("click", () => $("picture").parentElement.requestFullscreen());
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && chosen !== null && !document.fullscreenElement) choose(null);
+  if (event.key === " " && document.activeElement === $("picture")) { event.preventDefault(); hold(!held); }
+});
+
+// --- the two loops -----------------------------------------------------------------------------
+
+async function forever(work, ms) {
+  for (;;) {
+    try {
+      await work();
+    } catch (error) {
+      $("state").textContent = `no answer: ${error.message}`;
+      await pause(1000);
+    }
+    if (ms) await pause(ms);
+  }
+}
+
+forever(async () => showState(await (await ask("api/state")).json()), 500);
+forever(nextPictures, 0);

@@ -1,0 +1,114 @@
+"""The page in a real browser: headless Chromium, driven by selenium; skipped without them."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import noria
+from noria.config import ModelConfig
+from noria.live import Address, LiveServer, LiveView
+from tests.live.test_server import FILES, SCENE
+from tests.memory import resident
+from tests.pipeline.test_dynamic import wait_until
+
+pytest.importorskip("selenium")
+DRIVER, BROWSER = shutil.which("chromedriver"), shutil.which("chromium")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not (DRIVER and BROWSER), reason="no chromium with chromedriver"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(BROWSER)
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1200,900"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, str]]:
+    """The demo scene twice, one of them ending soon, and the address of its page."""
+    folder: Path = tmp_path_factory.mktemp("page")
+    for name in FILES:
+        shutil.copy(SCENE / name, folder)
+    (folder / "live.yml").write_text(
+        f"sources:\n  - {{uri: {SCENE}/conveyor.mp4, name: belt, loop: true}}\n"
+        f"  - {{uri: {SCENE}/conveyor.mp4, name: short}}\n"
+        "models: config_infer_primary.txt\ntracker: iou\nsinks: [fake]\n"
+    )
+    view = LiveView()
+    pipeline = noria.open_pipeline(folder / "live.yml", outputs=[view])
+    models = [ModelConfig.load(folder / "config_infer_primary.txt")]
+    server = LiveServer(pipeline, view, Address(port=0), models)
+    thread = threading.Thread(target=pipeline.run)
+    thread.start()
+    yield pipeline, server.address.url
+    pipeline.stop()
+    thread.join(20)
+    server.close()
+
+
+def pixels(browser: Any, selector: str) -> str:
+    script = "return document.querySelector(arguments[0]).toDataURL()"
+    return str(browser.execute_script(script, selector))
+
+
+def texts(browser: Any, selector: str) -> list[str]:
+    script = "return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)"
+    return list(browser.execute_script(script, selector))
+
+
+def test_watching(browser: Any, running: tuple[Any, str]) -> None:
+    """Tiles move; an ended source says so; a click shows an object, or why there is none."""
+    browser.get(running[1])
+    wait_until(lambda: len(texts(browser, ".tile")) == 2)
+    before = pixels(browser, ".tile canvas")
+    wait_until(lambda: pixels(browser, ".tile canvas") != before)
+    wait_until(lambda: "ended" in texts(browser, ".tile")[1], 60)
+    assert "running" in texts(browser, "#state")[0]
+    browser.find_element("css selector", ".tile").click()
+    wait_until(lambda: texts(browser, "#objects button"))
+    browser.find_element("id", "hold").click()
+    name = texts(browser, "#objects button")[0].split()[0]
+    browser.find_element("css selector", "#objects button").click()
+    assert texts(browser, "#chosen h3") == [name]
+    assert "confidence" in texts(browser, "#chosen dl")[0]
+    browser.execute_script(
+        """const c = document.getElementById("picture"), b = c.getBoundingClientRect();
+        c.dispatchEvent(new MouseEvent("click",
+          {clientX: b.left + b.width / 2, clientY: b.bottom - 3, bubbles: true}));"""
+    )
+    wait_until(lambda: "pre-cluster-threshold" in "".join(texts(browser, "#chosen pre")), 20)
+    browser.find_element("tag name", "body").send_keys("\ue00c")  # Escape
+    assert browser.find_element("id", "one").get_attribute("hidden") is not None
+    assert [e for e in browser.get_log("browser") if e["level"] == "SEVERE"] == []
+
+
+def test_a_hundred_reloads_leak_nothing(browser: Any, running: tuple[Any, str]) -> None:
+    pipeline, url = running
+    view: Any = pipeline.sinks[0]
+
+    def reload(times: int) -> None:
+        for _ in range(times):
+            browser.get(url)
+            wait_until(lambda: texts(browser, ".tile .name"))
+
+    reload(10)
+    before = resident()
+    reload(100)
+    wait_until(lambda: len(view._listeners) <= 1)
+    assert resident() - before < 20 << 20

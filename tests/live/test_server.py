@@ -1,0 +1,270 @@
+"""The page's server over real connections: pictures, state, explanations, strangers."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import shutil
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import noria
+from noria.config import ModelConfig
+from noria.errors import NoriaError
+from noria.live import Address, LiveServer, LiveView, live_address
+from noria.live.server import TOKEN
+from noria.media import Frame, PixelFormat
+from tests.pipeline.fakes import FakeModel, FakeSource
+
+SCENE = Path(__file__).parents[2] / "examples" / "conveyor"
+FILES = ("detector.onnx", "config_infer_primary.txt", "conveyor_parser.py", "labels.txt")
+
+
+class Client:
+    """One connection, kept alive."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self._connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=15)
+
+    def ask(
+        self, path: str, body: Any = None, **headers: str
+    ) -> tuple[int, bytes, http.client.HTTPMessage]:
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        self._connection.request("GET" if data is None else "POST", path, data, headers)
+        answer = self._connection.getresponse()
+        return answer.status, answer.read(), answer.headers
+
+    def json(self, path: str, body: Any = None) -> Any:
+        status, data, _ = self.ask(path, body)
+        assert status == 200, data
+        return json.loads(data)
+
+    def pictures(self, seen: dict[int, int], width: int = 640) -> list[tuple[Any, Image.Image]]:
+        status, data, _ = self.ask("/api/pictures", {"seen": seen, "width": width})
+        assert status == 200, data
+        (length,) = struct.unpack(">I", data[:4])
+        start, found = 4 + length, []
+        for head in json.loads(data[4:start]):
+            jpeg = data[start : start + head["bytes"]]
+            found.append((head, Image.open(BytesIO(jpeg))))
+            start += head["bytes"]
+        assert start == len(data)
+        return found
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Path:
+    for name in FILES:
+        shutil.copy(SCENE / name, tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def client(scene: Path) -> Iterator[Client]:
+    """The demo scene, two sources, its frames held back until the end of the test."""
+    view, gate = LiveView(), threading.Semaphore(6)
+    config = scene / "config_infer_primary.txt"
+    pipeline = noria.open_pipeline(
+        config,
+        sources=[SCENE / "conveyor.mp4", SCENE / "conveyor.mp4"],
+        outputs=[view],
+        on_result=lambda _: gate.acquire(),
+    )
+    server = LiveServer(pipeline, view, Address(port=0), [ModelConfig.load(config)])
+    running = threading.Thread(target=pipeline.run)
+    running.start()
+    client = Client(server.address)
+    yield client
+    client.close()
+    pipeline.stop()
+    gate.release(1000)
+    running.join(20)
+    server.close()
+    assert not running.is_alive()
+
+
+def test_pictures_objects_and_state(client: Client) -> None:
+    found = {head["source"]: (head, picture) for head, picture in client.pictures({0: 0, 1: 0})}
+    if len(found) < 2:  # the other came a moment later
+        found |= {
+            h["source"]: (h, p) for h, p in client.pictures(dict.fromkeys({0, 1} - set(found), 0))
+        }
+    head, picture = found[0]
+    assert picture.size == (head["width"], head["height"]) == (640, 384)
+    assert {o["label"] for o in head["objects"]} <= {
+        "box",
+        "envelope",
+        "bag",
+        "tube",
+        "crate",
+        "drum",
+    }
+    left, top, _, height = head["objects"][0]["box"]
+    edge = np.asarray(picture)[round(top + height / 2), max(0, round(left) - 1) : round(left) + 3]
+    assert np.ptp(edge.astype(int), axis=0).max() > 60  # its border is drawn
+    ((small, thumbnail),) = client.pictures({0: 0}, width=300)
+    assert thumbnail.size == (320, 192)
+    assert small["width"] == 640
+    state = client.json("/api/state")
+    assert state["state"] == "running"
+    assert [s["state"] for s in state["sources"]] == ["running", "running"]
+    assert sum(state["sources"][0]["counts"].values()) == len(small["objects"])
+    assert state["stages"]["infer"] > 0
+
+
+def test_it_waits_for_the_next_picture(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("noria.live.app._WAIT_S", 0.4)
+    while client.pictures({0: 0, 1: 0})[0][0]["frame"] < 2:
+        time.sleep(0.01)
+    (head, _), *_ = client.pictures({0: 0})
+    start = time.monotonic()
+    assert client.pictures({0: head["number"]}) == []
+    assert time.monotonic() - start >= 0.4
+
+
+def test_why_there_is_no_box(client: Client) -> None:
+    (head, _), *_ = client.pictures({0: 0})
+    wanted = {"source": 0, "number": head["number"], "x": 320, "y": 378}
+    text = client.json("/api/explain", wanted)["text"]
+    assert text.startswith(f"frame {head['frame']} of {SCENE}/conveyor.mp4\n")
+    assert "pre-cluster-threshold" in text
+    status, data, _ = client.ask("/api/explain", wanted | {"x": 9999})
+    assert (status, b"outside of the frame" in data) == (422, True)
+    assert client.ask("/api/explain", wanted | {"source": 7})[0] == 404
+
+
+@pytest.mark.parametrize("path", ["/api/pictures", "/api/explain"])
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"[", b"[]", b"null", b"[" * 4000, b'{"seen": 3}', b'{"seen": {"a": 0}, "width": 1}',
+     b'{"seen": {"0": 0}, "width": "wide"}', b'{"source": [], "x": 1, "y": 2}',
+     json.dumps({"seen": {str(i): 0 for i in range(65)}, "width": 1}).encode()],
+)  # fmt: skip
+def test_damaged_requests(quiet: Client, path: str, body: bytes) -> None:
+    status, data, _ = quiet.ask(path, body)
+    assert status == 400
+    assert "expected" in json.loads(data)["error"] or "64 sources" in json.loads(data)["error"]
+
+
+@pytest.fixture(scope="module")
+def quiet() -> Iterator[Client]:
+    """A pipeline that has not begun."""
+    view = LiveView()
+    server = LiveServer(noria.Pipeline(FakeSource(3), FakeModel(), [view]), view, Address(port=0))
+    client = Client(server.address)
+    yield client
+    client.close()
+    server.close()
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "evil.example"}, 403),
+        ({"Host": "127.0.0.1.evil.example:80"}, 403),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Content-Length": "1000000000"}, 413),
+        ({"Content-Length": "many"}, 400),  # refused by the server itself
+        ({"Transfer-Encoding": "chunked"}, 411),
+    ],
+)
+def test_strangers_are_refused(quiet: Client, headers: dict[str, str], status: int) -> None:
+    client = Client(quiet.address)
+    assert client.ask("/api/state", **headers)[0] == status
+    client.close()
+    assert quiet.json("/api/state")["state"] == "new"
+
+
+def test_other_paths(quiet: Client) -> None:
+    for path in ("/../server.py", "/%2e%2e/server.py", "/page/index.html", "/app.js/x", "/api"):
+        assert quiet.ask(path)[0] == 404
+    assert quiet.ask("/api/explain", {"source": 0, "x": 1, "y": 1})[0] == 404
+    status, data, headers = quiet.ask("/")
+    assert status == 200
+    assert b"<title>Noria</title>" in data
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    assert b"http" not in data  # nothing is loaded from elsewhere
+    assert quiet.ask("/app.js")[0] == quiet.ask("/app.css")[0] == 200
+
+
+def test_half_open_connections_do_no_harm(quiet: Client) -> None:
+    connections = [socket.create_connection(("127.0.0.1", quiet.address.port)) for _ in range(200)]
+    for connection in connections:
+        connection.sendall(b"GET / HT")
+    assert quiet.json("/api/state")["state"] == "new"
+    for connection in connections:
+        connection.close()
+    assert quiet.json("/api/state")["state"] == "new"
+
+
+def test_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = LiveView()
+    pipeline = noria.Pipeline(FakeSource(3), FakeModel(), [view])
+    with pytest.raises(NoriaError, match=TOKEN):
+        LiveServer(pipeline, view, Address("0.0.0.0", 0))
+    monkeypatch.setenv(TOKEN, "secret")
+    server = LiveServer(pipeline, view, Address("0.0.0.0", 0))
+    client = Client(server.address)
+    assert client.ask("/api/state")[0] == 401
+    assert client.ask("/?token=wrong")[0] == 401
+    status, _, headers = client.ask("/?token=secret")
+    assert (status, headers["Location"]) == (303, "/")
+    cookie = headers["Set-Cookie"].partition(";")[0]
+    assert "HttpOnly" in headers["Set-Cookie"]
+    assert client.ask("/api/state", Cookie=cookie)[0] == 200
+    client.close()
+    server.close()
+
+
+def test_addresses() -> None:
+    assert live_address("") == Address()
+    assert live_address("9000") == Address(port=9000)
+    assert live_address("[::1]:9000") == Address("::1", 9000)
+    assert live_address("localhost:1").is_local
+    assert not live_address("0.0.0.0:1").is_local
+    for text in ("video.mp4", "a:b:c", "1:99999", "http://127.0.0.1:1"):
+        with pytest.raises(NoriaError, match="--view=HOST:PORT"):
+            live_address(text)
+
+
+def test_a_taken_port(quiet: Client) -> None:
+    view = LiveView()
+    with pytest.raises(NoriaError, match="it is taken"):
+        LiveServer(noria.Pipeline(FakeSource(1), sinks=[view]), view, quiet.address)
+
+
+def test_the_sink_does_no_work() -> None:
+    """Frames are neither copied nor drawn before they are asked for, and only the last is kept."""
+    view = LiveView()
+    pixels = np.zeros((1080, 1920, 3), np.uint8)
+    frames = [
+        Frame.from_array(pixels, PixelFormat.RGB, frame=i, source="s", source_id=0)
+        for i in range(3)
+    ]
+    for frame in frames:
+        view.write(frame, noria.FrameMeta("s", 0, frame.frame, 0, 1920, 1080))
+    kept = view.frame_of(0, 0)
+    assert kept is not None
+    assert kept[0] is frames[-1]
+    picture = view.picture(0, 320)
+    assert picture is not None
+    assert view.picture(0, 320) == picture
+    assert view.newer({0: picture.number}) == []
+    assert view.newer({0: picture.number - 1, 4: 0}) == [0]
+    view.forget(0)
+    assert view.picture(0, 320) is None
