@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from noria.custom.compile.build_library import compile_library
+from noria.errors import CustomLibraryError
 from tests.host.conftest import SOURCES
 
 
@@ -69,6 +70,13 @@ def test_a_program_builds_saves_loads_and_runs_an_engine(program: Path, tmp_path
 def test_the_exit_code_and_the_name_are_the_programs(program: Path) -> None:
     done = start(program)
     assert (done.returncode, done.stderr) == (64, f"usage: {program} build|run …\n")
+
+
+def test_sources_without_main_are_no_program(tmp_path: Path) -> None:
+    source = tmp_path / "part.cpp"
+    source.write_text("int part() { return 1; }\n")
+    with pytest.raises(CustomLibraryError, match=r"no source defines main\(\)"):
+        compile_library([source], tmp_path / "part", program=True)
 
 
 def test_a_python_that_is_not_there_is_named(program: Path) -> None:

@@ -144,6 +144,7 @@ def _host_hint(source: Path) -> str:
 Sanitizer = Literal["address", "undefined"]
 ENTRY = include_dir() / "noria" / "program.cpp"
 """The source of the entry of programs."""
+PROGRAM_FLAGS = ("-Wl,--entry=noria_program_entry", "-Wl,--require-defined=main")
 SOURCE_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".C", ".cu")
 HEADER_SUFFIXES = (".h", ".hpp", ".hh", ".cuh")
 
@@ -247,7 +248,7 @@ def compile_library(
         if program:
             objects.append(str(Path(scratch, "entry.o")))
             compiles.append((ENTRY, entry_command(tool, headers, objects[-1])))
-        entry = ["-Wl,--entry=noria_program_entry"] if program else []
+        entry = PROGRAM_FLAGS if program else ()
         link = _link_command(units, objects, target, tool, common, [*entry, *links])
         if not dry_run:
             _run_all(compiles, link, files)

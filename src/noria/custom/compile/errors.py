@@ -56,6 +56,10 @@ _HINTS: tuple[tuple[str, str], ...] = (
         "the source forgets #include <cstring>: try --flag '-include cstring'",
     ),
     (r"'(cout|cerr|endl)' ", "the source forgets #include <iostream>: --flag '-include iostream'"),
+    (
+        r"^nothing defines main$",
+        "no source defines main(): --exe makes programs; leave it out for a library",
+    ),
     (r"undefined reference to .*asan|undefined reference to .*ubsan", "is libasan installed?"),
 )
 
@@ -73,7 +77,9 @@ def compile_failed(
     """
     lines = output.splitlines()
     errors = [line.strip() for line in lines if re.search(r"\b(fatal )?error:", line)]
-    undefined = list(dict.fromkeys(re.findall(r"undefined reference to [`'](.+?)'", output)))
+    undefined = list(
+        dict.fromkeys(re.findall(r"(?:undefined reference to|required symbol) [`'](.+?)'", output))
+    )
     fix: list[str] = []
     if undefined:
         errors = [f"nothing defines {name}" for name in undefined]
