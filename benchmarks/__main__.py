@@ -26,6 +26,7 @@ NAMES = (
     "int8",
     "cut",
     "batch",
+    "live",
 )
 
 

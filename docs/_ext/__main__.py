@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from docs._ext import conformance, key_tables, lint_rules, pipeline_schema, standard_plugins
+from docs._ext import (
+    conformance,
+    key_tables,
+    lint_rules,
+    pipeline_schema,
+    standard_plugins,
+    tensorrt_names,
+)
 
 DOCS = Path(__file__).parents[1]
 
@@ -22,6 +29,7 @@ def main() -> None:
         ("pipeline-files.md", key_tables.pipeline_tables()),
     ):
         texts[DOCS / name] = key_tables.rewritten((DOCS / name).read_text("utf-8"), tables)
+    texts[DOCS / "trt.md"] = tensorrt_names.rewritten((DOCS / "trt.md").read_text("utf-8"))
     for path, text in texts.items():
         path.write_text(text, encoding="utf-8")
 

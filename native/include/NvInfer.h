@@ -2,8 +2,9 @@
 //
 // Part of noria, Apache-2.0. Written from a description of the interface; see docs/cpp-engines.md.
 // -DNV_TENSORRT_MAJOR=5 … 10 chooses the generation; 10 is the default.
-#ifndef NORIA_NV_INFER_H
+#if !defined(NORIA_NV_INFER_H) && !defined(NV_INFER_H)
 #define NORIA_NV_INFER_H
+#define NV_INFER_H  // NVIDIA's own header, before or after this one, declares the same
 
 // Generous on purpose: existing sources rely on these coming along.
 #include <cstring>

@@ -1,6 +1,7 @@
 // The standard plugins. Part of noria, Apache-2.0.
-#ifndef NORIA_NV_INFER_PLUGIN_H
+#if !defined(NORIA_NV_INFER_PLUGIN_H) && !defined(NV_INFER_PLUGIN_H)
 #define NORIA_NV_INFER_PLUGIN_H
+#define NV_INFER_PLUGIN_H  // NVIDIA's own header, before or after this one, declares the same
 
 #include "NvInfer.h"
 #include "NvInferPluginUtils.h"

@@ -1,6 +1,7 @@
 // Parameters of the standard plugins. Part of noria, Apache-2.0.
-#ifndef NORIA_NV_INFER_PLUGIN_UTILS_H
+#if !defined(NORIA_NV_INFER_PLUGIN_UTILS_H) && !defined(NV_INFER_PLUGIN_UTILS_H)
 #define NORIA_NV_INFER_PLUGIN_UTILS_H
+#define NV_INFER_PLUGIN_UTILS_H  // NVIDIA's own header, before or after this one, declares the same
 
 #include "NvInferRuntimeCommon.h"
 

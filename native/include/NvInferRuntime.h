@@ -1,6 +1,7 @@
 // Engines and what runs them. Part of noria, Apache-2.0.
-#ifndef NORIA_NV_INFER_RUNTIME_H
+#if !defined(NORIA_NV_INFER_RUNTIME_H) && !defined(NV_INFER_RUNTIME_H)
 #define NORIA_NV_INFER_RUNTIME_H
+#define NV_INFER_RUNTIME_H  // NVIDIA's own header, before or after this one, declares the same
 
 #include "NvInferRuntimeCommon.h"
 #include "noria/runtime.h"

@@ -1,6 +1,12 @@
 // Networks from ONNX files. Part of noria, Apache-2.0. Valid C++11.
-#ifndef NORIA_NV_ONNX_PARSER_H
+#if defined(NV_INFER_H) && !defined(NORIA_NV_INFER_H) && !defined(NV_ONNX_PARSER_H)
+// NVIDIA's own NvInfer.h was included first; only the name is needed then.
+namespace nvonnxparser {
+class IParser;
+}
+#elif !defined(NORIA_NV_ONNX_PARSER_H) && !defined(NV_ONNX_PARSER_H)
 #define NORIA_NV_ONNX_PARSER_H
+#define NV_ONNX_PARSER_H  // NVIDIA's own header, before or after this one, declares the same
 
 #include "NvInfer.h"
 

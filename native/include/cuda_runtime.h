@@ -4,22 +4,6 @@
 
 #include "cuda_runtime_api.h"
 
-// Marks of functions: on the host all functions are the host's.
-#ifndef __CUDACC__
-#ifndef __host__
-#define __host__
-#endif
-#ifndef __device__
-#define __device__
-#endif
-#ifndef __global__
-#define __global__
-#endif
-#ifndef __forceinline__
-#define __forceinline__ inline __attribute__((always_inline))
-#endif
-#endif
-
 #ifdef __cplusplus
 #define NORIA_VECTOR_MAKERS(type, name)                                             \
     static inline name##2 make_##name##2(type x, type y) {                          \
@@ -56,6 +40,16 @@ template <typename T>
 static inline cudaError_t cudaMallocManaged(T **pointer, size_t size,
                                             unsigned int flags = cudaMemAttachGlobal) {
     return cudaMallocManaged(reinterpret_cast<void **>(pointer), size, flags);
+}
+// Its last parameters differ between releases of CUDA.
+template <typename... More>
+static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *made, cudaGraph_t, More...) {
+    *made = nullptr;
+    return cudaErrorInvalidValue;
+}
+template <typename T>
+static inline cudaError_t cudaHostGetDevicePointer(T **device, void *host, unsigned int flags) {
+    return cudaHostGetDevicePointer(reinterpret_cast<void **>(device), host, flags);
 }
 #endif
 

@@ -23,6 +23,22 @@
 #define CUDARTAPI
 #endif
 
+/* Marks of functions: on the host all functions are the host's. */
+#ifndef __CUDACC__
+#ifndef __host__
+#define __host__
+#endif
+#ifndef __device__
+#define __device__
+#endif
+#ifndef __global__
+#define __global__
+#endif
+#ifndef __forceinline__
+#define __forceinline__ inline __attribute__((always_inline))
+#endif
+#endif
+
 typedef enum cudaError {
     cudaSuccess = 0,
     cudaErrorInvalidValue = 1,
@@ -37,6 +53,7 @@ typedef enum cudaError {
     cudaErrorNotReady = 600,
     cudaErrorLaunchFailure = 719,
     cudaErrorNotSupported = 801,
+    cudaErrorStreamCaptureUnsupported = 900,
     cudaErrorUnknown = 999
 } cudaError_t;
 
@@ -61,6 +78,13 @@ typedef struct CUevent_st *cudaEvent_t;
 #define cudaHostAllocDefault 0x00
 #define cudaHostAllocPortable 0x01
 #define cudaHostAllocMapped 0x02
+#define cudaHostAllocWriteCombined 0x04
+#define cudaDeviceScheduleAuto 0x00
+#define cudaDeviceScheduleSpin 0x01
+#define cudaDeviceScheduleYield 0x02
+#define cudaDeviceScheduleBlockingSync 0x04
+#define cudaDeviceMapHost 0x08
+#define cudaDeviceLmemResizeToMax 0x10
 #define cudaMemAttachGlobal 0x01
 
 enum cudaDeviceAttr {
@@ -98,6 +122,8 @@ static inline const char *cudaGetErrorString(cudaError_t error) {
         case cudaErrorMemoryAllocation: return "out of memory";
         case cudaErrorInvalidDevice: return "invalid device ordinal";
         case cudaErrorNotSupported: return "operation not supported";
+        case cudaErrorStreamCaptureUnsupported:
+            return "operation not permitted when stream is capturing";
         default: return "unknown error";
     }
 }
@@ -108,6 +134,7 @@ static inline const char *cudaGetErrorName(cudaError_t error) {
         case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
         case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
         case cudaErrorNotSupported: return "cudaErrorNotSupported";
+        case cudaErrorStreamCaptureUnsupported: return "cudaErrorStreamCaptureUnsupported";
         default: return "cudaErrorUnknown";
     }
 }
@@ -262,6 +289,55 @@ static inline cudaError_t cudaDeviceReset(void) { return cudaSuccess; }
 static inline cudaError_t cudaSetDevice(int device) {
     return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
 }
+static inline cudaError_t cudaSetDeviceFlags(unsigned int flags) {
+    (void)flags;
+    return cudaSuccess;
+}
+static inline cudaError_t cudaGetDeviceFlags(unsigned int *flags) {
+    *flags = 0;
+    return cudaSuccess;
+}
+
+/* Work runs when it is called, so that nothing can be captured; programs then run it themselves. */
+typedef struct CUgraph_st *cudaGraph_t;
+typedef struct CUgraphExec_st *cudaGraphExec_t;
+enum cudaStreamCaptureMode {
+    cudaStreamCaptureModeGlobal = 0,
+    cudaStreamCaptureModeThreadLocal = 1,
+    cudaStreamCaptureModeRelaxed = 2
+};
+enum cudaStreamCaptureStatus {
+    cudaStreamCaptureStatusNone = 0,
+    cudaStreamCaptureStatusActive = 1,
+    cudaStreamCaptureStatusInvalidated = 2
+};
+static inline cudaError_t cudaStreamBeginCapture(cudaStream_t stream,
+                                                 enum cudaStreamCaptureMode mode) {
+    (void)stream, (void)mode;
+    return cudaErrorStreamCaptureUnsupported;
+}
+static inline cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
+    (void)stream;
+    *graph = NULL;
+    return cudaErrorStreamCaptureUnsupported;
+}
+static inline cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
+                                                enum cudaStreamCaptureStatus *status) {
+    (void)stream;
+    *status = cudaStreamCaptureStatusNone;
+    return cudaSuccess;
+}
+static inline cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
+    (void)graph, (void)stream;
+    return cudaErrorInvalidValue;
+}
+static inline cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+    return graph ? cudaErrorInvalidValue : cudaSuccess;
+}
+static inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
+    return graph ? cudaErrorInvalidValue : cudaSuccess;
+}
+
 static inline cudaError_t cudaGetDevice(int *device) {
     *device = 0;
     return cudaSuccess;

@@ -100,13 +100,14 @@ typedef bool (*NvDsInferEngineCreateCustomFunc)(
     nvinfer1::DataType dataType,
     nvinfer1::ICudaEngine *&cudaEngine);
 
-// ---- prototype checks: `CHECK_..._PROTOTYPE(myFunction);` at namespace scope stops compilation
+// ---- prototype checks: `CHECK_..._PROTOTYPE(myFunction)` at namespace scope, with a semicolon or
+// without, stops compilation
 // if the function could not be called through its type, or lacks C linkage. No effect at run time.
 
 #define NORIA_CHECK_PROTOTYPE(function, pointer, key)                            \
     static_assert(sizeof(static_cast<pointer>(&function)) == sizeof(pointer),    \
                   #function " does not have the parameters that " key " needs"); \
-    extern "C" std::remove_pointer<pointer>::type function
+    extern "C" std::remove_pointer<pointer>::type function;
 
 #define CHECK_CUSTOM_PARSE_FUNC_PROTOTYPE(function) \
     NORIA_CHECK_PROTOTYPE(function, NvDsInferParseCustomFunc, "parse-bbox-func-name")

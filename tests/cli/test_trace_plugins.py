@@ -58,6 +58,7 @@ def test_what_init_says_to_try_works_without_pytest(tmp_path: Path) -> None:
     assert noria(*words, cwd=tmp_path).returncode == 1
 
 
+@pytest.mark.slow
 def test_the_template_of_a_node_has_its_version(tmp_path: Path) -> None:
     made, _ = conv_plugin_conv("Sharp_TRT", scale=2.0)
     node = next(n for n in made.graph.node if n.op_type == "Sharp_TRT")

@@ -83,3 +83,33 @@ def test_without_a_host_calls_fail_quietly(compile_parser: Compile) -> None:
         "sys.exit(0 if library.surface_without_host() else 1)"
     )
     assert subprocess.run([sys.executable, "-c", code, str(path)]).returncode == 0
+
+
+NVIDIAS = """
+#ifndef NV_INFER_H
+#define NV_INFER_H
+#define NV_INFER_RUNTIME_H
+#include <cstdint>
+namespace nvinfer1 {
+enum class DataType : int32_t { kFLOAT = 0 };
+class Dims { public: int32_t nbDims; };
+class IBuilder; class IBuilderConfig; class ICudaEngine; class INetworkDefinition;
+}
+#define NV_TENSORRT_MAJOR 10
+#endif
+"""
+
+
+@pytest.mark.parametrize(
+    "order", [("real/NvInfer.h", "NvInfer.h"), ("NvInfer.h", "real/NvInfer.h")]
+)
+def test_nvidias_own_header_may_come_before_or_after(
+    tmp_path: Path, order: tuple[str, ...]
+) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "NvInfer.h").write_text(NVIDIAS)
+    source = tmp_path / "a.cpp"
+    lines = [f"#include <{name}>" for name in (*order, "nvdsinfer_custom_impl.h", "nvds_version.h")]
+    source.write_text("\n".join([*lines, "nvinfer1::ICudaEngine *engine; nvinfer1::Dims dims;\n"]))
+    command = ["g++", "-fsyntax-only", f"-I{include_dir()}", f"-I{tmp_path}", str(source)]
+    subprocess.run(command, check=True)

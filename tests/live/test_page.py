@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ from noria.config import ModelConfig
 from noria.live import Address, LiveServer, LiveView
 from tests.live.test_server import FILES, SCENE
 from tests.memory import resident
-from tests.pipeline.test_dynamic import wait_until
+from tests.pipeline import test_dynamic
 
 pytest.importorskip("selenium")
+wait_until = partial(test_dynamic.wait_until, seconds=60)
 DRIVER, BROWSER = shutil.which("chromedriver"), shutil.which("chromium")
 pytestmark = [
     pytest.mark.slow,
@@ -78,7 +80,7 @@ def test_watching(browser: Any, running: tuple[Any, str]) -> None:
     wait_until(lambda: len(texts(browser, ".tile")) == 2)
     before = pixels(browser, ".tile canvas")
     wait_until(lambda: pixels(browser, ".tile canvas") != before)
-    wait_until(lambda: "ended" in texts(browser, ".tile")[1], 60)
+    wait_until(lambda: "ended" in texts(browser, ".tile")[1])
     assert "running" in texts(browser, "#state")[0]
     browser.find_element("css selector", ".tile").click()
     wait_until(lambda: texts(browser, "#objects button"))
@@ -92,7 +94,7 @@ def test_watching(browser: Any, running: tuple[Any, str]) -> None:
         c.dispatchEvent(new MouseEvent("click",
           {clientX: b.left + b.width / 2, clientY: b.bottom - 3, bubbles: true}));"""
     )
-    wait_until(lambda: "pre-cluster-threshold" in "".join(texts(browser, "#chosen pre")), 20)
+    wait_until(lambda: "pre-cluster-threshold" in "".join(texts(browser, "#chosen pre")))
     browser.find_element("tag name", "body").send_keys("\ue00c")  # Escape
     assert browser.find_element("id", "one").get_attribute("hidden") is not None
     assert [e for e in browser.get_log("browser") if e["level"] == "SEVERE"] == []

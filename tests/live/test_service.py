@@ -106,6 +106,7 @@ def test_a_service(service: Service) -> None:
     assert "front" in out
 
 
+@pytest.mark.slow
 def test_a_removed_source(service: Service) -> None:
     status, data, _ = service.client.ask("/api/sources", {"uri": str(SCENE / "conveyor.mp4")})
     number = json.loads(data)["id"]

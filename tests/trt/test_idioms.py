@@ -214,7 +214,27 @@ def test_19_enums_say_their_names():
     for name in ("DataType", "TensorFormat", "PluginFieldType", "TensorRTPhase", "LayerType"):
         first = next(iter(getattr(trt, name)))
         assert str(first) == f"{first}" == f"{name}.{first.name}"
-    assert f"{trt.float32:02d} {trt.DataType.INT8 + 1} {int(trt.int32)}" == "00 3 3"
+    assert f"{trt.float32:02d} {int(trt.int32)}" == "00 3"
+
+
+def test_19_enums_are_no_numbers():
+    assert trt.float16 != 1
+    assert trt.float32  # a member with the number 0 is true, too
+    assert trt.DataType(1) is trt.DataType(np.int64(1)) is trt.float16
+    assert trt.DataType.HALF != trt.TensorFormat.CHW2
+    assert trt.Logger.ERROR < trt.Logger.WARNING <= trt.Logger.Severity.WARNING
+    assert 1 << int(trt.BuilderFlag.INT8) == 2
+    assert hash(trt.float16) == hash(1)
+    for misuse in (
+        lambda: trt.float16 < trt.int8,
+        lambda: trt.BuilderFlag.FP16 < 3,
+        lambda: trt.BuilderFlag.FP16 | trt.BuilderFlag.INT8,
+        lambda: trt.float32 + 1,
+    ):
+        with pytest.raises(TypeError):
+            misuse()
+    with pytest.raises(ValueError, match="99"):
+        trt.DataType(99)
 
 
 def test_20_empty_profiles():

@@ -120,6 +120,34 @@ private:
     IOptimizationProfile() = delete;
 };
 
+// Carries the bytes that it was given, so that programs that save and load it work.
+class ITimingCache : public noria::Object {
+public:
+    void destroy() { delete this; }
+    IHostMemory *serialize() const { return noria::call<IHostMemory *>(this, "serialize"); }
+    bool combine(const ITimingCache &other, bool ignoreMismatch) {
+        return noria::call<bool>(this, "combine", {other, ignoreMismatch});
+    }
+    bool reset() { return noria::call<bool>(this, "reset"); }
+
+private:
+    ITimingCache() = delete;
+};
+
+class IAlgorithm;
+class IAlgorithmContext;
+
+// Refused by IBuilderConfig::setAlgorithmSelector: every layer has one algorithm here.
+class IAlgorithmSelector {
+public:
+    virtual int32_t selectAlgorithms(const IAlgorithmContext &context,
+                                     const IAlgorithm *const *choices, int32_t count,
+                                     int32_t *selection) = 0;
+    virtual void reportAlgorithms(const IAlgorithmContext *const *contexts,
+                                  const IAlgorithm *const *choices, int32_t count) = 0;
+    virtual ~IAlgorithmSelector() = default;
+};
+
 class IBuilderConfig : public noria::Object {
 public:
     void destroy() { delete this; }
@@ -176,6 +204,22 @@ public:
     // Its scales are the original's way to INT8.
     void setInt8Calibrator(IInt8Calibrator *calibrator) {
         noria::setCalibrator(this, calibrator);
+    }
+    ITimingCache *createTimingCache(const void *blob, size_t size) const {
+        return noria::call<ITimingCache *>(this, "create_timing_cache",
+                                           {noria::Value::bytes(blob, size)});
+    }
+    bool setTimingCache(const ITimingCache &cache, bool ignoreMismatch) {
+        return noria::call<bool>(this, "set_timing_cache", {cache, ignoreMismatch});
+    }
+    const ITimingCache *getTimingCache() const {
+        return noria::call<ITimingCache *>(this, "get_timing_cache");
+    }
+    void setAlgorithmSelector(IAlgorithmSelector *selector) {
+        const noria_host *h = noria::host();
+        if (selector && h)
+            h->tell(2, "setAlgorithmSelector: the selector is not asked: a CPU runtime has one "
+                       "algorithm for each layer");
     }
     void reset() { noria::call<void>(this, "reset"); }
 

@@ -23,6 +23,18 @@ enum class ActivationType : int32_t {
     kGELU_TANH = 13
 };
 
+enum class WeightsRole : int32_t {
+    kKERNEL = 0,
+    kBIAS = 1,
+    kSHIFT = 2,
+    kSCALE = 3,
+    kCONSTANT = 4,
+    kANY = 5
+};
+
+enum class TripLimit : int32_t { kCOUNT = 0, kWHILE = 1 };
+enum class LoopOutput : int32_t { kLAST_VALUE = 0, kCONCATENATE = 1, kREVERSE = 2 };
+
 enum class PoolingType : int32_t { kMAX = 0, kAVERAGE = 1, kMAX_AVERAGE_BLEND = 2 };
 
 enum class PaddingMode : int32_t {
@@ -185,6 +197,9 @@ NORIA_ENUM(ResizeRoundMode);
 NORIA_ENUM(SampleMode);
 NORIA_ENUM(BoundingBoxFormat);
 NORIA_ENUM(TensorLocation);
+NORIA_ENUM(WeightsRole);
+NORIA_ENUM(TripLimit);
+NORIA_ENUM(LoopOutput);
 }  // namespace NORIA_GENERATION
 }  // namespace noria
 

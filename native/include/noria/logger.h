@@ -73,6 +73,37 @@ public:
     virtual void free(void *) {}
 };
 
+// Asked for memory of outputs whose sizes are known only after the run.
+class IOutputAllocator {
+public:
+    virtual int32_t getInterfaceVersion() const { return 1; }
+    virtual void *reallocateOutput(const char *tensorName, void *currentMemory, uint64_t size,
+                                   uint64_t alignment) {
+        (void)tensorName, (void)size, (void)alignment;
+        return currentMemory;
+    }
+    virtual void *reallocateOutputAsync(const char *tensorName, void *currentMemory, uint64_t size,
+                                        uint64_t alignment, cudaStream_t) {
+        return reallocateOutput(tensorName, currentMemory, size, alignment);
+    }
+    virtual void notifyShape(const char *tensorName, const Dims &dims) = 0;
+    virtual ~IOutputAllocator() = default;
+};
+
+// Gives the bytes of an engine; fewer than were asked for, or none, at the end.
+class IStreamReader : public IVersionedInterface {
+public:
+    virtual int64_t read(void *destination, int64_t nbBytes) = 0;
+};
+
+enum class SeekPosition : int32_t { kSET = 0, kCUR = 1, kEND = 2 };
+
+class IStreamReaderV2 : public IVersionedInterface {
+public:
+    virtual int64_t read(void *destination, int64_t nbBytes, cudaStream_t stream) = 0;
+    virtual bool seek(int64_t offset, SeekPosition where) = 0;
+};
+
 class IProfiler {
 public:
     virtual void reportLayerTime(const char *layerName, float ms) = 0;

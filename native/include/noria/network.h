@@ -4,7 +4,7 @@
 #ifndef NORIA_TRT_NETWORK_H
 #define NORIA_TRT_NETWORK_H
 
-#include "layers.h"
+#include "loops.h"
 #include "registry.h"
 
 namespace nvinfer1 {
@@ -165,6 +165,11 @@ public:
     NORIA_ADD(IReverseSequenceLayer, addReverseSequence, "add_reverse_sequence",
               (ITensor & input, ITensor &lengths), input, lengths)
 #undef NORIA_ADD
+
+    ILoop *addLoop() { return noria::call<ILoop *>(this, "add_loop"); }
+    IIfConditional *addIfConditional() {
+        return noria::call<IIfConditional *>(this, "add_if_conditional");
+    }
 
     // The plugin is copied at once.
     IPluginV2Layer *addPluginV2(ITensor *const *inputs, int32_t nbInputs, IPluginV2 &plugin) {

@@ -70,7 +70,6 @@ public:
                                  const PluginTensorDesc *out, int32_t nbOutput) = 0;
     virtual bool supportsFormatCombination(int32_t pos, const PluginTensorDesc *inOut,
                                            int32_t nbInputs, int32_t nbOutputs) const = 0;
-    IPluginV2IOExt *clone() const override = 0;
     int32_t getTensorRTVersion() const override { return (2 << 24) | NV_TENSORRT_VERSION; }
     void configureWithFormat(const Dims *, int32_t, const Dims *, int32_t, DataType, PluginFormat,
                              int32_t) override {}

@@ -171,6 +171,10 @@ public:
     PluginLibraryHandle loadLibrary(const AsciiChar *pluginPath) {
         return noria::call<noria::Object *>(this, "load_library", {pluginPath});
     }
+    // The creators of the library; the library itself stays loaded while plugins of it live.
+    void deregisterLibrary(PluginLibraryHandle handle) {
+        noria::call<bool>(this, "deregister_library", {static_cast<noria::Object *>(handle)});
+    }
     void setErrorRecorder(IErrorRecorder *) {}
     IErrorRecorder *getErrorRecorder() const { return nullptr; }
 

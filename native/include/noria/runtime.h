@@ -4,6 +4,9 @@
 #ifndef NORIA_TRT_RUNTIME_H
 #define NORIA_TRT_RUNTIME_H
 
+#include <cstdlib>
+#include <cstring>
+
 #include "network.h"
 
 namespace nvinfer1 {
@@ -38,17 +41,64 @@ NORIA_ENUM(LayerInformationFormat);
 
 namespace nvinfer1 {
 
-class IHostMemory : public noria::Object {
+// Sources derive from it to hand over memory of their own.
+class IHostMemory {
 public:
-    void destroy() { delete this; }
-    void *data() const { return const_cast<void *>(bytes().data); }
-    size_t size() const { return static_cast<size_t>(bytes().number); }
-    DataType type() const { return DataType::kINT8; }
+    virtual void *data() const = 0;
+    virtual size_t size() const = 0;
+    virtual DataType type() const = 0;
+    virtual void destroy() { delete this; }
+    virtual ~IHostMemory() = default;
+};
+
+}  // namespace nvinfer1
+
+namespace noria {
+inline namespace NORIA_GENERATION {
+
+// Bytes of the host.
+class HostBytes : public nvinfer1::IHostMemory {
+public:
+    explicit HostBytes(noria_object *object) : object_(object) {}
+    HostBytes(const HostBytes &) = delete;
+    HostBytes &operator=(const HostBytes &) = delete;
+    ~HostBytes() override {
+        if (const noria_host *h = host()) h->release(object_);
+    }
+    void *data() const override { return const_cast<void *>(bytes().data); }
+    size_t size() const override { return static_cast<size_t>(bytes().number); }
+    nvinfer1::DataType type() const override { return nvinfer1::DataType::kINT8; }
 
 private:
-    IHostMemory() = delete;
-    noria_value bytes() const { return noria::callValue(this, "__bytes__", {}); }
+    noria_object *object_;
+    noria_value bytes() const {
+        noria_value result = {};
+        if (const noria_host *h = host()) h->call(object_, "__bytes__", nullptr, 0, &result);
+        return result;
+    }
 };
+
+template <>
+struct As<nvinfer1::IHostMemory *> {
+    static nvinfer1::IHostMemory *from(const noria_value &v) {
+        return v.kind == NORIA_OBJECT
+                   ? new HostBytes(static_cast<noria_object *>(const_cast<void *>(v.data)))
+                   : nullptr;
+    }
+};
+
+// The allocators of a context, beside its object.
+struct OutputAllocators {
+    const char *name; // the host's copy
+    nvinfer1::IOutputAllocator *allocator;
+    void *memory;
+    OutputAllocators *next;
+};
+
+}  // namespace NORIA_GENERATION
+}  // namespace noria
+
+namespace nvinfer1 {
 
 class IEngineInspector : public noria::Object {
 public:
@@ -107,6 +157,35 @@ public:
         return noria::call<IEngineInspector *>(this, "create_engine_inspector");
     }
     IExecutionContext *createExecutionContext();
+    IExecutionContext *createExecutionContext(ExecutionContextAllocationStrategy) {
+        return createExecutionContext();
+    }
+    IExecutionContext *createExecutionContextWithoutDeviceMemory();
+    Dims getProfileShape(const char *name, int32_t profile, OptProfileSelector select) const {
+        return noria::call<Dims>(nullptr, "engine_profile_shape",
+                                 {noria::Value(this), name, profile, static_cast<int32_t>(select)});
+    }
+    Dims getProfileDimensions(int32_t binding, int32_t profile, OptProfileSelector select) const {
+        return getProfileShape(getBindingName(binding), profile, select);
+    }
+    NORIA_GET(bool, isRefittable, "refittable")
+    size_t getDeviceMemorySize() const { return 0; }
+    int64_t getDeviceMemorySizeV2() const { return 0; }
+    TensorFormat getTensorFormat(const char *) const { return TensorFormat::kLINEAR; }
+    TensorFormat getBindingFormat(int32_t) const { return TensorFormat::kLINEAR; }
+    const char *getTensorFormatDesc(const char *name) const {
+        return noria::call<const char *>(this, "get_tensor_format_desc", {name});
+    }
+    int32_t getTensorBytesPerComponent(const char *name) const {
+        return noria::call<int32_t>(this, "get_tensor_bytes_per_component", {name});
+    }
+    int32_t getTensorVectorizedDim(const char *) const { return -1; }
+    int32_t getTensorComponentsPerElement(const char *) const { return -1; }
+    bool isShapeInferenceIO(const char *name) const {
+        return noria::call<bool>(this, "is_shape_inference_io", {name});
+    }
+    void setErrorRecorder(IErrorRecorder *) {}
+    IErrorRecorder *getErrorRecorder() const { return nullptr; }
 
 private:
     ICudaEngine() = delete;
@@ -114,7 +193,60 @@ private:
 
 class IExecutionContext : public noria::Object {
 public:
+    ~IExecutionContext() { forgetAllocators(); }
     void destroy() { delete this; }
+    // Streams have no meaning here; 0 is the first profile.
+    bool setOptimizationProfileAsync(int32_t profile, cudaStream_t) {
+        return noria::call<bool>(this, "set_optimization_profile_async", {profile, 0});
+    }
+    bool setOptimizationProfile(int32_t profile) {
+        return setOptimizationProfileAsync(profile, nullptr);
+    }
+    NORIA_GET(int32_t, getOptimizationProfile, "active_optimization_profile")
+    NORIA_GET(bool, allInputDimensionsSpecified, "all_binding_shapes_specified")
+    NORIA_GET(bool, allInputShapesSpecified, "all_shape_inputs_specified")
+    bool setOutputTensorAddress(const char *name, void *data) {
+        return setTensorAddress(name, data);
+    }
+    const void *getTensorAddress(const char *name) const {
+        return reinterpret_cast<const void *>(
+            static_cast<intptr_t>(noria::call<int64_t>(this, "get_tensor_address", {name})));
+    }
+    Dims getTensorStrides(const char *name) const {
+        return noria::call<Dims>(this, "get_tensor_strides", {name});
+    }
+    int64_t getMaxOutputSize(const char *name) const {
+        return noria::call<int64_t>(this, "get_max_output_size", {name});
+    }
+    int32_t inferShapes(int32_t = 0, const char ** = nullptr) {
+        return noria::call<int32_t>(nullptr, "count_missing_shapes", {noria::Value(this)});
+    }
+    bool setOutputAllocator(const char *name, IOutputAllocator *allocator) {
+        const char *kept = noria::call<const char *>(
+            nullptr, "hold_output", {noria::Value(this), name, allocator != nullptr});
+        if (!kept) return false;
+        for (noria::OutputAllocators *one = allocators(); one; one = one->next)
+            if (one->name == kept) return one->allocator = allocator, true;
+        const noria_host *h = noria::host();
+        h->set_peer(noriaObject(),
+                    new noria::OutputAllocators{kept, allocator, nullptr, allocators()});
+        return true;
+    }
+    IOutputAllocator *getOutputAllocator(const char *name) const {
+        for (noria::OutputAllocators *one = allocators(); one; one = one->next)
+            if (std::strcmp(one->name, name) == 0) return one->allocator;
+        return nullptr;
+    }
+    void setName(const char *name) { noria::set(this, "name", name); }
+    NORIA_GET(const char *, getName, "name")
+    void setProfiler(IProfiler *) {}
+    IProfiler *getProfiler() const { return nullptr; }
+    void setDebugSync(bool) {}
+    bool getDebugSync() const { return false; }
+    void setDeviceMemory(void *) {}
+    void setErrorRecorder(IErrorRecorder *) {}
+    IErrorRecorder *getErrorRecorder() const { return nullptr; }
+    bool setInputConsumedEvent(cudaEvent_t) { return true; }
     bool setInputShape(const char *name, const Dims &dims) {
         return noria::call<bool>(this, "set_input_shape", {name, dims});
     }
@@ -134,9 +266,16 @@ public:
         return noria::call<bool>(this, "set_tensor_address", {name, address(data)});
     }
     // Work here is done when the call returns, whatever the stream.
-    bool enqueueV3(cudaStream_t) { return noria::call<bool>(this, "execute_async_v3", {0}); }
+    bool enqueueV3(cudaStream_t stream) {
+        return noria::call<bool>(this, "execute_async_v3", {0}) && handOver(stream);
+    }
     bool executeV2(void *const *bindings) { return run(bindings); }
     bool enqueueV2(void *const *bindings, cudaStream_t, cudaEvent_t *) { return run(bindings); }
+    // Implicit batches, up to 9.
+    bool execute(int32_t batch, void *const *bindings) { return run(bindings, batch); }
+    bool enqueue(int32_t batch, void *const *bindings, cudaStream_t, cudaEvent_t *) {
+        return run(bindings, batch);
+    }
     const ICudaEngine &getEngine() const {
         return *noria::get<ICudaEngine *>(this, "engine");
     }
@@ -145,12 +284,43 @@ private:
     IExecutionContext() = delete;
     static long long address(const void *data) { return static_cast<long long>(
         reinterpret_cast<intptr_t>(data)); }
-    bool run(void *const *bindings) {
+    noria::OutputAllocators *allocators() const {
+        const noria_host *h = noria::host();
+        return h ? static_cast<noria::OutputAllocators *>(h->peer(noriaObject())) : nullptr;
+    }
+    void forgetAllocators() {
+        while (noria::OutputAllocators *one = allocators()) {
+            noria::host()->set_peer(noriaObject(), one->next);
+            delete one;
+        }
+    }
+    // The outputs that allocators give memory for.
+    bool handOver(cudaStream_t stream) {
+        bool done = true;
+        for (noria::OutputAllocators *one = allocators(); one; one = one->next) {
+            if (!one->allocator) continue;
+            const int64_t size =
+                noria::call<int64_t>(nullptr, "held_size", {noria::Value(this), one->name});
+            one->memory = one->allocator->reallocateOutputAsync(
+                one->name, one->memory, static_cast<uint64_t>(size), 256, stream);
+            one->allocator->notifyShape(
+                one->name,
+                noria::call<Dims>(nullptr, "held_shape", {noria::Value(this), one->name}));
+            if (size > 0)
+                done = noria::call<bool>(nullptr, "copy_held",
+                                         {noria::Value(this), one->name, address(one->memory)}) &&
+                       done;
+        }
+        return done;
+    }
+    // batch 0: the shapes say it.
+    bool run(void *const *bindings, int32_t batch = 0) {
         const int32_t count = getEngine().getNbBindings();
         noria::Items<int64_t> addresses(count);
         for (int32_t i = 0; i < count; ++i) addresses[i] = address(bindings[i]);
-        return noria::call<bool>(this, "execute_v2",
-                                 {noria::Value::ints(addresses.data(), count)});
+        const noria::Value given = noria::Value::ints(addresses.data(), count);
+        return batch ? noria::call<bool>(this, "execute", {batch, given})
+                     : noria::call<bool>(this, "execute_v2", {given});
     }
 };
 
@@ -158,12 +328,65 @@ inline IExecutionContext *ICudaEngine::createExecutionContext() {
     return noria::call<IExecutionContext *>(this, "create_execution_context");
 }
 
+inline IExecutionContext *ICudaEngine::createExecutionContextWithoutDeviceMemory() {
+    return createExecutionContext();
+}
+
+// Other weights for an engine that was built with BuilderFlag::kREFIT.
+class IRefitter : public noria::Object {
+public:
+    void destroy() { delete this; }
+    bool setWeights(const char *layer, WeightsRole role, Weights weights) {
+        return noria::call<bool>(this, "set_weights", {layer, role, weights});
+    }
+    bool setNamedWeights(const char *name, Weights weights) {
+        return noria::call<bool>(this, "set_named_weights", {name, weights});
+    }
+    bool refitCudaEngine() { return noria::call<bool>(this, "refit_cuda_engine"); }
+    bool refitCudaEngineAsync(cudaStream_t) { return refitCudaEngine(); }
+    // Weights that are not given stay as they are.
+    int32_t getMissing(int32_t, const char **, WeightsRole *) { return 0; }
+    int32_t getMissingWeights(int32_t, const char **) { return 0; }
+    int32_t getAll(int32_t size, const char **layers, WeightsRole *roles) {
+        const int32_t count =
+            noria::call<int32_t>(nullptr, "count_weights", {noria::Value(this), true});
+        for (int32_t i = 0; i < size && i < count; ++i) {
+            if (layers)
+                layers[i] = noria::call<const char *>(nullptr, "weights_at",
+                                                      {noria::Value(this), true, i});
+            if (roles)
+                roles[i] = noria::call<WeightsRole>(nullptr, "role_at", {noria::Value(this), i});
+        }
+        return count;
+    }
+    int32_t getAllWeights(int32_t size, const char **names) {
+        const int32_t count =
+            noria::call<int32_t>(nullptr, "count_weights", {noria::Value(this), false});
+        for (int32_t i = 0; names && i < size && i < count; ++i)
+            names[i] = noria::call<const char *>(nullptr, "weights_at",
+                                                 {noria::Value(this), false, i});
+        return count;
+    }
+    void setErrorRecorder(IErrorRecorder *) {}
+    IErrorRecorder *getErrorRecorder() const { return nullptr; }
+    bool setMaxThreads(int32_t) { return true; }
+
+private:
+    IRefitter() = delete;
+};
+
 class IRuntime : public noria::Object {
 public:
     void destroy() { delete this; }
     ICudaEngine *deserializeCudaEngine(const void *blob, size_t size) {
         return noria::call<ICudaEngine *>(this, "deserialize_cuda_engine",
                                           {noria::Value::bytes(blob, size)});
+    }
+    ICudaEngine *deserializeCudaEngine(IStreamReader &reader) {
+        return readAll([&](void *to, int64_t most) { return reader.read(to, most); });
+    }
+    ICudaEngine *deserializeCudaEngine(IStreamReaderV2 &reader) {
+        return readAll([&](void *to, int64_t most) { return reader.read(to, most, nullptr); });
     }
     // Up to 7: the factory makes the layers that an engine stores by name and bytes alone.
     ICudaEngine *deserializeCudaEngine(const void *blob, size_t size, IPluginFactory *factory) {
@@ -187,11 +410,33 @@ public:
 
 private:
     IRuntime() = delete;
+    template <typename Read>
+    ICudaEngine *readAll(Read read) {
+        constexpr int64_t step = 1 << 20;
+        char *bytes = nullptr;
+        int64_t size = 0, got = 0;
+        do {
+            char *more = static_cast<char *>(std::realloc(bytes, static_cast<size_t>(size + step)));
+            if (!more) break;
+            bytes = more;
+            got = read(bytes + size, step);
+            size += got > 0 ? got : 0;
+        } while (got > 0);
+        ICudaEngine *engine = deserializeCudaEngine(bytes, static_cast<size_t>(size));
+        std::free(bytes);
+        return engine;
+    }
 };
 
 inline IRuntime *createInferRuntime(ILogger &logger) {
     const noria::LoggerValue given(&logger);
     return noria::call<IRuntime *>(nullptr, "create_infer_runtime", {given.value()});
+}
+
+inline IRefitter *createInferRefitter(ICudaEngine &engine, ILogger &logger) {
+    const noria::LoggerValue given(&logger);
+    return noria::call<IRefitter *>(nullptr, "create_infer_refitter",
+                                    {noria::Value(&engine), given.value()});
 }
 
 }  // namespace nvinfer1

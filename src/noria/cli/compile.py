@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,6 +17,7 @@ Examples:
   noria compile nvdsparsebbox_Yolo.cpp utils.cpp
   noria compile my_parser.cpp --generation 6.x
   noria compile plugin.cpp kernels.cu -I include --cuda host
+  noria compile --exe lenet.cpp -o lenet
 """
 
 
@@ -37,6 +39,8 @@ Examples:
               help="Find wrong uses of memory, or undefined behaviour, at run time.")  # fmt: skip
 @click.option("--cuda", type=click.Choice(["auto", "host", "nvcc"]), default="auto",
               show_default=True, help="For x.cu: x_host.cpp beside it, or nvcc.")  # fmt: skip
+@click.option("--exe", "program", is_flag=True,
+              help="Make a program of SRC, which has main().")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Print the commands, run none.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def compile(
@@ -52,10 +56,13 @@ def compile(
     debug: bool,
     sanitize: tuple[str, ...],
     cuda: str,
+    program: bool,
     dry_run: bool,
     as_json: bool,
 ) -> int:
     """Compile SRC, the unchanged sources of a custom library, against noria's headers.
+
+    With --exe, SRC is a program that builds, loads or runs engines by itself.
 
     Needs g++ and nothing of NVIDIA's. What the sources include is what `noria includes` names.
     """
@@ -74,13 +81,14 @@ def compile(
         sanitize=cast(Any, sanitize),
         cuda=cast(Any, cuda),
         dry_run=dry_run,
+        program=program,
     )
     print_notices(result.notices)
     if dry_run and not as_json:
         for command in result.commands:
             click.echo(shlex.join(command))
         return 0
-    parsers = [] if dry_run else _exports(result.library)
+    parsers = [] if dry_run or program else _exports(result.library)
     if as_json:
         print_json(
             {
@@ -93,6 +101,9 @@ def compile(
         )
         return 0
     name = output or result.library.name
+    if program:
+        click.echo(f"{name}: a program; it starts {sys.executable} with noria")
+        return 0
     _print(str(name), result.library, parsers)
     return 0
 

@@ -11,6 +11,7 @@ Examples:
   noria exec build_engine.py --onnx model.onnx --engine model.engine
   noria exec --trt-version 10 infer.py model.engine
   noria exec --plugins libyololayer.so=yolo_layer.py trt_yolo.py
+  noria exec -m polygraphy run model.onnx --trt --onnxrt
   noria exec deepstream_test_1.py clip.h264
   noria exec --report out.html deepstream_test_1.py clip.h264
   noria exec gst-inspect-1.0 nvinfer
@@ -36,12 +37,17 @@ Examples:
     help="Write what a DeepStream script used and what it cost: out.html, or its pipeline alone: "
     "out.svg, out.dot.",
 )  # fmt: skip
+@click.option("-m", "module", is_flag=True, help="SCRIPT is a module, as for python -m.")
 @click.argument("script", type=click.Path(path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def exec(
-    trt_version: str | None, plugins: tuple[str, ...], report: Path | None, script: Path,
+    trt_version: str | None,
+    plugins: tuple[str, ...],
+    report: Path | None,
+    module: bool,
+    script: Path,
     arguments: tuple[str, ...],
-) -> None:  # fmt: skip
+) -> None:
     """Run SCRIPT with its ARGUMENTS as python does, `import tensorrt` giving noria.trt.
 
     `import pyds` gives Noria's, with the GStreamer elements of DeepStream. SCRIPT may also be a
@@ -56,13 +62,13 @@ def exec(
 
     if trt_version is not None:
         release.set_version(trt_version)
-    if is_tool(str(script)):
+    if not module and is_tool(str(script)):
         if report is not None:
             raise click.UsageError(f"--report is for scripts in Python, not for {script}")
         run_tool(str(script), arguments)
     provide()
     if report is None:
-        run_script(script, arguments, plugins)
+        run_script(script, arguments, plugins, module=module)
         return
     from noria.gst.usage import Usage
     from noria.gst.usage_report import check_report, write_report
@@ -71,7 +77,7 @@ def exec(
     usage = Usage()
     usage.start()
     try:
-        run_script(script, arguments, plugins)
+        run_script(script, arguments, plugins, module=module)
     finally:
         write_report(usage, report, script.name)
         click.echo(f"{report}: report of the run", err=True)

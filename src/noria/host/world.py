@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from noria import trt
-from noria.host import creators, functions
+from noria.host import creators, functions, running
 from noria.host.callback_errors import report_failure, report_log
 from noria.host.forwarding import SharedFields, fields_from, fields_to
 from noria.host.plugins import plugin_v2, plugin_v3
@@ -35,6 +35,7 @@ LAYER_TYPES = [
 
 _MAKERS = {
     "create_infer_builder": "Builder",
+    "create_infer_refitter": "Refitter",
     "create_infer_runtime": "Runtime",
     "create_onnx_parser": "OnnxParser",
     "create_caffe_parser": "CaffeParser",
@@ -128,7 +129,7 @@ class World:
         if target is None:
             if method in _MAKERS:
                 return getattr(trt, _MAKERS[method])(*arguments)
-            function = getattr(functions, method, None)
+            function = getattr(functions, method, None) or getattr(running, method, None)
             if function is None:
                 raise ValueError("called through a null pointer")
             return function(*arguments)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import struct
 import threading
 from collections.abc import Sequence
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _MAX_SOURCES = 64  # pictures in one answer
 _WIDTHS = (320, 480, 640, 960, 1280, 1920)
+_REST_S = 0.3  # between two answers of a run that is over
 _WAIT_S = 5.0  # an answer without a picture after that: the page asks again
 _PAGE = {
     "": ("index.html", "text/html; charset=utf-8"),
@@ -61,7 +63,8 @@ def make_app(
     if service:
         routes += rest_routes(pipeline)
     middleware = Middleware(Guard, token=token)
-    app = Starlette(routes=routes, middleware=[middleware])
+    handlers: dict[Any, Any] = {Exception: _failed}
+    app = Starlette(routes=routes, middleware=[middleware], exception_handlers=handlers)
     app.state.host = address
     return app
 
@@ -111,7 +114,7 @@ class _Served:
         return Response(b"".join(parts), media_type="application/octet-stream")
 
     async def _newer(self, seen: dict[int, int]) -> list[int]:
-        """Wait until one of the sources has a newer frame; empty after a while."""
+        """Wait until one of the sources has a newer frame; empty after a while, or at the end."""
         loop, came = asyncio.get_running_loop(), asyncio.Event()
 
         def listener() -> None:
@@ -121,6 +124,9 @@ class _Served:
         try:
             async with asyncio.timeout(_WAIT_S):
                 while not (newer := self._view.newer(seen)):
+                    if self._view.over:
+                        await asyncio.sleep(_REST_S)
+                        break
                     came.clear()
                     await came.wait()
         except TimeoutError:
@@ -158,6 +164,12 @@ class _Served:
 
         found = explain(self._models, frame, at=at).summary()
         return f"frame {meta.frame} of {meta.source}\n{found.partition(chr(10))[2]}"
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    """Answer a request that Noria itself failed on, and log why."""
+    logging.getLogger("noria.live").error("%s failed", request.url.path, exc_info=error)
+    return JSONResponse({"error": "an error of Noria itself: its log says more"}, 500)
 
 
 def _head(picture: LivePicture) -> dict[str, Any]:

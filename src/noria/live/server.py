@@ -130,8 +130,8 @@ class LiveServer:
         app = make_app(pipeline, view, address, token, models, service=service)
         config = uvicorn.Config(
             app, host=address.host, port=address.port, log_config=None, lifespan="off",
-            access_log=False, timeout_keep_alive=5, timeout_graceful_shutdown=1,
-            limit_concurrency=256, server_header=False, ws="none",
+            access_log=False, log_level="critical", timeout_keep_alive=5, server_header=False,
+            timeout_graceful_shutdown=1, limit_concurrency=256, ws="none",
         )  # fmt: skip
         self._server: Any = uvicorn.Server(config)
         self._view = view

@@ -85,6 +85,15 @@ class LiveView(Sink):
         for listener in listeners:
             listener()
 
+    @property
+    def over(self) -> bool:
+        """True once no frame comes any more."""
+        return self._closed
+
+    def _finish(self) -> None:
+        for listener in tuple(self._listeners):
+            listener()
+
     def forget(self, source_id: int) -> None:
         """Show a source no more."""
         with self._lock:

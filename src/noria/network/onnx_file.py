@@ -28,8 +28,12 @@ _FIELDS = {  # of ModelProto: number -> wire type, name
 }
 
 
-def network_from_onnx(path: str | Path) -> Network:
+def network_from_onnx(path: str | Path, *, needs_inputs: bool = True) -> Network:
     """Read an ONNX file. External data is checked, and read only when the network is built.
+
+    Args:
+        path: the file.
+        needs_inputs: True refuses a graph without inputs.
 
     Raises:
         ModelError: missing, empty, truncated or damaged file; another format; external data that
@@ -66,7 +70,7 @@ def network_from_onnx(path: str | Path) -> Network:
             where=str(path),
             fix=_neighbours(path) if missing else (),
         ) from error
-    return network_from_onnx_bytes(data, path)
+    return network_from_onnx_bytes(data, path, needs_inputs=needs_inputs)
 
 
 def _neighbours(path: Path) -> list[str]:
@@ -76,7 +80,7 @@ def _neighbours(path: Path) -> list[str]:
     return [] if path.parent.is_dir() else [f"the folder {path.parent} does not exist"]
 
 
-def network_from_onnx_bytes(data: bytes, path: Path) -> Network:
+def network_from_onnx_bytes(data: bytes, path: Path, *, needs_inputs: bool = True) -> Network:
     """`network_from_onnx` for the bytes of a file that stood at `path`."""
     where = str(path)
     if not data:
@@ -109,7 +113,7 @@ def network_from_onnx_bytes(data: bytes, path: Path) -> Network:
     external = {part.location: part.path for part in ranges}
     size = len(data) + sum(file.stat().st_size for file in set(external.values()))
     digest = hashlib.sha256(data).hexdigest()
-    if not model.graph.inputs:
+    if needs_inputs and not model.graph.inputs:
         raise ModelError("the graph has no inputs", where=where)
     return Network(model, path=path, size_bytes=size, sha256=digest, external_locations=external)
 

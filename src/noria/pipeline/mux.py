@@ -146,7 +146,8 @@ class Muxer:
             The source, closed; None if it has ended, or there was none.
         """
         with self._lock:
-            feed = next((f for f in self._turns if f.report.source_id == source_id), None)
+            mine = (f for f in self._turns if f.report.source_id == source_id and not f.removed)
+            feed = next(mine, None)
             if feed is None:
                 return None
             feed.ended = feed.removed = True

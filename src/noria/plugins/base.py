@@ -262,13 +262,25 @@ class InterfaceInfo:
     minor: int
 
 
-class IPluginV3:
-    """A plugin of version 3."""
+class IVersionedInterface:
+    """An object that knows the kind and version of its interface."""
 
+    _info: InterfaceInfo
     api_language = APILanguage.PYTHON
 
     def __init__(self) -> None:
         """Subclasses call it first, as in the original."""
+
+    @property
+    def interface_info(self) -> InterfaceInfo:
+        """Kind and version of this interface."""
+        return self._info
+
+
+class IPluginV3(IVersionedInterface):
+    """A plugin of version 3."""
+
+    _info = InterfaceInfo("PLUGIN", 1, 0)
 
     def get_capability_interface(self, type: PluginCapabilityType) -> Any:
         """The object that has the methods of that capability; by default the plugin itself."""
@@ -282,19 +294,7 @@ class IPluginV3:
         """The object is not used any more."""
 
 
-class _Interface:
-    _info: InterfaceInfo
-
-    def __init__(self) -> None:
-        """Subclasses call it first, as in the original."""
-
-    @property
-    def interface_info(self) -> InterfaceInfo:
-        """Kind and version of this interface."""
-        return self._info
-
-
-class IPluginCapability(_Interface):
+class IPluginCapability(IVersionedInterface):
     """Base of the three capabilities."""
 
     _info = InterfaceInfo("PLUGIN_V3ONE", 1, 0)
@@ -436,12 +436,15 @@ class IPluginResourceContext:
         error_recorder, gpu_allocator: those of the execution context; None here.
     """
 
+    error_recorder: Any
+    gpu_allocator: Any
+
     def __init__(self, error_recorder: Any = None, gpu_allocator: Any = None) -> None:
         self.error_recorder = error_recorder
         self.gpu_allocator = gpu_allocator
 
 
-class IPluginCreatorInterface(_Interface):
+class IPluginCreatorInterface(IVersionedInterface):
     """Base of all creators.
 
     Attributes:

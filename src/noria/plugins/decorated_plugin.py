@@ -180,7 +180,7 @@ class DecoratedCreator(IPluginCreatorV3One):
         """
         self.definition.ready()
         kinds = self.definition.signature.attributes
-        wanted = self.definition.compute_arguments if phase else tuple(kinds)
+        wanted = self.definition.compute_arguments if int(phase) else tuple(kinds)
         given = {field.name: field for field in field_collection}
         missing = [n for n in wanted if n not in given]
         if missing:

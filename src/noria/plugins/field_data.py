@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from noria._core.errors import PluginError
-from noria.plugins.types import NamedIntEnum
+from noria.plugins.memory import bfloat16_bits
+from noria.plugins.types import NumberedEnum
 
 _RAW_FORMATS = frozenset({"B", "b", "c", "<B", "<b", "@B", "@b"})
 _SHOWN = 5
@@ -85,7 +86,7 @@ def _refused(data: Any, name: str, kind: str, dtype: np.dtype[Any]) -> PluginErr
     return PluginError(f"field {name!r}: {shown}", where="PluginField", expected=f"{kind}: {hint}")
 
 
-class PluginFieldType(NamedIntEnum):
+class PluginFieldType(NumberedEnum):
     """Element type of a field. Source: tensorrt-plugins spec 8.1."""
 
     FLOAT16 = 0
@@ -149,13 +150,6 @@ _OPAQUE = frozenset(
 """Types whose values are bytes to everyone but the plugin."""
 
 
-def _bfloat16(data: Any, name: str) -> npt.NDArray[Any]:
-    """Bits of the nearest bfloat16 numbers (uint16): the upper half of float32, ties to even."""
-    values = values_of(data, np.dtype(np.float32), name, "BF16")
-    bits = np.ascontiguousarray(values).view(np.uint32).astype(np.uint64)
-    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
-
-
 class PluginField:
     """A name and, unless it only declares the name, its values.
 
@@ -217,7 +211,7 @@ class PluginField:
             if array.dtype.kind in "US":
                 return np.char.encode(array) if array.dtype.kind == "U" else array
         if self.type == PluginFieldType.BF16 and getattr(data, "dtype", None) != np.uint16:
-            return _bfloat16(data, self.name)
+            return bfloat16_bits(values_of(data, np.dtype(np.float32), self.name, "BF16"))
         return values_of(data, self.type.numpy, self.name, self.type.name)
 
     @property

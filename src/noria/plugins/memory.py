@@ -77,12 +77,15 @@ def _numpy(dtype: Any) -> np.dtype[Any]:
 def read_at(address: int, shape: Sequence[int], dtype: Any, *, stream: int = 0) -> Array:
     """Read the values at an address: a view of host memory, a copy of the GPU's.
 
-    Work queued in `stream` comes before reading the GPU's memory.
+    BF16 gives float32. Work queued in `stream` comes before reading the GPU's memory.
 
     Raises:
         ValueError, TypeError: as `array_at`.
         EngineError: there is no such memory on the GPU.
     """
+    if dtype == DataType.BF16:
+        bits = read_at(address, shape, np.uint16, stream=stream)
+        return (bits.astype(np.uint32) << 16).view(np.float32)
     memory = AnyMemory(stream)
     if not memory.on_device(address):
         return array_at(address, shape, dtype)
@@ -95,17 +98,25 @@ def read_at(address: int, shape: Sequence[int], dtype: Any, *, stream: int = 0) 
 def write_at(address: int, array: Array, dtype: Any, *, stream: int = 0) -> None:
     """Write values, converted to a type, at an address.
 
-    Work queued in `stream` comes before writing to the GPU's memory.
+    BF16 takes the nearest numbers. Work queued in `stream` comes before that on a GPU.
 
     Raises:
         ValueError, TypeError: as `array_at`.
         EngineError: there is no such memory on the GPU.
     """
+    if dtype == DataType.BF16:
+        array, dtype = bfloat16_bits(array), np.uint16
     memory = AnyMemory(stream)
     if memory.on_device(address):
         memory.write(address, np.ascontiguousarray(array.astype(_numpy(dtype), copy=False)))
         return
     np.copyto(array_at(address, array.shape, dtype, writable=True), array, casting="unsafe")
+
+
+def bfloat16_bits(values: Array) -> npt.NDArray[np.uint16]:
+    """Bits of the nearest bfloat16 numbers: the upper half of float32, ties to even."""
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32).astype(np.uint64)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
 
 
 def may_write(address: int) -> bool:

@@ -151,10 +151,13 @@ class PluginRegistry:
         replaceable: ids of creators that give way to others of the same triple (standard plugins).
     """
 
+    error_recorder: Any
+    parent_search_enabled: bool
+
     def __init__(self, parent: PluginRegistry | None = None) -> None:
         self.parent = parent
         self.parent_search_enabled = True
-        self.error_recorder: Any = None
+        self.error_recorder = None
         self.notices: list[Notice] = []
         self.replaceable: set[int] = set()
         self._creators: dict[Key, Any] = {}

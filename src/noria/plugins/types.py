@@ -7,7 +7,8 @@ Source: tensorrt-plugins spec 6 to 8, tensorrt-api spec 2.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from enum import IntEnum
+from enum import Enum
+from operator import index
 from typing import Any, overload
 
 import numpy as np
@@ -136,8 +137,31 @@ def _axis(value: Any) -> int:
     return int(value.__index__())
 
 
-class NamedIntEnum(IntEnum):
-    """An integer enum that prints as `Class.NAME`, as TensorRT's do."""
+class NumberedEnum(Enum):
+    """An enum of TensorRT: it has a number, is no number, and prints as `Class.NAME`.
+
+    `int(member)` is its number, and `Class(number)` is the member. Members of two enums, and a
+    member and a number, are never equal; every member is true.
+    """
+
+    @classmethod
+    def _missing_(cls, value: object) -> Any:
+        """Find the member for a number of any kind, such as NumPy's or another release's enum."""
+        return cls._value2member_map_.get(index(value)) if hasattr(value, "__index__") else None
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+    __index__ = __int__
+
+    def __eq__(self, other: object) -> bool:
+        # two releases have a class each
+        if not isinstance(other, NumberedEnum) or type(other).__name__ != type(self).__name__:
+            return False
+        return bool(self.value == other.value)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
 
     def __str__(self) -> str:
         return f"{type(self).__name__}.{self.name}"
@@ -146,7 +170,27 @@ class NamedIntEnum(IntEnum):
         return format(int(self), spec) if spec else str(self)
 
 
-class DataType(NamedIntEnum):
+class _Entries:
+    """`__entries` of TensorRT's enums, by which Polygraphy knows them: name -> (member, text)."""
+
+    def __get__(self, member: Any, owner: type[NumberedEnum]) -> dict[str, tuple[Any, None]]:
+        return {name: (value, None) for name, value in owner.__members__.items()}
+
+
+setattr(NumberedEnum, "__entries", _Entries())
+
+
+class OrderedEnum(NumberedEnum):
+    """One of those that TensorRT orders; a member is compared with members of its own enum."""
+
+    def __lt__(self, other: Any) -> bool:
+        return bool(self.value < other.value) if type(other) is type(self) else NotImplemented
+
+    def __le__(self, other: Any) -> bool:
+        return bool(self.value <= other.value) if type(other) is type(self) else NotImplemented
+
+
+class DataType(NumberedEnum):
     """Element type of a tensor."""
 
     FLOAT = 0
@@ -216,7 +260,7 @@ _SIZES: dict[DataType, float | int] = {
 }
 
 
-class TensorFormat(NamedIntEnum):
+class TensorFormat(OrderedEnum):
     """Order of a tensor's elements in memory. Here every tensor is LINEAR: row-major, dense."""
 
     LINEAR = 0
@@ -238,14 +282,14 @@ class TensorFormat(NamedIntEnum):
     NHWC8 = 2
 
 
-class TensorRTPhase(NamedIntEnum):
+class TensorRTPhase(OrderedEnum):
     """The purpose that a creator makes a plugin for."""
 
     BUILD = 0
     RUNTIME = 1
 
 
-class PluginCapabilityType(NamedIntEnum):
+class PluginCapabilityType(NumberedEnum):
     """The three faces of an `IPluginV3`."""
 
     CORE = 0
@@ -253,7 +297,7 @@ class PluginCapabilityType(NamedIntEnum):
     RUNTIME = 2
 
 
-class DimensionOperation(NamedIntEnum):
+class DimensionOperation(NumberedEnum):
     """Arithmetic on axes; EQUAL and LESS give 1 or 0."""
 
     SUM = 0
@@ -267,7 +311,24 @@ class DimensionOperation(NamedIntEnum):
     CEIL_DIV = 8
 
 
-class APILanguage(NamedIntEnum):
+class PluginCreatorVersion(NumberedEnum):
+    """Generation of a creator of the version-2 line, by its language."""
+
+    V1 = 0
+    V1_PYTHON = 100
+
+
+class QuickPluginCreationRequest(OrderedEnum):
+    """The kind of decorated plugin that a network prefers; just in time is the one here."""
+
+    UNKNOWN = 0
+    PREFER_JIT = 1
+    PREFER_AOT = 2
+    STRICT_JIT = 3
+    STRICT_AOT = 4
+
+
+class APILanguage(NumberedEnum):
     """Language a plugin is written in."""
 
     CPP = 0
@@ -280,9 +341,8 @@ class _Shape:
     def __set_name__(self, owner: type, name: str) -> None:
         self._slot = f"_{name}"
 
-    def __get__(self, holder: Any, owner: type) -> Dims:
-        shape: Dims = getattr(holder, self._slot)
-        return shape
+    def __get__(self, holder: Any, owner: type) -> Any:
+        return self if holder is None else getattr(holder, self._slot)
 
     def __set__(self, holder: Any, value: Iterable[int]) -> None:
         setattr(holder, self._slot, Dims(value))

@@ -22,14 +22,23 @@ _NAMES = {
         "IPluginV2IOExt IPluginV3>=10 IPluginV3OneBuild>=10 IPluginV3OneBuildV2>=10.3 "
         "IPluginV3OneCore>=10 IPluginV3OneRuntime>=10 PluginCapabilityType>=10 PluginField "
         "PluginFieldCollection PluginFieldType PluginTensorDesc TensorFormat "
-        "TensorRTPhase>=10"
+        "TensorRTPhase>=10 PluginFieldCollection_=PluginFieldCollection "
+        "IPluginV2DynamicExtBase=IPluginV2DynamicExt>=9"
     ),
+    "noria.plugins.base": "InterfaceInfo>=10 IPluginCapability>=10 IVersionedInterface>=10",
+    "noria.plugins.registry": "IPluginRegistry=PluginRegistry",
     "noria.plugins.standard": "init_libnvinfer_plugins",
     "noria.plugins.types": (
-        "APILanguage bfloat16=DataType.BF16>=9 bool=DataType.BOOL Dims2 Dims3 Dims4 DimsHW "
+        "APILanguage>=10 e8m0=DataType.E8M0>=10.12 bfloat16=DataType.BF16>=9 "
+        "bool=DataType.BOOL Dims2 Dims3 Dims4 DimsHW "
         "float16=DataType.HALF float32=DataType.FLOAT fp4=DataType.FP4>=10.8 fp8=DataType.FP8 "
         "int32=DataType.INT32 int4=DataType.INT4>=10 int64=DataType.INT64>=9 "
-        "int8=DataType.INT8 PluginFormat=TensorFormat uint8=DataType.UINT8"
+        "int8=DataType.INT8 PluginCreatorVersion>=10 PluginFormat=TensorFormat "
+        "QuickPluginCreationRequest>=10.9 uint8=DataType.UINT8"
+    ),
+    "noria.trt.api.algorithms": (
+        "IAlgorithm<11 IAlgorithmContext<11 IAlgorithmIOInfo<11 IAlgorithmSelector<11 "
+        "IAlgorithmVariant<11"
     ),
     "noria.trt.api.builder": "Builder get_builder_plugin_registry",
     "noria.trt.api.calibration": (
@@ -42,13 +51,15 @@ _NAMES = {
     "noria.trt.api.enums": (
         "ActivationType AllocatorFlag>=8 BoundingBoxFormat BuilderFlag "
         "CalibrationAlgoType<11 CumulativeOperation>=10.5 DeviceType ElementWiseOperation "
-        "EngineCapability ErrorCode ErrorCodeTRT ExecutionContextAllocationStrategy>=10 "
+        "EngineCapability EngineStat>=10.14 ErrorCode ErrorCodeTRT "
+        "ExecutionContextAllocationStrategy>=10 "
         "FillOperation GatherMode HardwareCompatibilityLevel InterpolationMode "
         "LayerInformationFormat LayerType LoopOutput MatrixOperation MemoryPoolType>=8.4 "
         "NetworkDefinitionCreationFlag OnnxParserFlag PaddingMode PoolingType "
         "PreviewFeature ProfilingVerbosity QuantizationFlag<11 ReduceOperation "
         "ResizeCoordinateTransformation ResizeMode=InterpolationMode<10 ResizeRoundMode "
         "ResizeSelector RuntimePlatform>=10.3 SampleMode ScaleMode ScatterMode "
+        "SeekPosition>=10.7 "
         "SerializationFlag>=10 SliceMode=SampleMode<10 TacticSource TempfileControlFlag "
         "TensorIOMode TensorLocation TilingOptimizationLevel>=10.8 TopKOperation TripLimit "
         "UffInputOrder<10 UnaryOperation WeightsRole"
@@ -58,7 +69,8 @@ _NAMES = {
     "noria.trt.api.interfaces": (
         "IDebugListener>=10 IGpuAllocator IGpuAsyncAllocator>=10 IOutputAllocator IProfiler "
         "IProgressMonitor>=10 Profiler IRuntimeConfig>=10.8 ISerializationConfig>=10 "
-        "IStreamReader>=10 IStreamReaderV2>=10.7 IStreamWriter>=10.13 ITimingCache"
+        "IStreamReader>=10 IStreamReaderV2>=10.7 IStreamWriter>=10.13 ITimingCache "
+        "TimingCacheKey>=10.8 TimingCacheValue>=10.8"
     ),
     "noria.trt.api.network": "INetworkDefinition",
     "noria.trt.api.onnx_parser": "get_nv_onnx_parser_version OnnxParser",
@@ -67,7 +79,9 @@ _NAMES = {
     "noria.trt.api.reporting": "IErrorRecorder ILogger Logger ParserError",
     "noria.trt.api.runtime": "Runtime",
     "noria.trt.api.tensor": "ITensor",
-    "noria.trt.api.values": "IHostMemory nptype Permutation volume Weights",
+    "noria.trt.api.values": (
+        "IHostMemory nptype Permutation shutdown_protobuf_library<10 volume Weights"
+    ),
     "noria.trt.layers.base": "ILayer",
     "noria.trt.layers.control": (
         "IConditionLayer IIfConditional IIfConditionalBoundaryLayer "
@@ -99,33 +113,54 @@ _NAMES = {
 }
 """Module -> rows of the names in it."""
 
+_LANGUAGE = "runs vision pipelines and does not compute"
 _REFUSED = {
-    "attention": (
+    f"{_LANGUAGE} attention": (
         "add_matrix_multiply and add_softmax, or OnnxParser with a model that holds the attention",
         "add_attention>=10.14 add_attention_v2>=11 IAttention>=10.14 "
         "IAttentionBoundaryLayer>=10.14 IAttentionInputLayer>=10.14 "
         "IAttentionOutputLayer>=10.14 AttentionNormalizationOp>=10.14 AttentionIOForm>=11 "
         "CausalMaskKind>=11",
     ),
-    "rotary position embeddings": (
+    f"{_LANGUAGE} rotary position embeddings": (
         "add_slice, add_elementwise and add_concatenation, or OnnxParser with a model that holds "
         "the embedding",
         "add_rotary_embedding>=10.15 IRotaryEmbeddingLayer>=10.15",
     ),
-    "key-value caches": (
+    f"{_LANGUAGE} key-value caches": (
         "a language-model runtime",
         "add_kv_cache_update>=10.15 IKVCacheUpdateLayer>=10.15 KVCacheMode>=10.15",
     ),
-    "mixtures of experts": (
+    f"{_LANGUAGE} mixtures of experts": (
         "a language-model runtime",
         "add_moe>=10.16 IMoELayer>=10.16 MoEActType>=10.16",
     ),
-    "collectives of several devices": (
+    f"{_LANGUAGE} collectives of several devices": (
         "a network for one device, without the layer",
-        "add_dist_collective>=10.16 IDistCollectiveLayer>=10.16 CollectiveOperation>=10.16",
+        "add_dist_collective>=10.16 IDistCollectiveLayer>=10.16 CollectiveOperation>=10.16 "
+        "set_communicator>=10.16 num_ranks>=10.16",
+    ),
+    "has no GPU for the kernels of plugins compiled ahead of time": (
+        "tensorrt.plugin.impl, which computes a plugin in Python",
+        "KernelLaunchParams>=10.9 ISymExpr>=10.9 ISymExprs>=10.9 IPluginV3QuickAOTBuild>=10.9 "
+        "PluginArgType>=10.9 PluginArgDataType>=10.9",
+    ),
+    "has the classes behind decorated plugins under names of its own": (
+        "tensorrt.plugin.register and tensorrt.plugin.impl, or IPluginV3 and IPluginCreatorV3One",
+        "IPluginCreatorV3Quick>=10.6 IPluginV3QuickBuild>=10.6 IPluginV3QuickCore>=10.6 "
+        "IPluginV3QuickRuntime>=10.6",
+    ),
+    "does not compute the recurrent layer that TensorRT 7 deprecated": (
+        "add_loop with the cell's layers, or OnnxParser with LSTM, GRU or RNN nodes",
+        "add_rnn_v2<10 IRNNv2Layer<10 RNNDirection<10 RNNGateType<10 RNNInputMode<10 "
+        "RNNOperation<10",
+    ),
+    "makes the plugins of Caffe models by their creators": (
+        "a plugin with an IPluginCreator in the registry",
+        "FieldCollection<10 FieldMap<10 FieldType<10 ICaffePluginFactoryV2<10",
     ),
 }
-"""Layers of language models that are refused: work -> replacement, names."""
+"""Names that are refused: the reason, about Noria -> replacement, names."""
 
 ENUM_MEMBERS: dict[str, dict[tuple[int, ...], str]] = {
     "LayerType": {
@@ -145,9 +180,9 @@ ENUM_MEMBERS: dict[str, dict[tuple[int, ...], str]] = {
             "PARAMETRIC_RELU RESIZE TRIP_LIMIT RECURRENCE ITERATOR LOOP_OUTPUT SELECT FILL "
             "QUANTIZE DEQUANTIZE CONDITION CONDITIONAL_INPUT CONDITIONAL_OUTPUT SCATTER "
             "EINSUM ASSERTION ONE_HOT NON_ZERO GRID_SAMPLE NMS REVERSE_SEQUENCE "
-            "NORMALIZATION PLUGIN_V3 SQUEEZE UNSQUEEZE CUMULATIVE DYNAMIC_QUANTIZE "
-            "ATTENTION_INPUT ATTENTION_OUTPUT ROTARY_EMBEDDING KVCACHE_UPDATE MOE "
-            "DIST_COLLECTIVE"
+            "NORMALIZATION PLUGIN_V3 SQUEEZE>=10.4 UNSQUEEZE>=10.4 CUMULATIVE>=10.5 "
+            "DYNAMIC_QUANTIZE>=10.8 ATTENTION_INPUT>=10.14 ATTENTION_OUTPUT>=10.14 "
+            "ROTARY_EMBEDDING>=10.15 KV_CACHE_UPDATE>=10.15 MOE>=10.16 DIST_COLLECTIVE>=10.16"
         ),
     },
     "BuilderFlag": {
@@ -172,6 +207,17 @@ ENUM_MEMBERS: dict[str, dict[tuple[int, ...], str]] = {
             "ERROR_ON_TIMING_CACHE_MISS=15 DISABLE_COMPILATION_CACHE=17 STRIP_PLAN "
             "REFIT_IDENTICAL WEIGHT_STREAMING REFIT_INDIVIDUAL=22 STRICT_NANS "
             "MONITOR_MEMORY EDITABLE_TIMING_CACHE=26 DISTRIBUTIVE_INDEPENDENCE"
+        ),
+    },
+    "EngineCapability": {
+        (8,): "DEFAULT SAFE_GPU SAFE_DLA STANDARD=0 SAFETY DLA_STANDALONE",
+        (10, 11): "STANDARD SAFETY DLA_STANDALONE",
+    },
+    "MemoryPoolType": {
+        (8,): "WORKSPACE DLA_MANAGED_SRAM DLA_LOCAL_DRAM DLA_GLOBAL_DRAM TACTIC_DRAM",
+        (10, 11): (
+            "WORKSPACE DLA_MANAGED_SRAM DLA_LOCAL_DRAM DLA_GLOBAL_DRAM TACTIC_DRAM "
+            "TACTIC_SHARED_MEMORY"
         ),
     },
     "NetworkDefinitionCreationFlag": {
@@ -218,7 +264,7 @@ class Export:
 
 
 class RefusedLayerError(EngineError, AttributeError):
-    """A script asks for a layer of TensorRT that Noria does not compute."""
+    """A script asks for a name of TensorRT that Noria refuses, with the reason."""
 
 
 def _rows(text: str) -> list[tuple[str, str, Span]]:
@@ -231,14 +277,14 @@ EXPORTS = {
     for name, path, span in _rows(text)
 }
 _REFUSALS = {
-    name: (work, instead, span)
-    for work, (instead, text) in _REFUSED.items()
+    name: (reason, instead, span)
+    for reason, (instead, text) in _REFUSED.items()
     for name, _, span in _rows(text)
 }
 
 
 def refusal(owner: str, name: str) -> AttributeError | None:
-    """The error for a name of language models; None for every other name.
+    """The error for a name that is refused; None for every other name.
 
     Args:
         owner: the module or object that was asked, for the message.
@@ -246,11 +292,11 @@ def refusal(owner: str, name: str) -> AttributeError | None:
     """
     if name not in _REFUSALS:
         return None
-    work, instead, span = _REFUSALS[name]
+    reason, instead, span = _REFUSALS[name]
     if not span.has(current().number):
         return missing(owner, name)
     return RefusedLayerError(
-        f"{name} is refused: Noria runs vision pipelines and does not compute {work}",
+        f"{name} is refused: Noria {reason}",
         where=owner,
         fix=f"use {instead}",
     )

@@ -7,16 +7,22 @@ choose one release: names it lacks are hidden, and enums get its numbers.
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from noria._core.errors import ConfigError
 
 ENVIRONMENT = "NORIA_TRT_VERSION"
+
+CHOOSE_RELEASE = (
+    "the batch is explicit here, and the script was written for implicit ones: choose its release "
+    f"before networks are made, with noria exec --trt-version 8.6 or {ENVIRONMENT}=8.6"
+)
 
 Version = tuple[int, int]
 """Major and minor number."""
@@ -161,6 +167,23 @@ def versioned(rows: Mapping[str, str]) -> Callable[[Class], Class]:
         return cls
 
     return apply
+
+
+def shown(cls: type, names: Iterable[str]) -> list[str]:
+    """Leave out private names, and those that the release does not have.
+
+    Args:
+        cls: the class, or that of the object, with these names.
+        names: as `object.__dir__` gives them.
+    """
+    number = _State.release.number
+    found = []
+    for name in names:
+        held = inspect.getattr_static(cls, name, None)
+        absent = isinstance(held, _Versioned) and not held._span.has(number)
+        if not absent and (name.startswith("__") or not name.startswith("_")):
+            found.append(name)
+    return found
 
 
 class _Versioned:

@@ -303,6 +303,7 @@ class TestTuning:
         tactics = [Tactic("onnxruntime", 1, 1)]
         return TuneOptions(budget_s=30, tactics=tactics, runtimes=["onnxruntime"])
 
+    @pytest.mark.slow
     def test_best_tries_each_precision(self, config):
         plan = load_or_build(config(NetworkMode.BEST), tuning=self.options())
         assert plan.path.name.endswith("_best.engine")

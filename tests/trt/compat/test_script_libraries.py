@@ -145,10 +145,46 @@ def test_a_cupy_array_on_an_input_is_read_only():
     assert memory["output"].tolist() == [0, 2, 4, 6]
 
 
-@pytest.mark.parametrize("name", ["compiler", "gpuarray"])
+@pytest.mark.parametrize("name", ["compiler", "elementwise"])
 def test_modules_for_kernels_say_why_they_are_not_there(tmp_path, name):
     source = (
         f"import pycuda.driver\ntry:\n    import pycuda.{name}\nexcept ImportError as e: print(e)"
     )
     done = noria_exec(tmp_path, source)
     assert f"no module named 'pycuda.{name}' under noria exec: it comp" in done.stdout
+
+
+GPUARRAY = """
+import numpy as np, pycuda.autoinit, pycuda.gpuarray as gpuarray
+import tensorrt.tensorrt as inner, tensorrt as trt, ctypes
+a = gpuarray.to_gpu(np.arange(6, dtype=np.float32).reshape(2, 3))
+b = 2 * a + gpuarray.zeros((2, 3), np.float32)
+b[0] = 7
+print(b.get().tolist(), b.shape, b.dtype, b.ptr == int(b.gpudata) != a.ptr, len(b))
+print(inner.float32 is trt.float32, bool(ctypes.CDLL("libnvinfer_plugin.so.8")))
+"""
+
+
+def test_gpu_arrays_compute_in_the_hosts_memory(tmp_path):
+    done = noria_exec(tmp_path, GPUARRAY)
+    assert done.stdout.splitlines() == [
+        "[[7.0, 7.0, 7.0], [6.0, 8.0, 10.0]] (2, 3) float32 True 2",
+        "True True",
+    ], done.stderr
+
+
+def test_a_module_runs_by_its_name(tmp_path):
+    package = tmp_path / "tool"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "__main__.py").write_text(
+        "import sys, tensorrt\nprint(__name__, sys.argv[1:], tensorrt.__version__)\n1 / 0\n"
+    )
+    command = [sys.executable, "-m", "noria", "exec", "-m", "tool", "--flag"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout == "__main__ ['--flag'] 8.6.1\n"
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[1].endswith('__main__.py", line 3, in <module>')
+    command[-2] = "no.such"
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "no.such: there is no such module" in done.stderr

@@ -298,3 +298,23 @@ def test_loops_that_overlap_are_refused():
         )
     assert net.builder.build_serialized_network(net, net.builder.create_builder_config()) is None
     assert "is inside a loop that is inside it" in net.builder.logger.errors[-1]
+
+
+@pytest.mark.parametrize("length", [2, 3, 5])
+def test_all_values_have_the_length_that_is_asked_for(length):
+    net = network()
+    x = net.add_input("x", trt.float32, (3,))
+    loop = net.add_loop()
+    loop.add_trip_limit(scalar(net, 3, np.int32), trt.TripLimit.COUNT)
+    carried = loop.add_recurrence(x)
+    twice = net.add_elementwise(
+        carried.get_output(0), carried.get_output(0), trt.ElementWiseOperation.SUM
+    ).get_output(0)
+    carried.set_input(1, twice)
+    out = loop.add_loop_output(twice, trt.LoopOutput.CONCATENATE, 0)
+    out.set_input(1, scalar(net, length, np.int32))
+    out.get_output(0).name = "y"
+    net.mark_output(out.get_output(0))
+    assert tuple(out.get_output(0).shape) == (length, 3)
+    made = execute(engine_of(net), x=np.ones(3, np.float32))["y"]
+    np.testing.assert_array_equal(made[:, 0], [2, 4, 8, 0, 0][:length])

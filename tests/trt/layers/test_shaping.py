@@ -345,3 +345,68 @@ def test_nms(per_class, centre, limit):
     assert found.tolist() == want.tolist()
     assert count.shape == ()
     assert count == len(want)
+
+
+def test_a_slice_with_stride_0_repeats_an_element():
+    x = floats(2, 3)
+    (made,) = run_layer(lambda net, t: net.add_slice(t, (0, 1), (2, 4), (1, 0)), x)
+    close(made, np.repeat(x[:, 1:2], 4, axis=1))
+
+
+def test_a_constant_without_elements_keeps_its_type():
+    net = network()
+    empty = net.add_constant((0, 3), trt.Weights(trt.int32)).get_output(0)
+    empty.name = "y"
+    net.mark_output(empty)
+    made = execute(engine_of(net))["y"]
+    assert (made.shape, made.dtype) == ((0, 3), np.int32)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.float32])
+def test_zero_points_may_be_floats(kind):
+    net = network()
+    x = net.add_input("x", trt.float32, (3,))
+    scale = net.add_constant((), np.array(0.5, np.float32)).get_output(0)
+    zero = net.add_constant((), np.array(3, kind)).get_output(0)
+    quantize = net.add_quantize(x, scale)
+    quantize.set_input(2, zero)
+    back = net.add_dequantize(quantize.get_output(0), scale)
+    back.set_input(2, zero)
+    back.get_output(0).name = "y"
+    net.mark_output(back.get_output(0))
+    close(execute(engine_of(net), x=np.float32([1, -3.2, 100]))["y"], [1, -3, 62])
+
+
+def test_bf16_goes_in_and_out_as_its_bits():
+    net = network()
+    x = net.add_input("x", trt.float32, (3,))
+    cast = net.add_cast(x, trt.bfloat16).get_output(0)
+    cast.name = "y"
+    net.mark_output(cast)
+    there = engine_of(net)
+    net = network()
+    back = net.add_cast(net.add_input("y", trt.bfloat16, (3,)), trt.float32).get_output(0)
+    back.name = "z"
+    net.mark_output(back)
+    values, result = np.float32([1, -2.5, 3.14159]), np.zeros(3, np.float32)
+    bits = np.zeros(3, np.uint16)
+    assert there.get_tensor_dtype("y") == trt.bfloat16
+    assert there.create_execution_context().execute_v2([values.ctypes.data, bits.ctypes.data])
+    assert bits.tolist() == [0x3F80, 0xC020, 0x4049]
+    context = engine_of(net).create_execution_context()
+    assert context.execute_v2([bits.ctypes.data, result.ctypes.data])
+    assert result.tolist() == [1, -2.5, 3.140625]
+
+
+def test_default_names_are_those_of_the_original():
+    net = network()
+    x = net.add_input("x", trt.float32, (4, 4))
+    none = trt.MatrixOperation.NONE
+    net.add_matrix_multiply(x, none, x, none)
+    net.add_softmax(x)
+    net.add_topk(x, trt.TopKOperation.MAX, 1, 2)
+    assert [layer.name for layer in net] == [
+        "(Unnamed Layer* 0) [Matrix Multiply]",
+        "(Unnamed Layer* 1) [Softmax]",
+        "(Unnamed Layer* 2) [TopK]",
+    ]

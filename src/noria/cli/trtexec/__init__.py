@@ -61,7 +61,7 @@ def run_trtexec(words: Sequence[str]) -> int:
         print(help_text())
         return screen.ended(True)
     try:
-        if options.has("getPlanVersionOnly"):
+        if options.has("getPlanVersionOnly") and options.has("loadEngine"):
             _print_plan_version(options)
             return screen.ended(True)
         _check_targets(options)
@@ -122,8 +122,7 @@ def _load_plugins(options: Options, screen: Log) -> None:
 
 def _print_plan_version(options: Options) -> None:
     path = options.path("loadEngine")
-    if path is None:
-        raise EngineError("--getPlanVersionOnly needs --loadEngine=FILE")
+    assert path is not None
     try:
         with open(path, "rb") as file:
             head = file.read(28)

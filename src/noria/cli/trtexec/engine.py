@@ -26,6 +26,7 @@ from noria.engine.tuning.tune import TuneOptions
 from noria.network.model_bytes import is_tensorrt_file
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorSpec
+from noria.trt.api.refitter import make_refittable
 
 LEVEL_BUDGETS_S = (0, 5, 10, 20, 60, 180)
 """Seconds of tuning by --builderOptimizationLevel; 3 is the level if there is a timing cache."""
@@ -86,6 +87,8 @@ def _built(options: Options, screen: Log) -> tuple[Plan, Profile]:
                 picture_range=(-1.0, 1.0),
             ),
         )
+    if options.has("refit") or options.has("stripAllWeights"):
+        plan = make_refittable(plan)
     _told(plan, screen)
     screen.info(f"Engine built in {perf_counter() - started:.6g} sec.")
     screen.info(f"Created engine with size: {_mib(plan):.6g} MiB")

@@ -215,7 +215,8 @@ _DLA = "there is no DLA here, the CPU computes"
 _TENSORRT = "it is about code that TensorRT generates; an engine of noria holds the model itself"
 _TUNING = "tuning is set by --builderOptimizationLevel and --timingCacheFile"
 _PROFILE = "an engine of noria has one profile"
-_REFIT = "an engine of noria is not refitted: build it anew"
+_STRIP = "an engine of noria holds the model with its weights"
+_REFIT = "trtexec refits no engine here: noria.trt.Refitter does, with --refit"
 _FILES = "nothing is loaded from temporary files"
 _NO_TYPE = "no CPU runtime computes in it: what stays in the graph decides"
 _DEBUG = "tensors inside the graph are not kept"
@@ -244,6 +245,8 @@ OPTIONS: dict[str, Option] = {
     "maxBatch": Option("N", "greatest batch of a Caffe or UFF model (1)"),
     "batch": Option("N", "batch to run a Caffe or UFF model with (1)"),
     "explicitBatch": Option(),
+    "refit": Option("", "let the engine's weights be replaced later"),
+    "stripAllWeights": Option("", "the same; the weights stay in the engine"),
     "fp16": Option("", "allow FP16"),
     "bf16": Option("", "allow BF16"),
     "int8": Option("", "allow INT8"),
@@ -321,8 +324,11 @@ _without_effect(
 _without_effect(_PROFILE, useProfile="N", calibProfile="N", optProfile="N")
 _without_effect(
     _REFIT,
-    refit="", stripWeights="", stripAllWeights="", refitFromOnnx="FILE", timeRefit="",
-    dumpRefit="", allowWeightStreaming="", weightStreamingBudget="N", getWeights="",
+    refitFromOnnx="FILE", timeRefit="", dumpRefit="", getWeights="",
+)  # fmt: skip
+_without_effect(
+    _STRIP,
+    stripWeights="", weightless="", allowWeightStreaming="", weightStreamingBudget="N",
 )  # fmt: skip
 _without_effect(_FILES, tempdir="DIR", tempfileControls="SPEC", asyncFileReader="")
 _without_effect(_NO_TYPE, fp8="", int4="")

@@ -1,10 +1,11 @@
-"""Compiling a custom library from its sources, with a plain C++ compiler."""
+"""Compiling a custom library or a program from its sources, with a plain C++ compiler."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from noria.custom.compile.toolchain import (
     find_nvcc,
     gpu_present,
     header_flags,
+    include_dir,
     link_dir,
 )
 
@@ -140,16 +142,19 @@ def _host_hint(source: Path) -> str:
 
 
 Sanitizer = Literal["address", "undefined"]
+ENTRY = include_dir() / "noria" / "program.cpp"
+"""The source of the entry of programs."""
+PROGRAM_FLAGS = ("-Wl,--entry=noria_program_entry", "-Wl,--require-defined=main")
 SOURCE_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".C", ".cu")
 HEADER_SUFFIXES = (".h", ".hpp", ".hh", ".cuh")
 
 
 @dataclass(frozen=True)
 class CompileResult:
-    """A library that was compiled.
+    """A library or program that was compiled.
 
     Attributes:
-        library: the shared library, absolute.
+        library: the file, absolute.
         commands: what ran, in order; every word one argument.
         notices: what was decided (host files for .cu sources, …) and warnings about the result.
         seconds: how long it took.
@@ -180,12 +185,14 @@ def compile_library(
     cuda: CudaMode = "auto",
     compiler: str | None = None,
     dry_run: bool = False,
+    program: bool = False,
 ) -> CompileResult:
     """Compile the sources of a custom library against noria's headers.
 
     Args:
         sources: C++ files, unchanged; `.cu` files see `cuda`.
-        output: the library; None: `lib<first source>.so` in the working directory.
+        output: the library; None: `lib<first source>.so` in the working directory, or
+            `<first source>` for a program.
         generation: view of the headers: `9.x` (28-byte boxes) or `6.x` (24-byte boxes, as programs
             of 5.0 to 8.0 expect). Noria reads both.
         include: further folders of headers, searched before noria's.
@@ -199,6 +206,7 @@ def compile_library(
             `nvcc` compiles for the GPU, `auto` does the latter where nvcc and a GPU are.
         compiler: instead of `$CXX` or g++.
         dry_run: only tell the commands.
+        program: True makes a program that can be started, see `noria.host.program`.
 
     Raises:
         CustomLibraryError: no compiler, no sources, or the compiler or linker refuses them: with
@@ -210,14 +218,15 @@ def compile_library(
             f"generation={generation!r} is none", expected=" or ".join(GENERATIONS)
         )
     files = _checked_sources(sources)
-    target = Path(output) if output is not None else Path(f"lib{files[0].stem}.so")
+    usual = files[0].stem if program else f"lib{files[0].stem}.so"
+    target = Path(output) if output is not None else Path(usual)
     target = target.absolute()
     if not target.parent.is_dir():
         raise CustomLibraryError(
             "the folder of the library does not exist", where=str(target.parent)
         )
     _check_target(target)
-    program = find_compiler(compiler)
+    tool = find_compiler(compiler)
     common = [f"-std={standard}", "-fPIC", "-Wall", *(["-O0", _SYMBOLS] if debug else ["-O2"])]
     common += [f"-fsanitize={s}" for s in sanitize]
     if sanitize:
@@ -234,9 +243,13 @@ def compile_library(
         for i, unit in enumerate(units):
             made = Path(scratch, f"{i}_{unit.source.stem}.o")
             objects.append(str(made))
-            command = unit.command(program, common, folders, headers, made)
+            command = unit.command(tool, common, folders, headers, made)
             compiles.append((unit.source, command))
-        link = _link_command(units, objects, target, program, common, links)
+        if program:
+            objects.append(str(Path(scratch, "entry.o")))
+            compiles.append((ENTRY, entry_command(tool, headers, objects[-1])))
+        entry = PROGRAM_FLAGS if program else ()
+        link = _link_command(units, objects, target, tool, common, [*entry, *links])
         if not dry_run:
             _run_all(compiles, link, files)
     return CompileResult(
@@ -245,6 +258,14 @@ def compile_library(
         tuple(notices),
         seconds=time.perf_counter() - started,
     )
+
+
+def entry_command(compiler: str, headers: Sequence[str], target: str) -> list[str]:
+    """Return the command that compiles the entry of a program, which starts this Python."""
+    python = sys.executable.replace("\\", "\\\\").replace('"', '\\"')
+    macro = f'-DNORIA_PYTHON="{python}"'
+    return [compiler, "-std=gnu++17", "-fPIC", "-O2", macro, *headers, "-c", str(ENTRY),
+            "-o", target]  # fmt: skip
 
 
 def _check_target(target: Path) -> None:

@@ -17,15 +17,15 @@ _BOX_HINT = (
 )
 _OPENCV = "it belongs to OpenCV: install libopencv-dev and add -I /usr/include/opencv4"
 _GPU_CODE = (
-    "this is code for the GPU: leave the file out; noria's headers have what parsers, network "
-    "builders and plugins use on a CPU"
+    "this is code for the GPU; if parsers do not need the file, leave it out: noria's headers have "
+    "what parsers, network builders and plugins use on a CPU"
 )
 _FORGOTTEN = (
     "the source forgets #include <cuda_runtime_api.h>: try --flag '-include cuda_runtime_api.h'"
 )
 _ENGINE = (
-    "it is code that builds engines with a part of TensorRT that noria's headers do not have: "
-    "leave the file out, and let noria build the engine from onnx-file"
+    "noria's headers do not have this part of TensorRT; if no parser and no plugin needs the file, "
+    "leave it out, and let noria build the engine from onnx-file"
 )
 
 # What a message says -> what to do. The first that fits a message gives its hint.
@@ -56,6 +56,10 @@ _HINTS: tuple[tuple[str, str], ...] = (
         "the source forgets #include <cstring>: try --flag '-include cstring'",
     ),
     (r"'(cout|cerr|endl)' ", "the source forgets #include <iostream>: --flag '-include iostream'"),
+    (
+        r"^nothing defines main$",
+        "no source defines main(): --exe makes programs; leave it out for a library",
+    ),
     (r"undefined reference to .*asan|undefined reference to .*ubsan", "is libasan installed?"),
 )
 
@@ -73,7 +77,9 @@ def compile_failed(
     """
     lines = output.splitlines()
     errors = [line.strip() for line in lines if re.search(r"\b(fatal )?error:", line)]
-    undefined = list(dict.fromkeys(re.findall(r"undefined reference to [`'](.+?)'", output)))
+    undefined = list(
+        dict.fromkeys(re.findall(r"(?:undefined reference to|required symbol) [`'](.+?)'", output))
+    )
     fix: list[str] = []
     if undefined:
         errors = [f"nothing defines {name}" for name in undefined]

@@ -134,8 +134,14 @@ class AddsLayers(LayerGraph):
     # element by element
 
     def add_activation(self, input: ITensor, type: Any) -> elementwise.IActivationLayer:
-        """A function of each element; `alpha` and `beta` are set afterwards."""
-        return self._add(elementwise.IActivationLayer, input, type=type)
+        """A function of each element; `alpha` and `beta` are set afterwards.
+
+        They start at 0, of SOFTPLUS at 1: torch2trt's converter sets neither.
+        """
+        layer = self._add(elementwise.IActivationLayer, input, type=type)
+        if layer.type.name == "SOFTPLUS":
+            layer.alpha = layer.beta = 1.0
+        return layer
 
     def add_unary(self, input: ITensor, op: Any) -> elementwise.IUnaryLayer:
         """A function of each element."""
@@ -294,7 +300,10 @@ class AddsLayers(LayerGraph):
 
     def add_constant(self, shape: Sequence[int], weights: Any) -> shaping.IConstantLayer:
         """An array of this shape."""
-        return self._add(shaping.IConstantLayer, weights={"CONSTANT": weights}, shape=shape)
+        layer = self._add(shaping.IConstantLayer, weights={"CONSTANT": weights}, shape=shape)
+        if 0 in layer.shape:  # no element knows the type
+            layer._params["empty"] = getattr(weights.dtype, "numpy", weights.dtype)
+        return layer
 
     def add_shape(self, input: ITensor) -> shaping.IShapeLayer:
         """Extents as a tensor: INT32 up to 9.x, INT64 from 10.0 on."""

@@ -8,12 +8,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import structs
 
 from noria._core.errors import EngineError
 from noria.engine.builder import BuildOptions, build
 from noria.engine.plan import Plan
 from noria.engine.plan_header import Precision
 from noria.engine.precision.rules import PrecisionRules
+from noria.plugins.types import DataType
+from noria.trt.api.algorithms import select
 from noria.trt.api.calibration import table_of
 from noria.trt.api.profile import IOptimizationProfile, Range
 from noria.trt.api.record import LayerRecord, ShapeRanges, TrtRecord, attach
@@ -81,8 +84,10 @@ def build_plan(
     with progress.phase("Building Engine", None, 3):
         if config._device_problem:
             raise EngineError(config._device_problem)
-        lowered = lower(network)
+        watched = network._watched()
+        lowered = lower(network, watched)
         profiles = _profiles(network, config, max_batch)
+        select(network, config, profiles)
         progress.step()
         precision, rules = _precision(network, config, lowered, profiles, logger, progress)
         progress.step()
@@ -101,7 +106,10 @@ def build_plan(
         report(logger, severity, notice.message)
     if config.get_timing_cache() is None and "DISABLE_TIMING_CACHE" not in config._flags:
         config.set_timing_cache(config.create_timing_cache(b""), False)
-    return attach(plan, _record(network, config, lowered, profiles, max_batch))
+    record = _record(network, config, lowered, profiles, max_batch)
+    known = {*lowered.hidden, *(t._name for t in (*network._inputs, *network._outputs))}
+    debugged = tuple(t._name for t in watched if t._name in known)
+    return attach(plan, structs.replace(record, debugged=debugged, hidden=lowered.hidden))
 
 
 def _profiles(
@@ -244,7 +252,8 @@ def _record(
     types = {}
     for tensor in (*network._inputs, *network._outputs):
         shown = tensor.dtype
-        if tensor._info is not None and elem_of(shown) != tensor._info.elem:
+        own = tensor._info is not None and elem_of(shown) == tensor._info.elem
+        if not own or shown == DataType.BF16:
             types[tensor._name] = shown.name
     by_uid = {layer._uid: layer._name for layer in network._layers}
     names = {
@@ -254,6 +263,8 @@ def _record(
     }
     there = lowered.network.model.graph.initializers
     names |= {name: name for name in network._initializers if name in there}
+    if "REFIT_INDIVIDUAL" in config._flags:
+        names = {shown: name for shown, name in names.items() if shown in network._refittable}
     plain = {k: str(v) for k, v in config._plain.items() if isinstance(v, int | float | str)}
     return TrtRecord(
         name=network.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from noria._core.errors import NoriaError
@@ -15,7 +16,7 @@ from noria.trt.api.profile import IOptimizationProfile
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import Closable, Stored, always, kept
 from noria.trt.api.values import IHostMemory
-from noria.trt.release import current, generation, versioned
+from noria.trt.release import CHOOSE_RELEASE, current, generation, versioned
 
 if TYPE_CHECKING:
     from noria.engine.plan import Plan
@@ -46,6 +47,8 @@ class Builder(Closable):
         self._recorder: Any = None
         self._allocator: Any = None
         self._max_batch = 1
+        self._sets_batch = False
+        self._undecided: weakref.WeakSet[INetworkDefinition] = weakref.WeakSet()
         self._max_threads = 1
         self._plain: dict[str, Any] = {}
         self._registry: PluginRegistry | None = None
@@ -53,9 +56,27 @@ class Builder(Closable):
     logger = kept("_logger", "Where errors are reported.", read_only=True)
     error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
     gpu_allocator = kept("_allocator", "Kept; memory is the host's.")
-    max_batch_size = kept(
-        "_max_batch", "Largest batch of networks with an implicit one.", convert=int
-    )
+
+    @property
+    def max_batch_size(self) -> int:
+        """Largest batch of networks with an implicit one.
+
+        Where no release is chosen, setting it makes the batch of this builder's networks implicit,
+        if they were made without EXPLICIT_BATCH and have no input yet.
+        """
+        return self._max_batch
+
+    @max_batch_size.setter
+    def max_batch_size(self, value: int) -> None:
+        self._max_batch = int(value)
+        self._sets_batch = True
+        for network in self._undecided:
+            if network._inputs:
+                report(self._logger, Severity.WARNING, CHOOSE_RELEASE)
+            else:
+                network._implicit = True
+        self._undecided.clear()
+
     max_threads = kept("_max_threads", "Recorded.", convert=int)
 
     max_workspace_size = Stored(
@@ -79,13 +100,17 @@ class Builder(Closable):
 
         Args:
             flags: mask of `NetworkDefinitionCreationFlag`s. Looking like 8.6 or 9, one without
-                EXPLICIT_BATCH has an implicit batch; otherwise every batch is explicit.
+                EXPLICIT_BATCH has an implicit batch; otherwise every batch is explicit, unless
+                the script sets `max_batch_size`.
         """
         names = names_in("NetworkDefinitionCreationFlag", int(flags))
-        implicit = (
-            current().number is not None and generation() < 10 and "EXPLICIT_BATCH" not in names
-        )
-        return INetworkDefinition(self, self._logger, int(flags), implicit=implicit)
+        free = generation() < 10 and not {"EXPLICIT_BATCH", "STRONGLY_TYPED"} & names
+        chosen = current().number is not None
+        implicit = free and (chosen or self._sets_batch)
+        network = INetworkDefinition(self, self._logger, int(flags), implicit=implicit)
+        if free and not implicit:
+            self._undecided.add(network)
+        return network
 
     def create_builder_config(self) -> IBuilderConfig:
         """Settings of a build."""

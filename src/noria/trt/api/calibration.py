@@ -24,7 +24,6 @@ from noria.plugins.memory import read_at
 from noria.trt.api.enums import CalibrationAlgoType
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import Subclassed
-from noria.trt.api.values import IHostMemory
 from noria.trt.release import current
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ class IInt8Calibrator(Subclassed):
         """The table of an earlier build, or None."""
         return None
 
-    def write_calibration_cache(self, cache: bytes) -> None:
+    def write_calibration_cache(self, cache: memoryview) -> None:
         """Keep the table."""
 
     def get_algorithm(self) -> Any:
@@ -136,7 +135,7 @@ def table_of(
             progress.step()
         if made:
             table = CalibrationTable.of(made, header)
-            _call(calibrator, "write_calibration_cache", IHostMemory(table.to_bytes()))
+            _call(calibrator, "write_calibration_cache", memoryview(table.to_bytes()))
     if table is None:
         return CalibrationTable.of(ranges) if ranges else None
     return CalibrationTable.of({**table.scales, **ranges}, header) if ranges else table
@@ -198,8 +197,10 @@ def _from_batches(
     finally:
         runner.close()
     if not count:
-        report(logger, Severity.WARNING, "the calibrator gave no batch")
-        return {}
+        raise EngineError(
+            "the calibrator gave no batch, and there is no table of an earlier build",
+            expected="addresses of the inputs of at least one batch, from get_batch",
+        )
     report(logger, Severity.INFO, f"calibrated with {count} batches of {size}")
     percentile = 99.99
     if method == "percentile":

@@ -15,13 +15,27 @@ from noria.trt.api.enums import (
     ProfilingVerbosity,
     RuntimePlatform,
     TilingOptimizationLevel,
+    from_mask,
 )
 from noria.trt.api.interfaces import ITimingCache
 from noria.trt.api.profile import IOptimizationProfile
 from noria.trt.api.reporting import Severity, report
-from noria.trt.api.strict import Closable, Stored, counted
+from noria.trt.api.strict import Closable, Stored, always, counted
 from noria.trt.layers.base import ILayer
 from noria.trt.release import generation, versioned
+
+_POOLS = {
+    "DLA_LOCAL_DRAM": 2**30, "DLA_GLOBAL_DRAM": 2**29, "TACTIC_DRAM": 2**30,
+    "TACTIC_SHARED_MEMORY": 2**30,
+}  # fmt: skip
+"""Pool -> bytes until it is limited. Source: docstrings of TensorRT's Python bindings."""
+
+_PREVIEWS = {
+    8: "FASTER_DYNAMIC_SHAPES_0805 DISABLE_EXTERNAL_TACTIC_SOURCES_FOR_CORE_0805",
+    10: "PROFILE_SHARING_0806",
+    11: "",
+}
+"""Generation -> preview features that are on until they are switched off."""
 
 
 @versioned(
@@ -43,8 +57,8 @@ from noria.trt.release import generation, versioned
         ">=10.3": "runtime_platform",
         ">=10.8": "tiling_optimization_level, l2_limit_for_tiling",
         ">=10.6": "max_num_tactics",
-        ">=10.14": "remote_auto_tuning_config",
-        ">=11.1": "build_route",
+        ">=10.13": "remote_auto_tuning_config",
+        ">=11.1": "build_route, all_build_routes",
     }
 )
 class IBuilderConfig(Flagged, Closable):
@@ -64,13 +78,23 @@ class IBuilderConfig(Flagged, Closable):
         self._profiles: list[IOptimizationProfile] = []
         self._calibration_profile: IOptimizationProfile | None = None
         self._devices: dict[str, Any] = {}
-        self._previews: set[str] = set()
+        self._previews = set(_PREVIEWS[generation()].split())
         self._tactics: int | None = None
         self._timing_cache: ITimingCache | None = None
         self._plain: dict[str, Any] = {}
 
     default_device_type = Stored(DeviceType["GPU"], "GPU or DLA.", DeviceType)
-    DLA_core = Stored(-1, "There are no DLA cores here.", int)
+
+    @property
+    def DLA_core(self) -> int:
+        """Number of the DLA core: -1, since there is none."""
+        return -1
+
+    @DLA_core.setter
+    def DLA_core(self, value: int) -> None:
+        if value != -1:
+            report(self._logger, Severity.WARNING, f"there is no DLA core {value} here")
+
     profiling_verbosity = Stored(
         ProfilingVerbosity["LAYER_NAMES_ONLY"], "How much the inspector shows.", ProfilingVerbosity
     )
@@ -90,10 +114,11 @@ class IBuilderConfig(Flagged, Closable):
     max_num_tactics = Stored(-1, "Recorded.", int)
     remote_auto_tuning_config = Stored("", "Recorded.", str)
     build_route = Stored("", "Recorded.", str)
+    all_build_routes = always("", "Knobs of build routes: none.")
     plugins_to_serialize = Stored([], "Recorded.", list)
     profile_stream = Stored(0, "Recorded.", int)
     int8_calibrator = Stored(None, "An `IInt8Calibrator`.")
-    algorithm_selector = Stored(None, "Not asked.")
+    algorithm_selector = Stored(None, "An `IAlgorithmSelector`.")
     progress_monitor = Stored(None, "An `IProgressMonitor`.")
 
     @property
@@ -135,7 +160,7 @@ class IBuilderConfig(Flagged, Closable):
     def get_memory_pool_limit(self, pool: Any) -> int:
         """Most bytes of a pool; the workspace may take all memory until it is limited."""
         name = MemoryPoolType(pool).name
-        default = _memory_bytes() if name == "WORKSPACE" else 0
+        default = _memory_bytes() if name == "WORKSPACE" else _POOLS.get(name, 0)
         return self._pools.get(name, default)
 
     def add_optimization_profile(self, profile: IOptimizationProfile) -> int:
@@ -185,8 +210,13 @@ class IBuilderConfig(Flagged, Closable):
         return True
 
     def get_tactic_sources(self) -> int:
-        """The mask that was set, else all bits."""
-        return (0b11111 if generation() < 11 else 0b11) if self._tactics is None else self._tactics
+        """The mask that was set, else the default of the release."""
+        if self._tactics is not None:
+            return self._tactics
+        older = "CUBLAS CUBLAS_LT CUDNN" if generation() < 10 else ""
+        return from_mask(
+            "TacticSource", [*older.split(), "EDGE_MASK_CONVOLUTIONS", "JIT_CONVOLUTIONS"]
+        )
 
     def create_timing_cache(self, serialized_timing_cache: bytes) -> ITimingCache:
         """A cache from the bytes of one, or of nothing."""

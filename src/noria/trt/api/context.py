@@ -13,12 +13,13 @@ import numpy.typing as npt
 from noria._core.errors import EngineError, NoriaError
 from noria.network.shapes.node_shapes import Shape
 from noria.plugins.memory import read_at, write_at
-from noria.plugins.types import Dims
-from noria.trt.api.enums import ProfilingVerbosity
+from noria.plugins.types import DataType, Dims
+from noria.trt.api.enums import ProfilingVerbosity, TensorLocation
+from noria.trt.api.interfaces import IRuntimeConfig
 from noria.trt.api.reporting import Severity
 from noria.trt.api.strict import Closable, Stored, by_binding, kept
-from noria.trt.api.values import address_of
-from noria.trt.release import versioned
+from noria.trt.api.values import address_of, strides
+from noria.trt.release import CHOOSE_RELEASE, current, versioned
 
 if TYPE_CHECKING:
     from noria.trt.api.engine import Binding, ICudaEngine
@@ -39,7 +40,13 @@ ALIGNMENT = 256
             "set_input_shape, get_tensor_shape, set_tensor_address, get_tensor_address, "
             "execute_async_v3, infer_shapes"
         ),
-        "<11 deprecated>=10": "all_shape_inputs_specified, all_binding_shapes_specified",
+        "<11 deprecated>=10": "all_shape_inputs_specified",
+        ">=10": (
+            "set_debug_listener, get_debug_listener, get_debug_state, set_tensor_debug_state, "
+            "set_all_tensors_debug_state"
+        ),
+        ">=10.11": "get_runtime_config",
+        ">=10.12": "unfused_tensors_debug_state",
     }
 )
 class IExecutionContext(Closable):
@@ -61,6 +68,7 @@ class IExecutionContext(Closable):
         self._recorder: Any = None
         self._plain: dict[str, Any] = {}
         self._last_ms: float | None = None
+        self._debugs: set[str] = set()
         self._reset_shapes()
 
     def _reset_shapes(self) -> None:
@@ -136,7 +144,7 @@ class IExecutionContext(Closable):
 
     def get_tensor_strides(self, name: str) -> Dims:
         """Steps between elements along each axis, in elements."""
-        return _strides(tuple(self.get_tensor_shape(name)))
+        return strides(tuple(self.get_tensor_shape(name)))
 
     set_binding_shape = by_binding(set_input_shape, "binding")
     get_binding_shape = by_binding(get_tensor_shape, "binding")
@@ -274,14 +282,43 @@ class IExecutionContext(Closable):
     def set_aux_streams(self, aux_streams: Sequence[int]) -> None:
         """There are no streams."""
 
+    def get_runtime_config(self) -> Any:
+        """Settings of this context."""
+        config = IRuntimeConfig()
+        config.set_execution_context_allocation_strategy(self._strategy)
+        return config
+
     def set_debug_listener(self, listener: Any) -> bool:
-        """Kept; debug tensors are marked as outputs to see them."""
+        """Set the `IDebugListener` of debug tensors that are on."""
         self._plain["listener"] = listener
         return True
 
     def get_debug_listener(self) -> Any:
         """The listener that was set."""
         return self._plain.get("listener")
+
+    def set_tensor_debug_state(self, name: str, flag: bool) -> bool:
+        """Turn a debug tensor on or off; False if `mark_debug` was not called for it."""
+        if name not in self._engine._record.debugged:
+            self._report(f"{name!r} is no debug tensor of the engine")
+            return False
+        (self._debugs.add if flag else self._debugs.discard)(name)
+        return True
+
+    def set_all_tensors_debug_state(self, flag: bool) -> bool:
+        """Turn all debug tensors on or off."""
+        self._debugs = set(self._engine._record.debugged if flag else ())
+        return True
+
+    def get_debug_state(self, name: str) -> bool:
+        """True if a debug tensor is on."""
+        return name in self._debugs
+
+    unfused_tensors_debug_state = property(
+        lambda self: bool(self._debugs),
+        lambda self, value: self.set_all_tensors_debug_state(value),
+        doc="True if debug tensors are on.",
+    )
 
     # bindings by number
 
@@ -330,6 +367,9 @@ class IExecutionContext(Closable):
             for binding in self._engine._bindings:
                 if binding.is_input:
                     shapes[binding.name] = (int(batch_size), *binding.shape[1:])
+        elif batch_size != 1 and current().number is None:
+            self._report(f"a batch of {batch_size}: {CHOOSE_RELEASE}")
+            return False
         return self._execute_at(bindings, stream)
 
     # inside the module
@@ -415,11 +455,25 @@ class IExecutionContext(Closable):
         started = time.perf_counter()
         outputs = self._engine._session.run(feeds)
         self._last_ms = (time.perf_counter() - started) * 1000
-        for name, array in outputs.items():
-            self._deliver(self._engine._by_name[name], array, addresses, allocators, stream)
+        self._tell_listener({**feeds, **outputs}, stream)
+        for name, binding in self._engine._by_name.items():
+            if not binding.is_input:
+                self._deliver(binding, outputs[name], addresses, allocators, stream)
         if self._profiler is not None and self._plain.get("enqueue_emits_profile", True):
             self.report_to_profiler()
         return True
+
+    def _tell_listener(self, values: dict[str, npt.NDArray[Any]], stream: int) -> None:
+        """Show the debug tensors that are on to the listener."""
+        listener = self._plain.get("listener")
+        if listener is None:
+            return
+        for name in (n for n in self._engine._record.debugged if n in self._debugs):
+            array = np.ascontiguousarray(values[name])
+            listener.process_debug_tensor(
+                array.ctypes.data, TensorLocation["HOST"], DataType.of(array.dtype),
+                Dims(array.shape), name, stream,
+            )  # fmt: skip
 
     def _deliver(
         self,
@@ -469,10 +523,3 @@ def _aligned(found: Shape, declared: Shape) -> list[tuple[int, int]]:
     if len(found) != len(declared):
         return [(d, -1) for d in found]
     return list(zip(found, declared, strict=True))
-
-
-def _strides(axes: tuple[int, ...]) -> Dims:
-    made = [1] * len(axes)
-    for i in range(len(axes) - 2, -1, -1):
-        made[i] = -1 if made[i + 1] < 0 or axes[i + 1] < 0 else made[i + 1] * axes[i + 1]
-    return Dims(made)

@@ -30,7 +30,8 @@ from noria.trt.api.enums import (
 )
 from noria.trt.api.inspector import EngineInspector
 from noria.trt.api.interfaces import IRuntimeConfig, ISerializationConfig
-from noria.trt.api.record import ShapeRanges, TrtRecord, record_of
+from noria.trt.api.record import ShapeRanges, TrtRecord, record_of, record_of_foreign
+from noria.trt.api.refitter import weight_bytes
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import Closable, always, by_binding, counted, kept
 from noria.trt.api.values import IHostMemory, elem_of
@@ -69,13 +70,24 @@ class Binding:
             "get_profile_shape_input -> get_tensor_profile_values, "
             "is_execution_binding -> get_tensor_mode"
         ),
+        ">=10 <11": (
+            "get_device_memory_size_for_profile, weight_streaming_budget, "
+            "minimum_weight_streaming_budget"
+        ),
+        ">=10 ": "streamable_weights_size, is_debug_tensor",
+        ">=10.14": "get_engine_stat",
         ">=8.5": (
             "num_io_tensors, get_tensor_name, get_tensor_mode, get_tensor_shape, get_tensor_dtype"
         ),
         ">=10": "get_tensor_profile_values, create_serialization_config, serialize_with_config",
-        ">=10.2": "get_aliased_input_tensor",
+        ">=10.15": "get_aliased_input_tensor",
         "<11 deprecated>=10.1": "device_memory_size",
-        ">=10.1": "device_memory_size_v2",
+        ">=10.1": (
+            "device_memory_size_v2, get_device_memory_size_for_profile_v2, "
+            "weight_streaming_budget_v2, get_weight_streaming_automatic_budget, "
+            "weight_streaming_scratch_memory_size"
+        ),
+        ">=10.11": "create_runtime_config",
         "<11": "create_execution_context_without_device_memory",
         "<11 deprecated>=10": "has_implicit_batch_dimension",
         ">=8.6": "hardware_compatibility_level, num_aux_streams",
@@ -92,13 +104,18 @@ class ICudaEngine(Closable):
         self._plan = plan
         self._logger = logger
         self._recorder = recorder
-        self._record = record_of(plan) or _record_of_foreign(plan)
+        self._record = record_of(plan) or record_of_foreign(plan)
         self._session = _free_session(plan)
         self._shapes: ModelShapes | None = None
         self._lock = threading.Lock()
+        self._budget: int | None = None
         self._bindings = [
             *(_binding(r, self._record, is_input=True) for r in plan.header.inputs),
-            *(_binding(r, self._record, is_input=False) for r in plan.header.outputs),
+            *(
+                _binding(r, self._record, is_input=False)
+                for r in plan.header.outputs
+                if r.name not in self._record.hidden
+            ),
         ]
         self._by_name = {b.name: b for b in self._bindings}
 
@@ -129,16 +146,58 @@ class ICudaEngine(Closable):
     num_aux_streams = always(0, "There are no streams.")
     device_memory_size = always(0, "Bytes of device memory: none.")
     device_memory_size_v2 = always(0, "Bytes of device memory: none.")
-    streamable_weights_size = always(0, "Weights are not streamed.")
+    weight_streaming_scratch_memory_size = always(0, "Bytes of scratch memory: none.")
+    minimum_weight_streaming_budget = always(0, "Least budget, in bytes.")
+
+    def get_device_memory_size_for_profile(self, profile_index: int) -> int:
+        """Bytes of device memory for a profile: none."""
+        self._profile(profile_index)
+        return 0
+
+    def get_device_memory_size_for_profile_v2(self, profile_index: int) -> int:
+        """Bytes of device memory for a profile: none."""
+        return self.get_device_memory_size_for_profile(profile_index)
+
+    @property
+    def streamable_weights_size(self) -> int:
+        """Bytes of weights, of an engine built with WEIGHT_STREAMING; 0 of others."""
+        streams = "WEIGHT_STREAMING" in self._record.flags
+        return weight_bytes(self._plan) if streams else 0
 
     @property
     def weight_streaming_budget_v2(self) -> int:
-        """Weights are not streamed."""
-        return 0
+        """The budget that was set, by default all weights; they stay in the host's memory."""
+        return self.streamable_weights_size if self._budget is None else self._budget
 
     @weight_streaming_budget_v2.setter
     def weight_streaming_budget_v2(self, value: int) -> None:
-        """Accepted."""
+        if value < 0:
+            self._report(f"a budget of {value} bytes for streamed weights; 0 or more")
+        else:
+            self._budget = min(int(value), self.streamable_weights_size)
+
+    @property
+    def weight_streaming_budget(self) -> int:
+        """The budget by its older name: -1 streams nothing, 0 lets the engine choose."""
+        return 0 if self._budget is None else self._budget
+
+    @weight_streaming_budget.setter
+    def weight_streaming_budget(self, value: int) -> None:
+        self._budget = None if value == 0 else int(value)
+
+    def get_weight_streaming_automatic_budget(self) -> int:
+        """The budget that fits the memory: all weights."""
+        return self.streamable_weights_size
+
+    def get_engine_stat(self, stat: Any) -> int:
+        """Bytes of the weights; stripped ones, of an engine built with STRIP_PLAN, else -1."""
+        if stat.name == "STRIPPED_WEIGHTS_SIZE" and "STRIP_PLAN" not in self._record.flags:
+            return -1
+        return weight_bytes(self._plan)
+
+    def is_debug_tensor(self, name: str) -> bool:
+        """Whether debug listeners receive its values."""
+        return name in self._record.debugged
 
     def get_tensor_name(self, index: int) -> str:
         """Name of an input or output."""
@@ -280,12 +339,17 @@ class ICudaEngine(Closable):
         return True
 
     def __iter__(self) -> Iterator[str]:
-        self._need_old("__iter__")
-        return iter([self._name_at(i) for i in range(len(self))])
+        return (
+            map(self.get_tensor_name, range(len(self._bindings)))
+            if _by_name()
+            else iter([self._name_at(i) for i in range(len(self))])
+        )
 
     def __getitem__(self, key: int | str) -> str | int:
-        self._need_old("__getitem__")
-        return self._index_of(key) if isinstance(key, str) else self._name_at(self._index_of(key))
+        if not isinstance(key, str):
+            return self.get_tensor_name(key) if _by_name() else self._name_at(self._index_of(key))
+        self._need_old("__getitem__ for names")
+        return self._index_of(key)
 
     def get_binding_index(self, name: str) -> int:
         """Index of a binding; -1 if nothing is called so."""
@@ -339,8 +403,7 @@ class ICudaEngine(Closable):
         return self._bindings[self._index_of(key) % len(self._bindings)]
 
     def _need_old(self, name: str) -> None:
-        number = current().number
-        if number is not None and number >= (10, 0):
+        if _by_name():
             raise TypeError(f"an engine has no {name} since TensorRT 10.0; use num_io_tensors")
 
     # inside the module
@@ -387,6 +450,12 @@ class ICudaEngine(Closable):
         return f"ICudaEngine({self.name!r}: {names})"
 
 
+def _by_name() -> bool:
+    """True if the release has no bindings by number."""
+    number = current().number
+    return number is not None and number >= (10, 0)
+
+
 def open_engine(plan: Plan, logger: Any, recorder: Any = None) -> ICudaEngine:
     """An engine from a plan.
 
@@ -422,22 +491,6 @@ def _binding(record: TensorRecord, meta: TrtRecord, *, is_input: bool) -> Bindin
     if known is not None and (not axes or len(known) == len(axes)):
         axes = known
     return Binding(record.name, kind, dtype, axes, is_input)
-
-
-def _record_of_foreign(plan: Plan) -> TrtRecord:
-    """The record of a plan that `noria build` made: one profile, batches up to its largest."""
-    header = plan.header
-    shapes = {}
-    for spec in header.inputs:
-        axes = [d if isinstance(d, int) else -1 for d in spec.shape]
-        low = [1 if d < 0 else d for d in axes]
-        high = [header.max_batch if d < 0 else d for d in axes]
-        shapes[spec.name] = (tuple(low), tuple(high), tuple(high))
-    return TrtRecord(
-        name=header.model.name,
-        profiles=(ShapeRanges(shapes=shapes),),
-        max_batch=max(1, header.max_batch),
-    )
 
 
 def _plugin_types(plan: Plan, node: Any, infos: Any) -> list[TensorType | None] | None:

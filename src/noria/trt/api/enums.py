@@ -6,13 +6,14 @@ only names are stored and compared.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
-from enum import Enum, IntEnum
 from functools import cache
 from typing import Any, cast
 
+from noria.plugins.types import NumberedEnum, OrderedEnum
 from noria.trt.exports import ENUM_MEMBERS
-from noria.trt.release import current, generation
+from noria.trt.release import Span, Version, current, generation
 
 _MEMBERS: dict[str, str] = {
     "ActivationType": (
@@ -27,7 +28,6 @@ _MEMBERS: dict[str, str] = {
     "CumulativeOperation": "SUM",
     "DeviceType": "GPU DLA",
     "ElementWiseOperation": "SUM PROD MAX MIN SUB DIV POW FLOOR_DIV AND OR XOR EQUAL GREATER LESS",
-    "EngineCapability": "STANDARD DEFAULT=0 SAFETY DLA_STANDALONE",
     "ErrorCode": (  # of the ONNX parser
         "SUCCESS INTERNAL_ERROR MEM_ALLOC_FAILED MODEL_DESERIALIZE_FAILED INVALID_VALUE "
         "INVALID_GRAPH INVALID_NODE UNSUPPORTED_GRAPH UNSUPPORTED_NODE UNSUPPORTED_NODE_ATTR "
@@ -39,6 +39,7 @@ _MEMBERS: dict[str, str] = {
         "FAILED_ALLOCATION FAILED_INITIALIZATION FAILED_EXECUTION FAILED_COMPUTATION "
         "INVALID_STATE UNSUPPORTED_STATE"
     ),
+    "EngineStat": "TOTAL_WEIGHTS_SIZE STRIPPED_WEIGHTS_SIZE",
     "ExecutionContextAllocationStrategy": "STATIC ON_PROFILE_CHANGE USER_MANAGED",
     "FillOperation": "LINSPACE RANDOM_UNIFORM RANDOM_NORMAL",
     "GatherMode": "DEFAULT ELEMENT ND",
@@ -47,9 +48,6 @@ _MEMBERS: dict[str, str] = {
     "LayerInformationFormat": "ONELINE JSON",
     "LoopOutput": "LAST_VALUE CONCATENATE REVERSE",
     "MatrixOperation": "NONE TRANSPOSE VECTOR",
-    "MemoryPoolType": (
-        "WORKSPACE DLA_MANAGED_SRAM DLA_LOCAL_DRAM DLA_GLOBAL_DRAM TACTIC_DRAM TACTIC_SHARED_MEMORY"
-    ),
     "OnnxParserFlag": (
         "NATIVE_INSTANCENORM ENABLE_UINT8_AND_ASYMMETRIC_QUANTIZATION_DLA REPORT_CAPABILITY_DLA "
         "ENABLE_PLUGIN_OVERRIDE ADJUST_FOR_DLA"
@@ -69,6 +67,7 @@ _MEMBERS: dict[str, str] = {
     "SampleMode": "STRICT_BOUNDS DEFAULT=0 WRAP CLAMP FILL REFLECT",
     "ScaleMode": "UNIFORM CHANNEL ELEMENTWISE",
     "ScatterMode": "ELEMENT ND",
+    "SeekPosition": "SET CUR END",
     "SerializationFlag": "EXCLUDE_WEIGHTS EXCLUDE_LEAN_RUNTIME INCLUDE_REFIT",
     "TempfileControlFlag": "ALLOW_IN_MEMORY_FILES ALLOW_TEMPORARY_FILES",
     "TensorIOMode": "NONE INPUT OUTPUT",
@@ -86,42 +85,36 @@ _MEMBERS: dict[str, str] = {
 """Enums that every release numbers alike: name -> members, as `make_enum` takes them."""
 
 
-class NumberedEnum(IntEnum):
-    """An enum that prints as `Class.NAME`, as the original's do."""
+_ORDERED = (
+    "AllocatorFlag BuilderFlag EngineCapability EngineStat ErrorCodeTRT "
+    "ExecutionContextAllocationStrategy NetworkDefinitionCreationFlag SeekPosition Severity "
+    "SerializationFlag TacticSource"
+)
+"""Enums whose members TensorRT orders. Source: its Python bindings, `py::arithmetic`."""
 
-    def __str__(self) -> str:
-        return f"{type(self).__name__}.{self.name}"
 
-    def __eq__(self, other: object) -> bool:
-        # members of two enums are never equal, whatever their numbers
-        if isinstance(other, Enum) and type(other).__name__ != type(self).__name__:
-            return False
-        return int(self) == other if isinstance(other, int) else NotImplemented
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    def __hash__(self) -> int:
-        return hash(int(self))
+_MEMBER = re.compile(r"(\w+)(?:=(\d+))?(\S*)")
 
 
 def make_enum(name: str, members: str) -> Any:
-    """Make a `NumberedEnum`.
+    """Make a `NumberedEnum`, or an `OrderedEnum` where TensorRT orders its members.
 
     Args:
         name: of the class.
         members: names with a space between them, each numbered one above the one before; `NAME=5`
-            sets a number.
+            sets a number, and `NAME>=10.8` is absent before that release.
     """
-    return cast(Any, NumberedEnum)(name, list(_numbers(members).items()), module=__name__)
+    base = OrderedEnum if name in _ORDERED.split() else NumberedEnum
+    return cast(Any, base)(name, list(_numbers(members).items()), module=__name__)
 
 
 def _numbers(members: str) -> dict[str, int]:
     found: dict[str, int] = {}
     number = -1
-    for word in members.split():
-        member, _, own = word.partition("=")
-        found[member] = number = int(own or number + 1)
+    for member, own, span in _MEMBER.findall(members):
+        number = int(own or number + 1)
+        if Span.of(span).has(current().number):
+            found[member] = number
     return found
 
 
@@ -131,19 +124,19 @@ def enum_class(name: str) -> Any:
     Of those that releases number differently, the union has the members of 8.6 and, with numbers
     above them, those of later releases.
     """
-    alike = name in _MEMBERS or current().number is None
-    return _enum_class(name, 0 if alike else generation())
+    return _enum_class(name, None if name in _MEMBERS else current().number)
 
 
 @cache
-def _enum_class(name: str, number: int) -> Any:
+def _enum_class(name: str, number: Version | None) -> Any:
     if name in _MEMBERS:
         return make_enum(name, _MEMBERS[name])
     by_generation = {g: text for many, text in ENUM_MEMBERS[name].items() for g in many}
-    members = by_generation[number or 8]
-    if number == 0:
-        later = [*_numbers(by_generation[10]), *_numbers(by_generation[11])]
-        members = " ".join(dict.fromkeys([*members.split(), *later]))
+    members = by_generation[generation()]
+    if number is None:
+        known = _numbers(members)
+        later = dict.fromkeys([*_numbers(by_generation[10]), *_numbers(by_generation[11])])
+        members = " ".join([members, *(n for n in later if n not in known)])
     return make_enum(name, members)
 
 

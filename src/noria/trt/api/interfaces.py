@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from noria.trt.api.enums import ExecutionContextAllocationStrategy, from_mask
 from noria.trt.api.strict import Closable, Strict, Subclassed
 from noria.trt.api.values import IHostMemory
+from noria.trt.release import versioned
 
 _CACHE_MAGIC = b"NORIATTC"
 
@@ -31,6 +33,7 @@ class IOutputAllocator(Subclassed):
         """The shape of the output that was written."""
 
 
+@versioned({"<10": "free", ">=10": "allocate_async, deallocate_async"})
 class IGpuAllocator(Subclassed):
     """Kept by objects that take one; noria's own memory is the host's."""
 
@@ -46,9 +49,29 @@ class IGpuAllocator(Subclassed):
         """Give it back."""
         raise NotImplementedError("deallocate")
 
+    def free(self, memory: int) -> None:
+        """Give it back, by the older name."""
+        self.deallocate(memory)
+
+    def allocate_async(self, size: int, alignment: int, flags: int, stream: int) -> int:
+        """An address, for work in a stream; by default from `allocate`."""
+        return self.allocate(size, alignment, flags)
+
+    def deallocate_async(self, memory: int, stream: int) -> bool:
+        """Give it back when the stream is done with it; by default by `deallocate`."""
+        return self.deallocate(memory)
+
 
 class IGpuAsyncAllocator(IGpuAllocator):
-    """With streams."""
+    """With streams; `allocate` and `deallocate` use the default one."""
+
+    def allocate(self, size: int, alignment: int, flags: int) -> int:
+        """An address, from `allocate_async`."""
+        return self.allocate_async(size, alignment, flags, 0)
+
+    def deallocate(self, memory: int) -> bool:
+        """Give it back, by `deallocate_async`."""
+        return self.deallocate_async(memory, 0)
 
 
 class IStreamReader(Subclassed):
@@ -156,6 +179,37 @@ class ISerializationConfig(Strict):
         return flag.name in self._flags
 
 
+@dataclass(frozen=True, slots=True)
+class TimingCacheKey:
+    """The key of an entry: 16 bytes, written as hexadecimal digits."""
+
+    data: bytes
+
+    @staticmethod
+    def parse(text: str) -> TimingCacheKey:
+        """Read a key as `str` writes it.
+
+        Raises:
+            ValueError: `text` is not 32 hexadecimal digits, with or without 0x.
+        """
+        data = bytes.fromhex(text.removeprefix("0x"))
+        if len(data) != 16:
+            raise ValueError(f"{text!r} is no key: 32 hexadecimal digits")
+        return TimingCacheKey(data)
+
+    def __str__(self) -> str:
+        return f"0x{self.data.hex()}"
+
+
+@dataclass(slots=True)
+class TimingCacheValue:
+    """An entry: the number of the tactic, and its time in milliseconds."""
+
+    tacticHash: int = 0
+    timingMSec: float = float("nan")
+
+
+@versioned({">=10.8": "query_keys, queryKeys, query, update"})
 class ITimingCache(Closable):
     """Carries the bytes that it was given, so that scripts that save and load it work.
 
@@ -183,5 +237,15 @@ class ITimingCache(Closable):
         return True
 
     def query_keys(self) -> list[Any]:
-        """Keys of an editable cache; there are none."""
+        """Keys of an editable cache; none, since Noria keeps times elsewhere."""
         return []
+
+    queryKeys = query_keys
+
+    def query(self, key: TimingCacheKey) -> TimingCacheValue:
+        """The entry of a key: without one, the tactic 0 and the time NaN."""
+        return TimingCacheValue()
+
+    def update(self, key: TimingCacheKey, value: TimingCacheValue) -> bool:
+        """Set the entry of a key; False if the key is not in the cache."""
+        return False

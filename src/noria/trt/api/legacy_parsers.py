@@ -101,6 +101,7 @@ class CaffeParser(Closable):
     )
     plugin_namespace = Stored("", "Namespace that the factory gets.", str)
     protobuf_buffer_size = Stored(2**30, "Recorded.", int)
+    error_recorder = Stored(None, "Kept; the network's is asked.")
 
     def parse(
         self, deploy: str, model: str, network: INetworkDefinition, dtype: Any
@@ -151,12 +152,15 @@ class UffParser(Closable):
         self._input: tuple[str, tuple[int, ...], str] | None = None
         self._outputs: list[str] = []
         self._namespace = ""
+        self._recorder: Any = None
         self._plugin_factory: Any = None  # of C++ sources, from before IPluginV2
 
     plugin_namespace = kept("_namespace", "Namespace that a factory gets.", convert=str)
 
     uff_required_version_major = always(0, "Version of the format.")
     uff_required_version_minor = always(6, "Version of the format.")
+    uff_required_version_patch = always(9, "Version of the format.")
+    error_recorder = kept("_recorder", "Kept; the network's is asked.")
 
     def register_input(self, name: str, shape: Sequence[int], order: Any = None) -> bool:
         """The input, its shape without the batch, and the order of its axes. There is one."""

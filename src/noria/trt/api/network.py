@@ -22,10 +22,16 @@ if TYPE_CHECKING:
 
 @versioned(
     {
-        "<11 deprecated>=10": "has_implicit_batch_dimension",
+        "deprecated>=10": "has_implicit_batch_dimension",
         "<10": "has_explicit_precision",
-        ">=10": "get_flag, is_debug_tensor, mark_debug, unmark_debug",
-        ">=8.6": "flags",
+        ">=9": "flags, get_flag",
+        ">=10": "is_debug_tensor, mark_debug, unmark_debug",
+        ">=10.2": (
+            "are_weights_marked_refittable, mark_weights_refittable, unmark_weights_refittable"
+        ),
+        ">=10.12": (
+            "mark_unfused_tensors_as_debug_tensors, unmark_unfused_tensors_as_debug_tensors"
+        ),
     }
 )
 class INetworkDefinition(AddsLayers):
@@ -45,6 +51,8 @@ class INetworkDefinition(AddsLayers):
         self._weight_names: dict[tuple[str, str], str] = {}
         self._shape_outputs: list[ITensor] = []
         self._debugged: set[str] = set()
+        self._debugs_all = False
+        self._refittable: set[str] = set()
         self._keepalive: list[Any] = []
 
     name = kept("_name", "Name of the network, which the engine gets.", convert=str)
@@ -183,6 +191,43 @@ class INetworkDefinition(AddsLayers):
     def is_debug_tensor(self, tensor: ITensor) -> bool:
         """Whether it is watched."""
         return tensor._uid in self._debugged
+
+    def mark_unfused_tensors_as_debug_tensors(self) -> bool:
+        """Watch every tensor between layers: here, no layers are fused before they are watched."""
+        self._debugs_all = True
+        return True
+
+    def unmark_unfused_tensors_as_debug_tensors(self) -> bool:
+        """Undo `mark_unfused_tensors_as_debug_tensors`."""
+        self._debugs_all = False
+        return True
+
+    def _watched(self) -> list[ITensor]:
+        """Tensors that listeners may ask for, of layers that outputs need."""
+        made = [*self._inputs, *(t for layer in self._needed() for t in layer._outputs)]
+        return [
+            tensor
+            for tensor in made
+            if tensor._uid in self._debugged or (self._debugs_all and tensor._producer is not None)
+        ]
+
+    def mark_weights_refittable(self, name: str) -> bool:
+        """Let named weights be refitted, with REFIT_INDIVIDUAL; False if nothing is called so."""
+        if name not in self._weight_names.values() and name not in self._initializers:
+            self._report(f"no weights are called {name!r}")
+            return False
+        self._refittable.add(name)
+        return True
+
+    def unmark_weights_refittable(self, name: str) -> bool:
+        """Undo `mark_weights_refittable`."""
+        there = name in self._refittable
+        self._refittable.discard(name)
+        return there
+
+    def are_weights_marked_refittable(self, name: str) -> bool:
+        """True if `mark_weights_refittable` was called for the name."""
+        return name in self._refittable
 
     def __getattr__(self, name: str) -> Any:
         error = refusal("INetworkDefinition", name)

@@ -17,6 +17,7 @@ from noria.network.onnx_file import network_from_onnx, network_from_onnx_bytes
 from noria.network.tensor_spec import TensorType
 from noria.plugins.registry import get_plugin_registry
 from noria.trt.api.enums import ErrorCode, Flagged
+from noria.trt.api.model_message import ModelMessage
 from noria.trt.api.network import INetworkDefinition
 from noria.trt.api.onnx_layers import Checker, add_node
 from noria.trt.api.reporting import CollectsErrors, ParserError, Severity, report
@@ -37,6 +38,8 @@ def get_nv_onnx_parser_version() -> int:
         ">=10.1": "supports_model_v2, is_subgraph_supported, num_subgraphs, get_subgraph_nodes",
         "<11": "parse_with_weight_descriptors",
         ">=10": "get_layer_output_tensor",
+        ">=10.13": "load_model_proto, load_initializer, parse_model_proto",
+        ">=10.15": "set_builder_config",
         ">=8.6": "get_used_vc_plugin_libraries",
     }
 )
@@ -53,6 +56,7 @@ class OnnxParser(CollectsErrors, Flagged, Closable):
         self._errors: list[ParserError] = []
         self._flags = frozenset({"NATIVE_INSTANCENORM"})
         self._subgraphs: list[tuple[list[int], bool]] = []
+        self._message = ModelMessage()
 
     def supports_operator(self, op_name: str) -> bool:
         """Whether ONNX defines the operator, or a registered plugin has its name."""
@@ -74,7 +78,7 @@ class OnnxParser(CollectsErrors, Flagged, Closable):
         data = bytes(memoryview(model)) if not isinstance(model, bytes) else model
         where = Path(path) if path else Path("model.onnx")
         try:
-            read = network_from_onnx_bytes(data, where)
+            read = network_from_onnx_bytes(data, where, needs_inputs=False)
         except NoriaError as error:
             return self._fail("MODEL_DESERIALIZE_FAILED", str(error))
         return self._add(read)
@@ -82,13 +86,33 @@ class OnnxParser(CollectsErrors, Flagged, Closable):
     def parse_from_file(self, model: str) -> bool:
         """`parse` for a file."""
         try:
-            read = network_from_onnx(model)
+            read = network_from_onnx(model, needs_inputs=False)
         except NoriaError as error:
             missing = not Path(model).is_file()
             return self._fail(
                 "INVALID_VALUE" if missing else "MODEL_DESERIALIZE_FAILED", str(error)
             )
         return self._add(read)
+
+    def load_model_proto(self, model: Any, path: str | None = None) -> bool:
+        """Keep a message for `parse_model_proto`; its initialisers may lack their data."""
+        return self._message.load(model, path, self._refuse)
+
+    def load_initializer(self, name: str, data: int, size: int) -> bool:
+        """Give an initialiser of the kept message the `size` bytes at the address `data`."""
+        return self._message.set_initializer(name, data, size, self._refuse)
+
+    def parse_model_proto(self) -> bool:
+        """`parse` for the kept message."""
+        try:
+            return self._add(self._message.network())
+        except NoriaError as error:
+            return self._fail("MODEL_DESERIALIZE_FAILED", str(error))
+
+    def set_builder_config(self, config: Any) -> bool:
+        """Recorded: layers are parsed alike for every config."""
+        self._config = config
+        return True
 
     def parse_with_weight_descriptors(self, model: Any) -> bool:
         """As `parse`."""
@@ -102,7 +126,9 @@ class OnnxParser(CollectsErrors, Flagged, Closable):
     def supports_model_v2(self, model: Any, path: str | None = None) -> bool:
         """Whether every node could be parsed; the runs of nodes are kept."""
         try:
-            read = network_from_onnx_bytes(bytes(model), Path(path or "model.onnx"))
+            read = network_from_onnx_bytes(
+                bytes(model), Path(path or "model.onnx"), needs_inputs=False
+            )
             proto = read.to_proto()
         except NoriaError as error:
             return self._fail("MODEL_DESERIALIZE_FAILED", str(error))
@@ -187,7 +213,7 @@ class OnnxParser(CollectsErrors, Flagged, Closable):
         for value in proto.graph.input:
             kind = value.type.tensor_type
             axes = tuple(
-                d.dim_value if d.HasField("dim_value") and d.dim_value > 0 else -1
+                d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else -1
                 for d in kind.shape.dim
             )
             tensor = ITensor(self._network, value.name, info=TensorType(kind.elem_type, axes))
@@ -204,6 +230,11 @@ class OnnxParser(CollectsErrors, Flagged, Closable):
         for initializer in proto.graph.initializer:
             array = np.asarray(numpy_helper.to_array(initializer))
             self._network._initializers[initializer.name] = array
+
+    def _refuse(self, faults: list[str]) -> bool:
+        for fault in faults:
+            self._fail("INVALID_VALUE", fault)
+        return False
 
     def _fail(self, code: str, text: str) -> bool:
         self._keep(ParserError(ErrorCode[code], text))

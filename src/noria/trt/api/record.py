@@ -49,6 +49,8 @@ class TrtRecord(JsonRecord, frozen=True, kw_only=True):
         types: name of a binding -> `DataType` it has for the user, where that is not the graph's.
         shapes: extents of outputs as the network knows them.
         names: named weights -> initialiser.
+        debugged: tensors whose values listeners may ask for.
+        hidden: those of them that the graph puts out for listeners only.
         options: settings of the config that are recorded only.
     """
 
@@ -59,6 +61,8 @@ class TrtRecord(JsonRecord, frozen=True, kw_only=True):
     types: Mapping[_Name, _Name] = {}
     shapes: Mapping[_Name, _Axes] = {}
     names: Mapping[_Name, _Name] = {}
+    debugged: tuple[_Name, ...] = ()
+    hidden: tuple[_Name, ...] = ()
     implicit: bool = False
     max_batch: Annotated[int, Meta(ge=1, le=65536)] = 1
     verbosity: _Name = "LAYER_NAMES_ONLY"
@@ -87,3 +91,19 @@ def record_of(plan: Plan) -> TrtRecord | None:
         return TrtRecord.from_json(data)
     except RecordError as error:
         raise EngineError(f"the plan's record of bindings is damaged: {error}") from error
+
+
+def record_of_foreign(plan: Plan) -> TrtRecord:
+    """The record of a plan that `noria build` made: one profile, batches up to its largest."""
+    header = plan.header
+    shapes = {}
+    for spec in header.inputs:
+        axes = [d if isinstance(d, int) else -1 for d in spec.shape]
+        low = [1 if d < 0 else d for d in axes]
+        high = [header.max_batch if d < 0 else d for d in axes]
+        shapes[spec.name] = (tuple(low), tuple(high), tuple(high))
+    return TrtRecord(
+        name=header.model.name,
+        profiles=(ShapeRanges(shapes=shapes),),
+        max_batch=max(1, header.max_batch),
+    )

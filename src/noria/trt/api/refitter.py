@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import structs
 
 from noria._core.errors import NoriaError
 from noria.engine.plan import MODEL_BLOB, Plan, blob_record
 from noria.network.onnx_file import network_from_onnx, network_from_onnx_bytes
-from noria.trt.api.enums import ErrorCode, WeightsRole
+from noria.trt.api.enums import ErrorCode, TensorLocation, WeightsRole
+from noria.trt.api.model_message import ModelMessage
+from noria.trt.api.record import attach, record_of, record_of_foreign
 from noria.trt.api.reporting import CollectsErrors, ParserError, Severity, report
 from noria.trt.api.strict import Closable, kept
 from noria.trt.api.values import Weights, as_array
@@ -23,7 +26,8 @@ if TYPE_CHECKING:
 @versioned(
     {
         ">=10": (
-            "get_named_weights, get_weights_prototype, refit_cuda_engine_async, unset_named_weights"
+            "get_named_weights, get_weights_location, get_weights_prototype, "
+            "refit_cuda_engine_async, unset_named_weights, weights_validation"
         ),
         "<11": "get_dynamic_range, set_dynamic_range, get_tensors_with_dynamic_range",
     }
@@ -40,6 +44,8 @@ class Refitter(Closable):
         self._recorder: Any = None
         self._given: dict[str, npt.NDArray[Any]] = {}
         self._max_threads = 1
+        self._validates = True
+        self._locations: dict[str, Any] = {}
         record = engine._record
         self._roles = {
             (layer.name, role): name
@@ -54,6 +60,9 @@ class Refitter(Closable):
     logger = kept("_logger", "Where errors are reported.", read_only=True)
     error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
     max_threads = kept("_max_threads", "Recorded.", convert=int)
+    weights_validation = kept(
+        "_validates", "True refuses weights that are infinite or no numbers.", convert=bool
+    )
 
     def set_weights(self, layer_name: str, role: Any, weights: Any) -> bool:
         """New weights of a layer; False if it has none in this role, or of another size."""
@@ -69,7 +78,14 @@ class Refitter(Closable):
         if found is None:
             self._report(f"no weights are called {name!r}")
             return False
-        return self._take(found, weights)
+        if not self._take(found, weights):
+            return False
+        self._locations[name] = TensorLocation["HOST"] if location is None else location
+        return True
+
+    def get_weights_location(self, name: str) -> Any:
+        """The location given to `set_named_weights`; HOST for others."""
+        return self._locations.get(name, TensorLocation["HOST"])
 
     def unset_named_weights(self, name: str) -> bool:
         """Take `set_named_weights` back."""
@@ -138,13 +154,21 @@ class Refitter(Closable):
             given = 0 if array is None else array.size
             self._report(f"{given} weights for {name!r}, which has {size}")
             return False
-        self._given[name] = np.array(array, dtype)
+        taken = np.array(array, dtype)
+        if self._validates and taken.dtype.kind == "f" and not np.isfinite(taken).all():
+            self._report(
+                f"weights for {name!r} are infinite or no numbers; weights_validation = False "
+                "takes them"
+            )
+            return False
+        self._given[name] = taken
         return True
 
     def _report(self, text: str) -> None:
         report(self._logger, Severity.ERROR, text, recorder=self._recorder)
 
 
+@versioned({">=10.13": "load_model_proto, load_initializer, refit_model_proto"})
 class OnnxParserRefitter(CollectsErrors):
     """Gives a refitter the weights of a model of the same graph."""
 
@@ -152,6 +176,7 @@ class OnnxParserRefitter(CollectsErrors):
         self._refitter = refitter
         self._logger = logger
         self._errors: list[ParserError] = []
+        self._message = ModelMessage()
 
     def refit_from_file(self, model: str) -> bool:
         """Take the weights of a file."""
@@ -163,6 +188,18 @@ class OnnxParserRefitter(CollectsErrors):
 
         where = Path(path or "model.onnx")
         return self._refit(lambda: network_from_onnx_bytes(bytes(model), where))
+
+    def load_model_proto(self, model: Any, path: str | None = None) -> bool:
+        """Keep a message for `refit_model_proto`."""
+        return self._message.load(model, path, self._fail)
+
+    def load_initializer(self, name: str, data: int, size: int) -> bool:
+        """Give an initialiser of the kept message the `size` bytes at the address `data`."""
+        return self._message.set_initializer(name, data, size, self._fail)
+
+    def refit_model_proto(self) -> bool:
+        """Take the weights of the kept message."""
+        return self._refit(self._message.network)
 
     def _refit(self, read: Any) -> bool:
         """Take all weights of a model, or none if anything does not fit."""
@@ -220,6 +257,19 @@ def _sizes(plan: Plan) -> dict[str, tuple[int, Any]]:
         t.name: (int(np.prod(t.dims)), helper.tensor_dtype_to_np_dtype(t.data_type))
         for t in _model(plan).graph.initializer
     }
+
+
+def make_refittable(plan: Plan) -> Plan:
+    """Let the weights of a plan be replaced, each by the name that its model gives it."""
+    record = record_of(plan) or record_of_foreign(plan)
+    names = {name: name for name in _sizes(plan)}
+    flags = tuple(sorted({*record.flags, "REFIT"}))
+    return attach(plan, structs.replace(record, flags=flags, names={**names, **record.names}))
+
+
+def weight_bytes(plan: Plan) -> int:
+    """Bytes of all initialisers of a plan."""
+    return sum(int(size * np.dtype(dtype).itemsize) for size, dtype in _sizes(plan).values())
 
 
 def _with_weights(plan: Plan, given: dict[str, npt.NDArray[Any]]) -> Plan:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from noria.trt.api.enums import ErrorCodeTRT, make_enum
-from noria.trt.api.strict import counted
+from noria.trt.api.strict import Listed, counted
 from noria.trt.release import generation, versioned
 
 Severity = make_enum("Severity", "INTERNAL_ERROR ERROR WARNING INFO VERBOSE")
@@ -18,6 +18,7 @@ _LETTERS = "FEWIV"
 class ILogger:
     """Receives messages. Subclasses override `log`."""
 
+    min_severity: Any
     Severity = Severity
     INTERNAL_ERROR = Severity.INTERNAL_ERROR
     ERROR = Severity.ERROR
@@ -117,12 +118,12 @@ def report(
 
 @versioned(
     {
-        ">=10": "node_name, node_operator",
-        ">=10.1": "local_function_stack",
+        ">=9": "node_name, node_operator",
+        ">=10": "local_function_stack, local_function_stack_size",
     }
 )
 @dataclass(frozen=True)
-class ParserError:
+class ParserError(metaclass=Listed):
     """One error; its parts are methods, as in the original. Source: tensorrt-api spec 3.5."""
 
     _code: Any
@@ -143,6 +144,10 @@ class ParserError:
     def file(self) -> str:
         """Source file that noticed it."""
         return "noria/trt/api/onnx_parser.py"
+
+    def local_function_stack_size(self) -> int:
+        """How many functions of the model are around the node."""
+        return len(self._stack)
 
     def line(self) -> int:
         """Line in it."""
@@ -181,7 +186,7 @@ class ParserError:
         return f"{where}: {self._code.name}: {self._desc}"
 
 
-class CollectsErrors:
+class CollectsErrors(metaclass=Listed):
     """Base of parsers: their errors, until they are cleared."""
 
     _errors: list[ParserError]

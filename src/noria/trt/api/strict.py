@@ -8,6 +8,8 @@ from functools import wraps
 from operator import attrgetter
 from typing import Any, Self
 
+from noria.trt.release import shown
+
 
 def always(value: Any, doc: str) -> Any:
     """A property that cannot be set and is the same for every object."""
@@ -71,15 +73,25 @@ class Stored(property):
         holder._plain[self._name] = value if self._convert is None else self._convert(value)
 
 
-class Subclassed:
+class Listed(type):
+    """Metaclass: `dir` lists the public names that the release has."""
+
+    def __dir__(cls) -> list[str]:
+        return shown(cls, super().__dir__())
+
+
+class Subclassed(metaclass=Listed):
     """Base of the classes that applications subclass."""
 
     def __init__(self) -> None:
         """Subclasses call it first."""
 
 
-class Strict:
+class Strict(metaclass=Listed):
     """Refuses attributes that the class does not have, as TensorRT's own objects do."""
+
+    def __dir__(self) -> list[str]:
+        return shown(type(self), super().__dir__())
 
     def __setattr__(self, name: str, value: Any) -> None:
         known = name.startswith("_") or any(name in c.__dict__ for c in type(self).__mro__)

@@ -34,7 +34,7 @@ ALL_FORMATS = (1 << 13) - 1
 
 @versioned(
     {
-        "<11": "dynamic_range, set_dynamic_range, reset_dynamic_range, broadcast_across_batch",
+        "<11": "dynamic_range, set_dynamic_range, reset_dynamic_range",
     }
 )
 class ITensor(Strict):

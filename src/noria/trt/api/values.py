@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from noria._core.errors import EngineError
 from noria.plugins.memory import array_at
-from noria.plugins.types import DataType
+from noria.plugins.types import DataType, Dims
 from noria.trt.api.enums import WeightsRole
 from noria.trt.release import generation
 
@@ -55,6 +55,18 @@ def nptype(trt_type: DataType) -> type[Any]:
 def volume(iterable: Iterable[int]) -> int:
     """Product of the numbers; 1 for none."""
     return int(prod(int(np.asarray(i)) for i in iterable))
+
+
+def strides(axes: tuple[int, ...]) -> Dims:
+    """Steps between elements along each axis of a row-major tensor, in elements."""
+    made = [1] * len(axes)
+    for i in range(len(axes) - 2, -1, -1):
+        made[i] = -1 if made[i + 1] < 0 or axes[i + 1] < 0 else made[i + 1] * axes[i + 1]
+    return Dims(made)
+
+
+def shutdown_protobuf_library() -> None:
+    """Nothing to free: parsers keep no state of protobuf."""
 
 
 class Permutation(Sequence[int]):

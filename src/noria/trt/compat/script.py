@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import runpy
 import sys
 from collections.abc import Sequence
@@ -29,12 +30,14 @@ ALIASES = {
     "tensorrt_lean": _TRT,
     "tensorrt_dispatch": _TRT,
     "tensorrt_rtx": _TRT,
+    "tensorrt.tensorrt": _TRT,
     "tensorrt.plugin": f"{_TRT}.plugin",
     "tensorrt_rtx.plugin": f"{_TRT}.plugin",
     "pycuda": f"{_SHIMS}.pycuda_driver:_PACKAGE",
     "pycuda.autoinit": f"{_SHIMS}.pycuda_driver:_AUTOINIT",
     "pycuda.autoprimaryctx": f"{_SHIMS}.pycuda_driver:_AUTOINIT",
     "pycuda.driver": f"{_SHIMS}.pycuda_driver",
+    "pycuda.gpuarray": f"{_SHIMS}.gpuarray",
     "cuda": "",
     "cuda.cuda": f"{_SHIMS}.cuda:DRIVER",
     "cuda.cudart": f"{_SHIMS}.cuda:RUNTIME",
@@ -54,7 +57,6 @@ _ABSENT = {
     "pycuda.compiler": _KERNELS,
     "pycuda.elementwise": _KERNELS,
     "pycuda.reduction": _KERNELS,
-    "pycuda.gpuarray": "it computes with kernels on a GPU; NumPy arrays and pycuda.driver do here",
 }
 """Module that scripts may ask for -> why there is no stand-in."""
 
@@ -107,30 +109,52 @@ def install() -> None:
             vars(sys.modules[parent]).setdefault(child, module)
 
 
-def run_script(script: Path, arguments: Sequence[str], plugins: Sequence[str] = ()) -> None:
+def run_script(
+    script: Path, arguments: Sequence[str], plugins: Sequence[str] = (), *, module: bool = False
+) -> None:
     """Run a script as `python script arguments…` would, with the aliases.
 
     Args:
-        script: the file.
+        script: the file, or the name of a module.
         arguments: its command line.
         plugins: see `noria.trt.compat.script_libraries.load_libraries`.
+        module: True runs a module as `python -m` does.
 
     Raises:
-        NoriaError: there is no such file.
+        NoriaError: there is no such file or module.
         SystemExit: the script's own; 1 after an exception, which is printed as Python prints it.
     """
-    if not script.is_file():
+    if not module and not script.is_file():
         raise NoriaError("there is no such script", where=str(script))
     install()
     load_libraries(plugins)
     announce()
     sys.argv = [str(script), *arguments]
-    sys.path[0:0] = [str(script.resolve().parent)]
+    sys.path[0:0] = [str(Path.cwd() if module else script.resolve().parent)]
+    file = _file_of_module(str(script)) if module else str(script)
     try:
-        runpy.run_path(str(script), run_name="__main__")
+        if module:
+            runpy.run_module(str(script), run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(file, run_name="__main__")
     except Exception as error:
-        _tell(error, str(script))
+        _tell(error, file)
         raise SystemExit(1) from None
+
+
+def _file_of_module(name: str) -> str:
+    """The file that `python -m name` runs."""
+    problem = "there is no such module"
+    try:
+        found = importlib.util.find_spec(name)
+        if found is not None and found.submodule_search_locations is not None:
+            problem = "it is a package without __main__.py"
+            found = importlib.util.find_spec(f"{name}.__main__")
+    except (ImportError, ValueError):
+        found = None
+    if found is None or found.origin is None:
+        raise NoriaError(problem, where=name)
+    return found.origin
 
 
 def _tell(error: Exception, script: str) -> None:

@@ -23,6 +23,7 @@ from noria.trt.compat.shims import memory
 
 _SUCCESS, _INVALID_VALUE, _OUT_OF_MEMORY = 0, 1, 2
 _CUDA = re.compile(r"libcudart\.so(\.\d+)*")
+_TENSORRT = re.compile(r"libnv(infer(_plugin|_lean|_dispatch)?|onnxparser)\.so(\.\d+)*")
 
 
 def load_libraries(given: Iterable[str]) -> None:
@@ -65,6 +66,8 @@ def _watch() -> None:
         elif _CUDA.fullmatch(path.name):
             original(self, None, *arguments, **more)
             vars(self).update(_CUDART)
+        elif _TENSORRT.fullmatch(path.name):  # noria.trt is it, standard plugins included
+            original(self, None, *arguments, **more)
         else:
             if path.is_file() and _is_ours(path):
                 load_given(path, get_plugin_registry())

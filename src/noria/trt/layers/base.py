@@ -52,6 +52,8 @@ class ILayer(Strict):
 
     _kind = ""
     """The `LayerType`; of an object's own where a parsed operator has no class."""
+    _words = ""
+    """The kind in default names, where it is not the name of the class."""
     _settings: Mapping[str, Param] = {}
 
     def __init__(
@@ -82,7 +84,8 @@ class ILayer(Strict):
         self._precision: DataType | None = None
         self._output_types: dict[int, DataType] = {}
         self._metadata = ""
-        words = type(self).__name__.removeprefix("I").removesuffix("Layer") or "Layer"
+        plain = type(self).__name__.removeprefix("I").removesuffix("Layer") or "Layer"
+        words = self._words or plain
         self._name = name or f"(Unnamed Layer* {len(network._layers)}) [{words}]"
         self._outputs = [
             ITensor(network, self._output_name(i), producer=self, index=i) for i in range(outputs)
@@ -245,7 +248,7 @@ class Param(property):
         owner._settings = {self._key: self, **owner._settings}
 
     def _get(self, layer: ILayer) -> Any:
-        value = layer._params.get(self._key)
+        value = layer._params.get(self._key, None if self.initial is _NONE else self.initial)
         return value if self._show is None else self._show(layer, value)
 
     def _put(self, layer: ILayer, value: Any) -> None:

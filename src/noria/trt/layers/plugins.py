@@ -37,7 +37,10 @@ class IPluginV2Layer(ILayer):
     @property
     def plugin(self) -> Any:
         """The network's copy of the plugin."""
-        return self._params["_plugin"].instance.plugin
+        driver = self._params.get("_plugin")
+        if driver is None:
+            raise AttributeError(f"{self._name}: is a node that is kept as it is, with no plugin")
+        return driver.instance.plugin
 
     def _lower(self, f: Fragment, inputs: Inputs) -> list[str]:
         # one node that the engine's cut finds by its name; shapes are asked of the plugin
@@ -63,6 +66,7 @@ class IPluginV3Layer(IPluginV2Layer):
     """Made by `add_plugin_v3` or the parser; `plugin` is the network's own copy."""
 
     _kind = "PLUGIN_V3"
+    _words = "PluginV3_V3ONE"
 
 
 class IPluginLayer(IPluginV2Layer):
@@ -81,7 +85,7 @@ def add_plugin(
     """Add a layer with a clone of a plugin; None, with a report to the logger, if it refuses."""
     tensors = [*inputs, *shape_inputs]
     check_tensors(tensors)
-    label = name or f"(Unnamed Layer* {len(network._layers)}) [{cls.__name__[1:-5]}]"
+    label = name or f"(Unnamed Layer* {len(network._layers)}) [{cls._words or cls.__name__[1:-5]}]"
     try:
         made = add_layer(
             plugin,

@@ -31,7 +31,7 @@ class IQuantizeLayer(_Scaling):
         scale, axis = _scale(f, self, inputs, f.dtype(x))
         shape = f.shape(scale)
         zero = f.const(np.zeros(shape if -1 not in shape else (), _BYTES[kind]))
-        given = [x, scale, inputs[2] if len(inputs) > 2 and inputs[2] else zero]
+        given = [x, scale, _zero(f, inputs, np.dtype(_BYTES[kind])) or zero]
         return [
             f.op("QuantizeLinear", *given, **({"axis": axis} if shape and f.opset >= 13 else {}))
         ]
@@ -46,7 +46,8 @@ class IDequantizeLayer(_Scaling):
         x = required(inputs, 0)
         kind = self._params["to_type"]
         scale, axis = _scale(f, self, inputs, np.dtype(np.float32))
-        zeros = [inputs[2]] if len(inputs) > 2 and inputs[2] else []
+        zero = _zero(f, inputs, f.dtype(x))
+        zeros = [zero] if zero else []
         attributes = {"axis": axis} if f.shape(scale) and f.opset >= 13 else {}
         made = f.op("DequantizeLinear", x, scale, *zeros, **attributes)
         return [f.cast(made, kind.numpy)]
@@ -102,6 +103,12 @@ class IDynamicQuantizeLayer(ILayer):
             f.op("Reshape", rounded, f.extents(x)),
             f.op("Reshape", scale, f.op("Concat", *scales, axis=0)),
         ]
+
+
+def _zero(f: Fragment, inputs: Inputs, dtype: np.dtype[Any]) -> str | None:
+    """The zero point, which scripts also give as floats, in the type of the rounded numbers."""
+    name = inputs[2] if len(inputs) > 2 else None
+    return None if name is None else f.cast(name, dtype)
 
 
 def _scale(f: Fragment, layer: ILayer, inputs: Inputs, dtype: np.dtype[Any]) -> tuple[str, int]:

@@ -207,8 +207,13 @@ def _strict(f: Fragment, x: str, starts: str, sizes: str, strides: str, axes: li
                     f"the slice from {b}, {s} elements in steps of {t}, leaves axis {axis} of "
                     f"{length} elements"
                 )
-        stop = [b + s * t for b, s, t in zip(begin, size, step, strict=True)]
+        stop = [b + s * t if t else b + 1 for b, s, t in zip(begin, size, step, strict=True)]
         ends = f.ints(*[_LOWEST if e < 0 else e for e in stop])
+        if 0 in step:  # the same element again and again
+            made = f.op("Slice", x, starts, ends, f.ints(*axes), f.ints(*[t or 1 for t in step]))
+            repeats = dict(zip(axes, zip(size, step, strict=True), strict=True))
+            most = [repeats.get(a, (1, 1)) for a in range(f.rank(x))]
+            return f.op("Tile", made, f.ints(*[1 if t else s for s, t in most]))
     else:
         end = f.op("Add", starts, f.op("Mul", sizes, strides))
         below = f.op("Less", end, f.const(np.int64(0)))

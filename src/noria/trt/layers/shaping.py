@@ -93,9 +93,11 @@ class IConstantLayer(ILayer):
 
     def _lower(self, f: Fragment, inputs: Inputs) -> list[str]:
         array = self._weights.get("CONSTANT")
+        shape = [int(d) for d in self._params["shape"]]
+        if array is None and 0 in shape:  # `trt.Weights(dtype)` for a tensor without elements
+            array = np.empty(shape, self._params.get("empty", np.float32))
         if array is None:
             raise LoweringError("there are no weights")
-        shape = [int(d) for d in self._params["shape"]]
         if array.size != int(np.prod(shape)):
             raise LoweringError(f"{array.size} weights for a constant of shape {tuple(shape)}")
         return [f.const(array.reshape([1] * f.offset + shape), role="CONSTANT")]

@@ -64,6 +64,7 @@ class ISoftMaxLayer(ILayer):
     """Exponentials, normalised along one axis."""
 
     _kind = "SOFTMAX"
+    _words = "Softmax"
 
     @property
     def axes(self) -> int:
@@ -133,6 +134,7 @@ class IMatrixMultiplyLayer(ILayer):
     """Batched product; leading axes are broadcast, a VECTOR has one axis less than a matrix."""
 
     _kind = "MATRIX_MULTIPLY"
+    _words = "Matrix Multiply"
     op0 = Param(MatrixOperation, "How the first input is read.")
     op1 = Param(MatrixOperation, "How the second input is read.")
 

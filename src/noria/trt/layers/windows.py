@@ -225,6 +225,7 @@ class IFullyConnectedLayer(ILayer):
     """The last three axes as a vector times a matrix [maps, elements]; gives [maps, 1, 1]."""
 
     _kind = "FULLY_CONNECTED"
+    _words = "Fully Connected"
     num_output_channels = Param(int, "Rows of the matrix.", key="num_output_maps")
     kernel = weights_param("KERNEL", "The matrix.")
     bias = weights_param("BIAS", "One number per row, or nothing.")

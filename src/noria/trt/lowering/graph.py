@@ -16,6 +16,7 @@ from noria._core.text import fresh
 from noria.network.ir import ir
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorType
+from noria.plugins.types import DataType
 from noria.trt.api.values import elem_of
 from noria.trt.lowering.fragment import bodies
 from noria.trt.lowering.loop_body import LoopPlan, loop_nodes, plan_loops
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from noria.trt.api.tensor import ITensor
     from noria.trt.layers.base import ILayer
 
+_FLOAT, _BF16 = 1, 16  # ONNX's
 _IR_VERSIONS = ((21, 10), (18, 9))
 
 
@@ -37,12 +39,14 @@ class LoweredNetwork:
         layers: name of a layer -> names of its nodes.
         weights: (name of a layer, role) -> name of the initialiser.
         plugins: name of a node -> plugin object.
+        hidden: names of the outputs that debug listeners need besides those of the network.
     """
 
     network: Network
     layers: dict[str, list[str]] = field(default_factory=dict)
     weights: dict[tuple[str, str], str] = field(default_factory=dict)
     plugins: dict[str, Any] = field(default_factory=dict)
+    hidden: tuple[str, ...] = ()
 
 
 def from_network(network: INetworkDefinition) -> Network:
@@ -54,13 +58,17 @@ def from_network(network: INetworkDefinition) -> Network:
     return lower(network).network
 
 
-def lower(network: INetworkDefinition) -> LoweredNetwork:
+def lower(network: INetworkDefinition, watched: Sequence[ITensor] = ()) -> LoweredNetwork:
     """`from_network`, with the nodes of each layer.
+
+    Args:
+        network: the definition.
+        watched: tensors that listeners need; those inside loops are left out.
 
     Raises:
         ModelError: as `from_network`.
     """
-    return _Lowering(network).run()
+    return _Lowering(network).run(watched)
 
 
 def _forget(network: INetworkDefinition) -> None:
@@ -79,14 +87,11 @@ class _Lowering:
         self._weights: dict[tuple[str, str], str] = {}
         self._plugins: dict[str, Any] = {}
 
-    def run(self) -> LoweredNetwork:
+    def run(self, watched: Sequence[ITensor]) -> LoweredNetwork:
         network = self._network
-        if not network._inputs or not network._outputs:
-            what = "inputs" if not network._inputs else "outputs"
+        if not network._outputs:
             raise ModelError(
-                f"the network has no {what}",
-                where=self._where,
-                fix=f"network.{'add_input' if what == 'inputs' else 'mark_output'}(…)",
+                "the network has no outputs", where=self._where, fix="network.mark_output(…)"
             )
         errors = network._errors()
         if errors:
@@ -94,9 +99,9 @@ class _Lowering:
         layers = network._needed()
         inputs = [self._input(t) for t in network._inputs]
         for tensor in network._outputs:
-            if tensor._producer is not None and tensor._declared is None:
+            if tensor._producer is not None and not _converted(tensor):
                 self._claim(tensor._uid, tensor._name)
-        declared = {t._uid for t in network._outputs if t._declared is not None}
+        declared = {t._uid for t in network._outputs if _converted(t)}
         for layer in layers:
             for tensor in layer._outputs:
                 if tensor._uid not in self._names:
@@ -104,15 +109,18 @@ class _Lowering:
                     self._claim(tensor._uid, own)
         self._items(plan_loops(layers))
         outputs = [self._output(t) for t in network._outputs]
+        there = {name for node in self._nodes for name in node.output}
+        hidden = [t for t in watched if t._producer and not t.is_network_output]
+        hidden = [t for t in hidden if self._names.get(t._uid) in there]
+        outputs += [self._output(t) for t in hidden]
         model = self._model(inputs, outputs)
         made = Network(model)
+        names = tuple(tensor._name for tensor in hidden)
         made.plugins = self._plugins
-        if (
-            self._plugins
-        ):  # they end with the definition, which therefore lives as long as the graph
+        if self._plugins:  # they end with the definition, which lives as long as the graph
             weakref.finalize(made, _forget, network)
         made.implicit_batch = network._implicit
-        return LoweredNetwork(made, self._layer_nodes, self._weights, self._plugins)
+        return LoweredNetwork(made, self._layer_nodes, self._weights, self._plugins, names)
 
     def _items(self, items: Sequence[ILayer | LoopPlan]) -> None:
         for item in items:
@@ -153,7 +161,7 @@ class _Lowering:
         self._taken.add(name)
         self._names[tensor._uid] = name
         shown = tensor._declared
-        elem = info.elem if shown is None else elem_of(shown)
+        elem = _at_border(info.elem if shown is None else elem_of(shown))
         if elem != info.elem:  # fed in one type, used in another
             inner = self._claim(tensor._uid, f"{name}_cast")
             self._nodes.append(helper.make_node("Cast", [name], [inner], name=inner, to=info.elem))
@@ -164,6 +172,11 @@ class _Lowering:
         name, shown = tensor._name, tensor._declared
         elem = info.elem if shown is None else elem_of(shown)
         inner = self._names[tensor._uid]
+        if elem == _BF16 and info.elem != _BF16:
+            rounded = self._claim(f"{tensor._uid}#bf16", f"{name}_bf16")
+            self._nodes.append(helper.make_node("Cast", [inner], [rounded], name=rounded, to=_BF16))
+            inner = rounded
+        elem = _at_border(elem)
         if inner != name or tensor._producer is None or elem != info.elem:
             if name in self._taken:
                 raise ModelError(
@@ -171,7 +184,7 @@ class _Lowering:
                     fix="give it a name of its own: tensor.name = …",
                 )  # fmt: skip
             self._taken.add(name)
-            if elem != info.elem:
+            if elem != info.elem or shown == DataType.BF16:
                 node = helper.make_node("Cast", [inner], [name], name=f"{name}_out", to=elem)
             else:
                 node = helper.make_node("Identity", [inner], [name], name=f"{name}_out")
@@ -243,6 +256,16 @@ class _Lowering:
             made.const_value = ir.tensor(array, name=name)
             model.graph.register_initializer(made)
         return model
+
+
+def _converted(tensor: ITensor) -> bool:
+    """True if an output leaves the network in another type than it is computed in."""
+    return tensor._declared is not None or (tensor._info is not None and tensor._info.elem == _BF16)
+
+
+def _at_border(elem: int) -> int:
+    """The type that NumPy arrays of an input or output have: FLOAT for BF16."""
+    return _FLOAT if elem == _BF16 else elem
 
 
 def _axes(tensor: ITensor, info: TensorType) -> list[int | str | None] | None:

@@ -1,0 +1,22 @@
+/* The version of DeepStream that the headers stand for. Part of noria, Apache-2.0. */
+#ifndef NORIA_NVDS_VERSION_H
+#define NORIA_NVDS_VERSION_H
+
+#define NVDS_VERSION_MAJOR 9
+#define NVDS_VERSION_MINOR 0
+#define NVDS_VERSION_MICRO 0
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+static inline void nvds_version(unsigned int *major, unsigned int *minor) {
+    *major = NVDS_VERSION_MAJOR;
+    *minor = NVDS_VERSION_MINOR;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* NORIA_NVDS_VERSION_H */

@@ -1,0 +1,199 @@
+"""Published test suites for TensorRT in Python, run on `noria.trt` in an environment of their own.
+
+    python -m tests.outside.tensorrt_suites FOLDER [--suite NAME] [--report FILE]
+
+FOLDER has the checkouts `TensorRT` (NVIDIA/TensorRT, for tools/Polygraphy) and `torch2trt`. The
+environment variable NORIA_OUTSIDE_PYTHON names a Python that has noria, PyTorch for the CPU and
+what the suites import (pytest 8, pytest-timeout, pytest-console-scripts, pytest-virtualenv,
+pytest-rerunfailures, onnx_graphsurgeon, onnxconverter_common); by default it is this one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree
+
+BOOT = Path(__file__).parent
+PYTHON = os.environ.get("NORIA_OUTSIDE_PYTHON", sys.executable)
+TIMEOUT_S = 3600
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A suite and the causes of what cannot pass.
+
+    Attributes:
+        folder: in the folder of checkouts.
+        release: the one that is looked like.
+        paths: of its tests.
+        causes: pattern of a test's name -> why it fails, in order.
+        share: of the tests that need no GPU, those that must pass.
+    """
+
+    folder: str
+    release: str
+    paths: tuple[str, ...]
+    causes: Mapping[str, str] = field(default_factory=dict)
+    share: float = 0.95
+
+
+_GPU = "needs a GPU"
+_PACKAGES = "needs a package of its own, or an older one"
+_POLYGRAPHY = {
+    r"lean_runtime|custom_runtime": "loads TensorRT's own lean runtime",
+    r"onnx.*(external_data|size_threshold|ConvertToFp16)|fp_to_fp16": _PACKAGES,
+    r"warn_if_impl": "reads output that pytest has taken, with any runtime",
+    r"chw_format": "formats other than linear are not computed",
+    r"torch_tensors\[c|test_array": _GPU,
+    r"LayerType\.(ATTENTION|ROTARY|KV|MOE|DIST|RNN)": "the layer is refused by name",
+    r"E8M0": "Polygraphy does not know the type",
+    r"types_supported\[DataType": "DataType has the members of every release",
+    r"tensor_attr\]$": "a string constant, which the tool cannot show",
+    r"TestDecoder::test_names": "depends on the modules that tests before it imported",
+}
+_TORCH2TRT = {
+    r"test_iadd": "the model changes its own input between both runs",
+    r"conv_transpose\[.*True-False": "the converter leaves output_padding out",
+    r"floordiv_scalar": "PyTorch rounds down since 1.13; the converter rounds to 0",
+    r"log_softmax": "the converter names no axis: axis 0 has one element",
+    r"narrow\[-1": "a start below 0 leaves the tensor, in TensorRT, too",
+    r"test_pad\[pad": "add_padding left with 10.0, and one axis is too few for the converter",
+    r"test_contiguous": "the address of a tensor that PyTorch has freed",
+    r"folder_dataset": _GPU,
+    r"dataset_calibrator": "compares INT8 with FP32 to 0.001",
+    r"conv2d_onnx": _PACKAGES,
+}
+SUITES = {
+    f"polygraphy {release}": Suite(
+        "TensorRT/tools/Polygraphy", release,
+        ("tests/backend", "tests/comparator", "tests/util", "tests/common", "tests/func"),
+        _POLYGRAPHY,
+    )
+    for release in ("8.6", "10.13")
+} | {
+    "polygraphy tools 10.13": Suite(
+        "TensorRT/tools/Polygraphy", "10.13", ("tests/tools",), _POLYGRAPHY
+    ),
+    "torch2trt 10.13": Suite(
+        "torch2trt", "10.13", ("tests/converter_tests", "tests/feature_tests"), _TORCH2TRT, 0.93
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a suite.
+
+    Attributes:
+        passed: how many tests.
+        failed: name of a test -> its last line of error.
+        skipped: how many tests.
+    """
+
+    passed: int
+    failed: dict[str, str]
+    skipped: int
+
+    def causes(self, suite: Suite) -> Counter[str]:
+        """Count the failures by cause; a failure without one has its own message."""
+        found: Counter[str] = Counter()
+        for name, message in self.failed.items():
+            known = (cause for pattern, cause in suite.causes.items() if re.search(pattern, name))
+            found[next(known, f"unexplained: {name}: {message}")] += 1
+        return found
+
+    def share(self, suite: Suite) -> float:
+        """Share of the tests that pass, of those that need no GPU."""
+        gpu = self.causes(suite)[_GPU]
+        return self.passed / max(1, self.passed + len(self.failed) - gpu)
+
+
+def run_suite(suite: Suite, checkout: Path) -> Outcome:
+    """Copy a suite and run it, with `tensorrt` and a PyTorch whose GPU is the host.
+
+    Programs that it starts find the same by `sitecustomize`.
+    """
+    with tempfile.TemporaryDirectory(prefix="noria-outside-") as scratch:
+        copy = Path(scratch, "suite")
+        shutil.copytree(checkout, copy, symlinks=True)
+        site = Path(scratch, "site")
+        site.mkdir()
+        (site / "sitecustomize.py").write_text("import host_torch\n")
+        shutil.copy(BOOT / "host_torch.py", site)
+        report = Path(scratch, "report.xml")
+        environment = {
+            **os.environ,
+            "NORIA_TRT_VERSION": suite.release,
+            "HOME": scratch,
+            "POLYGRAPHY_INTERNAL_CORRECTNESS_CHECKS": "1",
+            "PYTHONPATH": os.pathsep.join([str(site), str(copy)]),
+            "PATH": os.pathsep.join(
+                [str(Path(PYTHON).parent), str(copy / "bin"), os.environ["PATH"]]
+            ),
+        }
+        subprocess.run(
+            [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout", "120",
+             "--script-launch-mode=subprocess",
+             "--continue-on-collection-errors", f"--junitxml={report}", *suite.paths],
+            cwd=copy, env=environment, check=False, timeout=TIMEOUT_S,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        return _read(report)
+
+
+def _read(report: Path) -> Outcome:
+    failed: dict[str, str] = {}
+    passed = skipped = 0
+    for case in ElementTree.parse(report).iter("testcase"):
+        name = f"{case.get('classname')}::{case.get('name')}"
+        bad = next((e for e in case if e.tag in ("failure", "error")), None)
+        if bad is not None:
+            failed[name] = (bad.get("message") or "").partition("\n")[0][:200]
+        elif any(e.tag == "skipped" for e in case):
+            skipped += 1
+        else:
+            passed += 1
+    return Outcome(passed, failed, skipped)
+
+
+def table(outcomes: Mapping[str, Outcome]) -> str:
+    """Write the results as a Markdown table, with the causes below."""
+    lines = ["| suite | passed | failed | skipped | share |", "|---|---:|---:|---:|---:|"]
+    for name, outcome in outcomes.items():
+        share = outcome.share(SUITES[name])
+        row = (name, outcome.passed, len(outcome.failed), outcome.skipped, f"{share:.1%}")
+        lines.append("| " + " | ".join(map(str, row)) + " |")
+    for name, outcome in outcomes.items():
+        lines += ["", f"{name}:", ""]
+        causes = outcome.causes(SUITES[name]).most_common()
+        lines += [f"- {count} × {cause}" for cause, count in causes]
+    return "\n".join(lines) + "\n"
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Run suites and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--suite", action="append", choices=SUITES)
+    parser.add_argument("--report", type=Path)
+    options = parser.parse_args(words)
+    chosen = options.suite or list(SUITES)
+    outcomes = {n: run_suite(SUITES[n], options.folder / SUITES[n].folder) for n in chosen}
+    text = table(outcomes)
+    if options.report:
+        options.report.write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
