@@ -12,13 +12,14 @@ from noria._core.errors import MediaError
 from noria._core.text import url_name
 from noria.media.frame import Frame
 from noria.media.sinks.base import Sink
-from noria.messages.brokers import Address, broker_for
+from noria.messages.brokers import SCHEMES, Address, broker_for
 from noria.messages.event import EventFilter
 from noria.messages.payload import SCHEMAS, payloads, read_converter_config
 from noria.messages.sender import Sender
 from noria.messages.spool import Spool
 from noria.meta import FrameMeta
 
+_URL = re.compile(rf"(?:^|[:/])({'|'.join(map(re.escape, SCHEMES))}):/+")
 _OPTIONS = ("every", "classes", "schema", "config", "spool")
 
 
@@ -32,8 +33,9 @@ class MessageSink(Sink):
     kind = "messages"
 
     def __init__(self, name: str, path: Path) -> None:
-        # a path has one slash where a URL has two
-        name = re.sub(r"^(?:messages:)?([A-Za-z+]+):/+", r"\1://", name)
+        # pipelines keep outputs as absolute paths: a folder before the URL, one slash in it
+        found = _URL.search(name)
+        name = f"{found[1]}://{name[found.end() :]}" if found else name
         shown = url_name(name)
         url = urlsplit(name)
         options = {k: v[-1] for k, v in parse_qs(url.query, keep_blank_values=True).items()}
