@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from noria._core.errors import MediaError
 from noria._core.lazy import import_extra, lazy
@@ -21,6 +22,7 @@ from noria.media.sinks.naming import (
     has_placeholder,
     source_labels,
 )
+from noria.messages.brokers import SCHEMES as MESSAGE_SCHEMES
 
 if TYPE_CHECKING:
     from noria.media.sinks.base import Sink
@@ -49,6 +51,7 @@ _CLASSES = {
     "masks": (".images", "ClassMapSink"),
     "parquet": (".table", "ParquetSink"),
     "arrow": (".table", "ArrowSink"),
+    "messages": (".messages", "MessageSink"),
 }
 _TABLES = frozenset(("parquet", "arrow"))
 _FRAME_FILES = frozenset(("images", "coco", "kitti", "kitti-track", "masks"))
@@ -69,7 +72,15 @@ def split_spec(spec: str) -> tuple[str, Path]:
                 raise MediaError("the path is missing", where=spec, expected=f"{kind}:PATH")
             return kind, Path(rest)
         raise _unknown(f"{prefix[1]!r} is not a kind of output", spec, kind)
-    if url_scheme(spec):
+    if (scheme := url_scheme(spec)) in MESSAGE_SCHEMES:
+        if "@" in urlsplit(spec).netloc:  # it would stand in lists of processes and reports
+            raise MediaError(
+                "holds a user or password",
+                where=without_secrets(spec),
+                fix="set NORIA_MQTT_USER and NORIA_MQTT_PASSWORD, or NORIA_WEBHOOK_PASSWORD",
+            )
+        return "messages", Path(spec)
+    if scheme:
         raise _unknown("streams cannot be written to", spec)
     path = Path(spec)
     if spec.endswith(os.sep) or path.is_dir():

@@ -1,0 +1,96 @@
+"""Messages as an output: events of the frames go to a broker."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from noria._core.errors import MediaError
+from noria._core.text import url_name
+from noria.media.frame import Frame
+from noria.media.sinks.base import Sink
+from noria.messages.brokers import SCHEMES, Address, broker_for
+from noria.messages.event import EventFilter
+from noria.messages.payload import SCHEMAS, payloads, read_converter_config
+from noria.messages.sender import Sender
+from noria.messages.spool import Spool
+from noria.meta import FrameMeta
+
+_URL = re.compile(rf"(?:^|[:/])({'|'.join(map(re.escape, SCHEMES))}):/+")
+_OPTIONS = ("every", "classes", "schema", "config", "spool")
+
+
+class MessageSink(Sink):
+    """Sends events of the frames to a broker, at least once.
+
+    Args:
+        name: the URL, as `mqtt://HOST/TOPIC?every=first&classes=car,person&schema=noria`.
+    """
+
+    kind = "messages"
+
+    def __init__(self, name: str, path: Path) -> None:
+        # pipelines keep outputs as absolute paths: a folder before the URL, one slash in it
+        found = _URL.search(name)
+        name = f"{found[1]}://{name[found.end() :]}" if found else name
+        shown = url_name(name)
+        url = urlsplit(name)
+        options = {k: v[-1] for k, v in parse_qs(url.query, keep_blank_values=True).items()}
+        for key in options:
+            if key not in _OPTIONS:
+                raise MediaError(
+                    f"{key!r} is not an option", where=shown, expected=", ".join(_OPTIONS)
+                )
+        self._filter = _filter(options, shown)
+        self._schema = options.get("schema", "noria")
+        if self._schema not in SCHEMAS:
+            raise MediaError(
+                f"schema={self._schema} is unknown", where=shown, expected=", ".join(SCHEMAS)
+            )
+        config = options.get("config")
+        self._config = read_converter_config(Path(config)) if config else None
+        address = Address.from_url(url, shown)
+        broker = broker_for(address)
+        folder = Path(options["spool"]) if options.get("spool") else _spool_folder(shown)
+        super().__init__(shown, folder)
+        self._spool = Spool(folder)
+        self._sender = Sender(self._spool, broker, mark=self._schema == "noria")
+
+    def _write(self, frame: Frame, meta: FrameMeta) -> None:
+        event = self._filter.event(meta)
+        if event is not None:
+            for message in payloads(event, self._schema, self._config):
+                self._sender.put(message)
+
+    def _finish(self) -> None:
+        left = self._sender.close()
+        reason = f" ({self._sender.last_error})" if self._sender.last_error else ""
+        if left:
+            self._notice(
+                "warning",
+                f"{left} bytes of messages wait in {self.path}; "
+                f"the next run with this output sends them{reason}",
+            )
+        if dropped := self._spool.dropped_bytes:
+            self._notice("warning", f"{dropped} bytes of the oldest messages were lost{reason}")
+
+
+def _filter(options: dict[str, str], shown: str) -> EventFilter:
+    every = options.get("every", "first")
+    classes = [c for c in options.get("classes", "").split(",") if c]
+    if every in ("first", "frame"):
+        return EventFilter(every, classes)
+    if not (every.isascii() and every.isdigit() and int(every[:10]) > 0):
+        raise MediaError(
+            f"every={every} is unknown", where=shown, expected="first, frame or a number from 1"
+        )
+    return EventFilter(int(every[:10]), classes)
+
+
+def _spool_folder(shown: str) -> Path:
+    """The spool of an output: the same in every run of this user."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "noria" / "spool" / hashlib.sha256(shown.encode()).hexdigest()[:16]

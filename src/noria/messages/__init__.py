@@ -1,0 +1,1 @@
+"""Messages: events of frames, their payloads, and how they reach a broker."""

@@ -1,0 +1,179 @@
+"""Brokers: how a batch of messages reaches an MQTT server or a web service."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import ssl
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+from urllib.parse import SplitResult, unquote
+
+from noria._core.errors import MediaError
+from noria._core.lazy import import_extra
+
+_TIMEOUT_S = 5.0
+
+SCHEMES = ("mqtt", "mqtts", "webhook+http", "webhook+https")
+
+
+class Broker(Protocol):
+    """Takes messages; used from one thread."""
+
+    def publish(self, messages: Sequence[bytes]) -> None:
+        """Return once the other side has acknowledged all of them.
+
+        Raises:
+            OSError: it has not; some may have arrived.
+        """
+
+    def close(self) -> None:
+        """End the connection; `publish` makes a new one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where messages go.
+
+    Attributes:
+        user, password: of the environment, `NORIA_<PROTOCOL>_USER` and `NORIA_<PROTOCOL>_PASSWORD`.
+    """
+
+    scheme: str
+    host: str
+    port: int | None
+    path: str
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_url(cls, url: SplitResult, shown: str) -> Address:
+        """Take an address from a URL.
+
+        Args:
+            url: the parts.
+            shown: the URL without secrets, for errors.
+
+        Raises:
+            MediaError: the host or topic is missing, or the port is no port.
+        """
+        try:
+            port = url.port
+        except ValueError as error:
+            raise MediaError("the port is not a number of 0 to 65535", where=shown) from error
+        path = url.path if url.scheme.startswith("webhook") else unquote(url.path.strip("/"))
+        if not url.hostname or not (path or url.scheme.startswith("webhook")):
+            missing = "topic" if url.hostname else "host"
+            raise MediaError(
+                f"the {missing} is missing", where=shown, expected=f"{url.scheme}://HOST/TOPIC"
+            )
+        if not url.scheme.startswith("webhook") and ("#" in path or "+" in path):
+            raise MediaError(
+                "the topic has a wildcard", where=shown, expected="a topic without # or +"
+            )
+        protocol = "WEBHOOK" if url.scheme.startswith("webhook") else "MQTT"
+        user = os.environ.get(f"NORIA_{protocol}_USER")
+        secret = os.environ.get(f"NORIA_{protocol}_PASSWORD")
+        return cls(url.scheme, url.hostname, port, path, user, secret)
+
+
+def broker_for(address: Address) -> Broker:
+    """The client of an address; nothing is connected yet.
+
+    Raises:
+        MissingExtraError: its package is not installed.
+    """
+    if address.scheme.startswith("mqtt"):
+        import_extra("paho.mqtt.client", "mqtt")
+        return MqttBroker(address)
+    return WebhookBroker(address)
+
+
+class MqttBroker:
+    """Publishes with QoS 1 and waits for every PUBACK."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._client: Any = None
+
+    def publish(self, messages: Sequence[bytes]) -> None:
+        """Publish to the topic; an OSError if one is not acknowledged in time."""
+        if self._client is None:
+            self._connect()
+        try:
+            sent = [self._client.publish(self._address.path, m, qos=1) for m in messages]
+            for info in sent:
+                info.wait_for_publish(_TIMEOUT_S)
+                if not info.is_published():
+                    raise TimeoutError("the server did not acknowledge a message in time")
+        except (RuntimeError, ValueError) as error:  # the client's words for a lost connection
+            raise ConnectionError(str(error)) from error
+
+    def close(self) -> None:
+        """Disconnect and end the client's thread."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.disconnect()
+            client.loop_stop()
+
+    def _connect(self) -> None:
+        mqtt = import_extra("paho.mqtt.client", "mqtt")
+        client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
+        address, answered = self._address, threading.Event()
+        refusal: list[str] = []
+
+        def on_connect(_client: Any, _data: Any, _flags: Any, reason: Any, _props: Any) -> None:
+            if reason.is_failure:
+                refusal.append(str(reason))
+            answered.set()
+
+        client.on_connect = on_connect
+        client.connect_timeout = _TIMEOUT_S
+        if address.user:
+            client.username_pw_set(address.user, address.password)
+        tls = address.scheme == "mqtts"
+        if tls:
+            client.tls_set_context(ssl.create_default_context())
+        client.connect(address.host, address.port or (8883 if tls else 1883))
+        client.loop_start()
+        self._client = client
+        if not answered.wait(_TIMEOUT_S):
+            raise TimeoutError("the server did not answer in time")
+        if refusal:
+            raise ConnectionError(f"the server refuses the connection: {refusal[0]}")
+
+
+class WebhookBroker:
+    """Posts each message as `application/json`; a status of 2xx acknowledges it."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._connection: http.client.HTTPConnection | None = None
+
+    def publish(self, messages: Sequence[bytes]) -> None:
+        """Post the messages in order over one connection."""
+        address = self._address
+        if self._connection is None:
+            secure = address.scheme.endswith("https")
+            kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+            self._connection = kind(address.host, address.port, timeout=_TIMEOUT_S)
+        headers = {"Content-Type": "application/json"}
+        if address.password:
+            headers["Authorization"] = f"Bearer {address.password}"
+        try:
+            for message in messages:
+                self._connection.request("POST", address.path or "/", message, headers)
+                answer = self._connection.getresponse()
+                answer.read()
+                if not 200 <= answer.status < 300:
+                    raise ConnectionError(f"the service answers with status {answer.status}")
+        except http.client.HTTPException as error:
+            raise ConnectionError(f"the service answers no HTTP: {type(error).__name__}") from error
+
+    def close(self) -> None:
+        """Close the connection."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()

@@ -1,0 +1,242 @@
+"""Messages arrive: crashes, restarts and a broker that is away lose none."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noria import open_sink
+from noria.errors import MediaError
+from noria.messages.brokers import Address, broker_for
+from noria.messages.event import Event, EventFilter, EventObject
+from noria.messages.payload import payloads, read_converter_config
+from noria.messages.sender import Sender
+from noria.messages.spool import Spool
+from noria.meta import FrameMeta
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(["put", "put", "peek", "ack", "crash", "torn"]), max_size=60))
+def test_any_order_of_crash_restart_and_ack_loses_nothing(steps: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder, made = Path(name), 0
+        got: list[int] = []
+        pending: list[int] = []
+        spool = Spool(folder, segment_bytes=40)
+        for step in steps:
+            if step == "put":
+                spool.append(b"%d" % made)
+                made += 1
+            elif step == "peek":
+                pending = [int(m) for m, _ in spool.peek(3)]
+            elif step == "ack":
+                got += pending
+                spool.ack()
+                pending = []
+            else:
+                spool.close()
+                pending = []
+                if step == "torn":  # the first bytes of a record that was never finished
+                    newest = max(folder.glob("*.seg"), default=None)
+                    if newest:
+                        with newest.open("ab") as file:
+                            file.write(b"\x40\0\0")
+                    (folder / "cursor").write_bytes(b"torn")
+                spool = Spool(folder, segment_bytes=40)
+        while batch := spool.peek(5):
+            got += [int(m) for m, _ in batch]
+            spool.ack()
+        spool.close()
+        assert set(got) == set(range(made))
+
+
+def test_the_limit_takes_the_oldest_and_counts_them(tmp_path: Path) -> None:
+    spool = Spool(tmp_path, limit_bytes=200, segment_bytes=50)
+    for i in range(50):
+        spool.append(b"%02d" % i)
+    left = [int(m) for m, _ in spool.peek(100)]
+    assert left == list(range(50 - len(left), 50))
+    assert spool.dropped_bytes == (50 - len(left)) * 10
+    with pytest.raises(MediaError, match="another run"):
+        Spool(tmp_path)
+    spool.close()
+
+
+class _Flaky:
+    """Takes messages, but fails as often as asked after it took the first of a batch."""
+
+    def __init__(self, failures: int) -> None:
+        self.left, self.got = failures, list[bytes]()
+
+    def publish(self, messages: Sequence[bytes]) -> None:
+        self.got += messages[:1] if self.left else messages
+        if self.left:
+            self.left -= 1
+            raise ConnectionError("away")
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_broker_that_comes_back_gets_everything_duplicates_marked(tmp_path: Path) -> None:
+    broker = _Flaky(2)
+    sender = Sender(Spool(tmp_path), broker)
+    for i in range(200):
+        sender.put(b'{"n":%d}' % i)
+    assert sender.close(5) == 0
+    rows = [json.loads(m) for m in broker.got]
+    assert {r["n"] for r in rows} == set(range(200))
+    assert [r["n"] for r in rows if "redelivered" not in r] == sorted(
+        {r["n"] for r in rows if "redelivered" not in r}
+    )
+    assert sender.failures == 2
+
+
+def test_a_broker_that_stays_away_leaves_all_to_the_next_run(tmp_path: Path) -> None:
+    sender = Sender(Spool(tmp_path), _Flaky(10**9))
+    sender.put(b'{"n":1}')
+    assert sender.close(0.05) > 0
+    broker = _Flaky(0)
+    assert Sender(Spool(tmp_path), broker).close(5) == 0
+    assert json.loads(broker.got[0]) == {"redelivered": True, "n": 1}
+
+
+def _event() -> Event:
+    obj = EventObject(0, "car", 0.5, (1.0, 2.0, 3.0, 4.0), 7)
+    return Event("first", "a.mp4", 0, 3, 99, (obj, obj))
+
+
+def test_payloads_of_the_three_schemas(tmp_path: Path) -> None:
+    file = tmp_path / "msgconv.txt"
+    file.write_text("[sensor0]\nenable=1\nid=CAM_1\nlocation=45.2;-75.4;48\n[place0]\nname=HWY\n")
+    config = read_converter_config(file)
+    (own,) = map(json.loads, payloads(_event()))
+    assert (own["event"], own["objects"][1]["object_id"]) == ("first", 7)
+    (small,) = map(json.loads, payloads(_event(), "minimal", config))
+    assert small["sensorId"] == "CAM_1"
+    assert small["objects"] == ["7|1.0|2.0|4.0|6.0|car"] * 2
+    event = _event()
+    full = [json.loads(m) for m in payloads(event, "deepstream", config)]
+    assert len({m["messageid"] for m in full}) == 2
+    assert full == [json.loads(m) for m in payloads(event, "deepstream", config)]
+    assert full[0]["sensor"]["location"] == {"lat": 45.2, "lon": -75.4, "alt": 48.0}
+    assert full[0]["object"]["bbox"]["bottomrighty"] == 6.0
+    assert full[0]["place"]["name"] == "HWY"
+
+
+class _Hook(BaseHTTPRequestHandler):
+    got: ClassVar[list[bytes]] = []
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        self.got.append(self.rfile.read(int(self.headers["Content-Length"])))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def _meta(frame: int) -> FrameMeta:
+    return FrameMeta(source="cam", source_id=0, frame=frame, pts_ns=frame, width=64, height=48)
+
+
+def test_frames_without_objects_make_no_event() -> None:
+    assert EventFilter("frame").event(_meta(0)) is None
+
+
+def test_a_webhook_gets_each_message_once(tmp_path: Path) -> None:
+    server = HTTPServer(("127.0.0.1", 0), _Hook)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = urlsplit(f"webhook+http://127.0.0.1:{server.server_port}/in")
+    _Hook.got.clear()
+    sender = Sender(Spool(tmp_path), broker_for(Address.from_url(url, "hook")))
+    for i in range(50):
+        sender.put(b'{"n":%d}' % i)
+    assert sender.close(10) == 0
+    server.shutdown()
+    server.server_close()
+    assert [json.loads(m)["n"] for m in _Hook.got] == list(range(50))
+
+
+def test_outputs_with_a_password_or_a_wrong_option_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(MediaError, match="password") as caught:
+        open_sink("mqtt://me:hunter2@host/t")
+    assert "hunter2" not in str(caught.value)
+    with pytest.raises(MediaError, match="every=0"):
+        open_sink("webhook+http://host/t?every=0")
+    with pytest.raises(MediaError, match="topic is missing"):
+        open_sink("mqtt://host")
+
+
+@pytest.mark.skipif(not shutil.which("mosquitto"), reason="needs the server mosquitto")
+def test_mosquitto_killed_in_the_middle_loses_nothing(tmp_path: Path) -> None:
+    mqtt = pytest.importorskip("paho.mqtt.client")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+
+    def serve() -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            ["mosquitto", "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        for _ in range(100):
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+                break
+            except OSError:
+                time.sleep(0.02)
+        return process
+
+    got: set[int] = set()
+    ready = threading.Event()
+    reader = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
+    reader.on_connect = lambda *_: reader.subscribe("t", 1)
+    reader.on_subscribe = lambda *_: ready.set()
+    reader.on_message = lambda _c, _d, m: got.add(json.loads(m.payload)["n"])
+    reader.reconnect_delay_set(1, 1)
+    server = serve()
+    try:
+        reader.connect("127.0.0.1", port)
+        reader.loop_start()
+        assert ready.wait(5)
+        url = urlsplit(f"mqtt://127.0.0.1:{port}/t")
+        sender = Sender(Spool(tmp_path), broker_for(Address.from_url(url, "mqtt")))
+        for i in range(100):
+            sender.put(b'{"n":%d}' % i)
+        _until(lambda: len(got) == 100)
+        server.kill()
+        server.wait()
+        for i in range(100, 300):
+            sender.put(b'{"n":%d}' % i)
+        _until(lambda: sender.failures > 0, 8)
+        ready.clear()
+        server = serve()
+        assert ready.wait(8)
+        assert sender.close(10) == 0
+        _until(lambda: len(got) == 300)
+    finally:
+        reader.disconnect()
+        reader.loop_stop()
+        server.kill()
+        server.wait()
+    assert got == set(range(300))
+
+
+def _until(condition: Callable[[], bool], limit_s: float = 5.0) -> None:
+    end = time.monotonic() + limit_s
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
