@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 from noria import open_sink
 from noria.errors import MediaError
-from noria.messages.brokers import Address, broker_for
-from noria.messages.event import Event, EventFilter, EventObject
+from noria.messages.brokers import BrokerAddress, broker_for
+from noria.messages.event import EventFilter, EventObject, MessageEvent
 from noria.messages.payload import payloads, read_converter_config
 from noria.messages.sender import Sender
 from noria.messages.spool import Spool
@@ -115,9 +115,9 @@ def test_a_broker_that_stays_away_leaves_all_to_the_next_run(tmp_path: Path) -> 
     assert json.loads(broker.got[0]) == {"redelivered": True, "n": 1}
 
 
-def _event() -> Event:
+def _event() -> MessageEvent:
     obj = EventObject(0, "car", 0.5, (1.0, 2.0, 3.0, 4.0), 7)
-    return Event("first", "a.mp4", 0, 3, 99, (obj, obj))
+    return MessageEvent("first", "a.mp4", 0, 3, 99, (obj, obj))
 
 
 def test_payloads_of_the_three_schemas(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_webhook_gets_each_message_once(tmp_path: Path) -> None:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = urlsplit(f"webhook+http://127.0.0.1:{server.server_port}/in")
     _Hook.got.clear()
-    sender = Sender(Spool(tmp_path), broker_for(Address.from_url(url, "hook")))
+    sender = Sender(Spool(tmp_path), broker_for(BrokerAddress.from_url(url, "hook")))
     for i in range(50):
         sender.put(b'{"n":%d}' % i)
     assert sender.close(10) == 0
@@ -214,7 +214,7 @@ def test_mosquitto_killed_in_the_middle_loses_nothing(tmp_path: Path) -> None:
         reader.loop_start()
         assert ready.wait(5)
         url = urlsplit(f"mqtt://127.0.0.1:{port}/t")
-        sender = Sender(Spool(tmp_path), broker_for(Address.from_url(url, "mqtt")))
+        sender = Sender(Spool(tmp_path), broker_for(BrokerAddress.from_url(url, "mqtt")))
         for i in range(100):
             sender.put(b'{"n":%d}' % i)
         _until(lambda: len(got) == 100)

@@ -34,7 +34,7 @@ class Broker(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class BrokerAddress:
     """Where messages go.
 
     Attributes:
@@ -49,7 +49,7 @@ class Address:
     password: str | None = field(default=None, repr=False)
 
     @classmethod
-    def from_url(cls, url: SplitResult, shown: str) -> Address:
+    def from_url(cls, url: SplitResult, shown: str) -> BrokerAddress:
         """Take an address from a URL.
 
         Args:
@@ -79,7 +79,7 @@ class Address:
         return cls(url.scheme, url.hostname, port, path, user, secret)
 
 
-def broker_for(address: Address) -> Broker:
+def broker_for(address: BrokerAddress) -> Broker:
     """The client of an address; nothing is connected yet.
 
     Raises:
@@ -94,7 +94,7 @@ def broker_for(address: Address) -> Broker:
 class MqttBroker:
     """Publishes with QoS 1 and waits for every PUBACK."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: BrokerAddress) -> None:
         self._address = address
         self._client: Any = None
 
@@ -148,7 +148,7 @@ class MqttBroker:
 class WebhookBroker:
     """Posts each message as `application/json`; a status of 2xx acknowledges it."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: BrokerAddress) -> None:
         self._address = address
         self._connection: http.client.HTTPConnection | None = None
 

@@ -33,7 +33,7 @@ class EventObject:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class MessageEvent:
     """Objects of one frame that a message is about.
 
     Attributes:
@@ -74,7 +74,7 @@ class EventFilter:
         self.classes = frozenset(classes)
         self._seen: OrderedDict[tuple[int, int], None] = OrderedDict()
 
-    def event(self, meta: FrameMeta) -> Event | None:
+    def event(self, meta: FrameMeta) -> MessageEvent | None:
         """The event of a frame; None if no object passes."""
         if isinstance(self.every, int) and meta.frame % self.every:
             return None
@@ -82,7 +82,7 @@ class EventFilter:
         if not chosen:
             return None
         kind = self.every if isinstance(self.every, str) else "interval"
-        return Event(kind, meta.source, meta.source_id, meta.frame, meta.pts_ns, chosen)
+        return MessageEvent(kind, meta.source, meta.source_id, meta.frame, meta.pts_ns, chosen)
 
     def _objects(self, meta: FrameMeta) -> list[EventObject]:
         objects, chosen = meta.objects, []

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from noria._core.errors import ConfigError
-from noria.messages.event import Event, EventObject, timestamp
+from noria.messages.event import EventObject, MessageEvent, timestamp
 
 SCHEMAS = ("noria", "deepstream", "minimal")
 
@@ -34,7 +34,7 @@ def read_converter_config(path: Path) -> ConverterConfig:
 
 
 def payloads(
-    event: Event, schema: str = "noria", config: ConverterConfig | None = None
+    event: MessageEvent, schema: str = "noria", config: ConverterConfig | None = None
 ) -> list[bytes]:
     """The messages of an event as UTF-8 JSON.
 
@@ -56,7 +56,7 @@ def _json(value: object) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-def _noria(event: Event) -> dict[str, Any]:
+def _noria(event: MessageEvent) -> dict[str, Any]:
     return {
         "id": event.id,
         "time": timestamp(event.time),
@@ -97,7 +97,7 @@ def _section(config: ConverterConfig, name: str, number: int) -> Mapping[str, st
     return {} if section.get("enable", "1").strip() == "0" else section
 
 
-def _minimal(event: Event, config: ConverterConfig) -> dict[str, Any]:
+def _minimal(event: MessageEvent, config: ConverterConfig) -> dict[str, Any]:
     sensor = _section(config, "sensor", event.source_id)
     rows = ("|".join(map(str, (_track(o), *_corners(o), o.label))) for o in event.objects)
     return {
@@ -128,7 +128,9 @@ def _place(section: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _full(event: Event, number: int, obj: EventObject, config: ConverterConfig) -> dict[str, Any]:
+def _full(
+    event: MessageEvent, number: int, obj: EventObject, config: ConverterConfig
+) -> dict[str, Any]:
     sensor, place, analytics = (
         _section(config, name, event.source_id) for name in ("sensor", "place", "analytics")
     )

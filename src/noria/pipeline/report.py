@@ -311,7 +311,7 @@ def fill_report(
     report.stages = _seconds(report, mux, steps, outlet)
     report.outputs = [
         # a video without frames is not written
-        str(sink.path)
+        sink.name if getattr(sink, "kind", "") == "messages" else str(sink.path)
         for sink in outlet.sinks
         if (kind := getattr(sink, "kind", "")) != "view" and (kind != "video" or sink.frames)
     ]

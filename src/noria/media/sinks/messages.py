@@ -12,7 +12,7 @@ from noria._core.errors import MediaError
 from noria._core.text import url_name
 from noria.media.frame import Frame
 from noria.media.sinks.base import Sink
-from noria.messages.brokers import SCHEMES, Address, broker_for
+from noria.messages.brokers import SCHEMES, BrokerAddress, broker_for
 from noria.messages.event import EventFilter
 from noria.messages.payload import SCHEMAS, payloads, read_converter_config
 from noria.messages.sender import Sender
@@ -52,7 +52,7 @@ class MessageSink(Sink):
             )
         config = options.get("config")
         self._config = read_converter_config(Path(config)) if config else None
-        address = Address.from_url(url, shown)
+        address = BrokerAddress.from_url(url, shown)
         broker = broker_for(address)
         folder = Path(options["spool"]) if options.get("spool") else _spool_folder(shown)
         super().__init__(shown, folder)
