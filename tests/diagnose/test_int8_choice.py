@@ -69,6 +69,7 @@ def held_out(cfg, video, used, runtimes=("onnxruntime", "openvino"), most=60):
     return figures
 
 
+@pytest.mark.slow
 def test_the_demo_keeps_its_boxes_on_other_frames(scene):
     folder, said = scene
     assert said["agreement"]["share"] >= 0.95

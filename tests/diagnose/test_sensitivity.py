@@ -138,6 +138,7 @@ def test_a_classifier_is_only_ranked(mean_config, tmp_path):
     assert "ranked" in report.notices[-1].message
 
 
+@pytest.mark.slow
 def test_the_command_tells_all(scene):
     words = ["calibrate", str(scene / "config_infer_primary.txt"), "--video"]
     words += [str(scene / "conveyor.mp4"), "--frames", "8", "--sensitivity", "--json"]

@@ -250,7 +250,14 @@ def test_parser_turns_cells_into_boxes() -> None:
     assert len(parse_conveyor(layers, NetworkInfo(40, 24, 3), params)) == 0
 
 
-@pytest.mark.parametrize("box", [(0, 0, 640, 384), (102, 56, 150, 118), (560, 300, 80, 84)])
+@pytest.mark.parametrize(
+    "box",
+    [
+        pytest.param((0, 0, 640, 384), marks=pytest.mark.slow),
+        (102, 56, 150, 118),
+        pytest.param((560, 300, 80, 84), marks=pytest.mark.slow),
+    ],
+)
 def test_training_scales_pictures_as_the_config_does(box: tuple[int, int, int, int]) -> None:
     config = ModelConfig.load(FOLDER / "config_infer_primary.txt")
     config = config.with_overrides(maintain_aspect_ratio=False)

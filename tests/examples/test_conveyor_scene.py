@@ -19,6 +19,7 @@ def scene() -> Scene:
     return Scene(6)
 
 
+@pytest.mark.slow
 def test_equal_seeds_give_equal_frames_and_truths_in_any_order() -> None:
     first, second = Scene(41), Scene(41)
     forward = [first.frame(t) for t in (0, 60, 140)]

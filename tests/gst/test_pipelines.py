@@ -280,6 +280,7 @@ def test_a_demultiplexer_gives_each_source_its_pad(play: Run) -> None:
     assert numbers["a"] == [(1, 0)] * 3
 
 
+@pytest.mark.slow
 def test_the_example_counts_what_the_scene_shows(gst: Any, tmp_path: Path) -> None:
     """An application as it is written for DeepStream, run by Python itself."""
     script = SCENE.parent / "12_gstreamer" / "pipeline.py"

@@ -45,7 +45,7 @@ def loaded(library: Path) -> bool:
         (8, "", "MiniYoloEngineCreate"),
         slow(7, "", "MiniYoloEngineCreate"),
         slow(10, "-DWITH_CUDA_ENGINE_GET", "NvDsInferCudaEngineGet"),
-        (10, "-DWITH_MODEL_PARSER -DNO_FACTORY", "NvDsInferCreateModelParser"),
+        slow(10, "-DWITH_MODEL_PARSER -DNO_FACTORY", "NvDsInferCreateModelParser"),
     ],
 )
 def test_every_entry_point_in_a_worker(

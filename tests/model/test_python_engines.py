@@ -152,7 +152,7 @@ def test_named_creator_goes_before_the_fixed_names_and_the_model(config):
         ("def make(b, c, i, d): raise KeyError('weights')", "KeyError: 'weights'"),
         ("def make(b, c, i, d): return None", "no engine"),
         ("def make(b, c, i, d): return 'engine'", "not built by its `builder`"),
-        ("def make(b, c, i, d): return b.create_network(1)", "has no inputs"),
+        ("def make(b, c, i, d): return b.create_network(1)", "has no outputs"),
         ("def make(b, c, i, d): return b.build_engine(b.create_network(1), c)", "no engine"),
     ],
 )
