@@ -48,7 +48,7 @@ demo-gst: build  ## a DeepStream application on the demo scene; installs GStream
 	cd examples/12_gstreamer && $(abspath $(BIN))/noria exec pipeline.py ../conveyor/conveyor.mp4 \
 	../conveyor/config_infer_primary.txt out.mp4 && echo "examples/12_gstreamer/out.mp4 shows the boxes"
 
-test: build $(VENV)/.dev      ## the tests of every push: no slow ones, a fifth of the examples of properties
+test: build $(VENV)/.dev      ## the tests of every push: no slow ones, a tenth of the examples of properties
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow"
 
 test-all: build $(VENV)/.dev  ## the whole test suite, as every night: slow tests and all examples too

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import settings
 
 PROFILE = os.environ.get("NORIA_TEST_PROFILE", "push")
-_SHARE = {"push": 5, "full": 1}
+_SHARE = {"push": 10, "full": 1}
 
 
 def examples(full: int) -> int:
-    """Return the examples of a property in this profile: all, or a fifth but at least ten.
+    """Return the examples of a property in this profile: all, or a tenth but at least ten.
 
     Args:
         full: their number in the profile `full`.

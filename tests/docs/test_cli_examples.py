@@ -14,7 +14,7 @@ from tests.warm import noria
 ROOT = Path(__file__).parents[2]
 SCENE = ROOT / "examples" / "conveyor"
 PAGES = sorted((ROOT / "docs" / "cli").glob("*.md"))
-TUNING = {"batch", "bench", "build", "calibrate", "trtexec"}  # their examples take seconds
+LONG = {"batch", "bench", "build", "calibrate", "demo", "run", "trtexec"}  # they take seconds
 
 
 def _examples() -> dict[str, list[str]]:
@@ -55,7 +55,7 @@ def test_every_command_has_a_page_with_an_example() -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(p, marks=[pytest.mark.slow] * (p in TUNING)) for p in _examples()],
+    [pytest.param(p, marks=[pytest.mark.slow] * (p in LONG)) for p in _examples()],
 )
 def test_examples_of_a_page_run_one_after_the_other(page: str, scene: Path) -> None:
     for line in _examples()[page]:

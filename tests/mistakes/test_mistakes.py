@@ -17,13 +17,16 @@ ELSEWHERE = os.environ.get("NORIA_MISTAKES")
 
 
 def _params(cases: list[Case]) -> list[object]:
+    """Make a test of each case; every second one is for the night."""
     return [
         pytest.param(
             case,
             id=case.name,
-            marks=[pytest.mark.xfail(reason=case.waits, strict=True)] if case.waits else [],
+            marks=[pytest.mark.xfail(reason=case.waits, strict=True)]
+            if case.waits
+            else [pytest.mark.slow] * (place % 2),
         )
-        for case in cases
+        for place, case in enumerate(cases)
     ]
 
 

@@ -171,9 +171,10 @@ class _Reader:
         return dict(sorted(self.sources.items()))
 
     def _size(self, top: FoundGroup | None) -> tuple[int, int] | None:
-        sides = [None if top is None else top.get(f"config-{side}") for side in ("width", "height")]
-        if None not in sides:
-            return sides[0], sides[1]  # type: ignore[return-value]
+        width = None if top is None else top.get("config-width")
+        height = None if top is None else top.get("config-height")
+        if width is not None and height is not None:
+            return width, height
         if not self.document.problems:
             line = self.document.groups["property"].line if top is not None else 1
             missing = "config-width and config-height" if top is not None else "group [property]"
