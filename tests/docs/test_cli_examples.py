@@ -14,7 +14,7 @@ from tests.warm import noria
 ROOT = Path(__file__).parents[2]
 SCENE = ROOT / "examples" / "conveyor"
 PAGES = sorted((ROOT / "docs" / "cli").glob("*.md"))
-LONG = {"batch", "bench", "build", "calibrate", "demo", "run", "trtexec"}  # they take seconds
+LONG = {"batch", "bench", "build", "calibrate", "demo", "eval", "inspect", "lint", "run", "trtexec"}
 
 
 def _examples() -> dict[str, list[str]]:

@@ -152,6 +152,7 @@ def test_own_frames(examples: Path) -> None:
     assert re.match(r"RunReport\(\d+ frames of belt", said[-1])
 
 
+@pytest.mark.slow
 def test_own_decoding_finds_what_the_parser_finds(examples: Path) -> None:
     folder = examples / "06_tensors"
     done = run(folder, "decode.py", "decoded.jsonl")
@@ -208,6 +209,7 @@ def test_a_layer_of_ones_own(examples: Path) -> None:
     assert re.search(r"run +BoxFilter#\d+ +enqueue", traced.stdout)
 
 
+@pytest.mark.slow
 def test_a_network_layer_by_layer(examples: Path) -> None:
     folder = examples / "09_network_by_layers"
     assert run(folder, "prepare.py").returncode == 0
@@ -243,6 +245,7 @@ def test_a_network_layer_by_layer(examples: Path) -> None:
             registry.deregister_library(handle)
 
 
+@pytest.mark.slow
 def test_a_model_format_of_ones_own(examples: Path) -> None:
     folder = examples / "10_model_parser"
     assert run(folder, "prepare.py").returncode == 0

@@ -19,6 +19,7 @@ from noria.errors import MediaError, NoriaError
 from noria.infer.batch import Batch
 from noria.pipeline.events import PipelineEvent
 from tests.pipeline.fakes import FakeModel, FakeSink, FakeSource
+from tests.profiles import slow
 
 
 def wait_until(condition: Callable[[], Any], seconds: float = 10.0) -> None:
@@ -96,7 +97,7 @@ def test_a_source_that_hangs_holds_nobody_up() -> None:
         assert run.frames()[source.source_id] == source.frames - source.dropped > 0
 
 
-@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize("live", [False, slow(True)])
 def test_the_others_lose_no_frame(live: bool) -> None:
     """200 sources are added and removed beside two that go on."""
     with Running(FakeModel(batch_size=4, delay_s=0), batch_timeout_s=0.005) as run:

@@ -25,7 +25,11 @@ WIDTH, HEIGHT = 640, 384
 
 has_library = importlib.util.find_spec("trackers") is not None
 needs_library = pytest.mark.skipif(not has_library, reason="the extra tracking is not installed")
-LIBRARY = [pytest.param(name, marks=needs_library) for name in LIBRARY_TRACKERS]
+# One at every push: they share all but the matching, which is the library's.
+LIBRARY = [
+    pytest.param(name, marks=[needs_library, *[pytest.mark.slow] * (name != "bytetrack")])
+    for name in LIBRARY_TRACKERS
+]
 ALL = ["iou", *LIBRARY]
 
 PICTURE = Frame.from_array(np.zeros((2, 2), np.uint8), PixelFormat.GRAY)  # no tracker looks at it
