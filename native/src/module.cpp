@@ -10,6 +10,7 @@ NB_MODULE(_native, m) {
     bind_preprocess(m);
     bind_cluster(m);
     bind_decode(m);
+    bind_decode_boxes(m);
     bind_call_lock(m);
     bind_custom_library(m);
     bind_stand_in(m);

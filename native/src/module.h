@@ -4,6 +4,7 @@
 void bind_preprocess(nanobind::module_ &m);      // preprocess.cpp
 void bind_cluster(nanobind::module_ &m);         // cluster.cpp
 void bind_decode(nanobind::module_ &m);          // decode.cpp
+void bind_decode_boxes(nanobind::module_ &m);    // decode_boxes.cpp
 void bind_call_lock(nanobind::module_ &m);       // call_lock.cpp
 void bind_custom_library(nanobind::module_ &m);  // custom_library.cpp
 void bind_stand_in(nanobind::module_ &m);        // stand_in.cpp

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -191,6 +193,19 @@ class Detections:
             keypoints=None if self.keypoints is None else self.keypoints[index],
         )
 
+    def rows(self, start: int, end: int) -> Detections:
+        """The detections from row `start` up to `end`, as views."""
+        masks, angles, points = self.masks, self.angles, self.keypoints
+        return Detections.unchecked(
+            self.boxes[start:end],
+            self.scores[start:end],
+            self.class_ids[start:end],
+            masks=None if masks is None else masks[start:end],
+            angles=None if angles is None else angles[start:end],
+            space=self.space,
+            keypoints=None if points is None else points[start:end],
+        )
+
     def to_supervision(self) -> Any:
         """The same boxes as `supervision.Detections` (xyxy), for its annotators and trackers.
 
@@ -203,3 +218,37 @@ class Detections:
         return supervision.Detections(
             xyxy=corners, confidence=self.scores, class_id=self.class_ids.astype(int)
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BatchDetections:
+    """Boxes of N items, item after item.
+
+    Attributes:
+        boxes: those of every item.
+        starts: (N + 1,) int32, the first row of each item, and the end of the last.
+    """
+
+    boxes: Detections
+    starts: IntArray
+
+    @classmethod
+    def joined(cls, items: Sequence[Detections]) -> BatchDetections:
+        """Join items without masks, angles and keypoints; a single item may have any."""
+        starts = np.zeros(len(items) + 1, np.int32)
+        np.cumsum([len(item) for item in items], out=starts[1:])
+        if len(items) == 1:
+            return cls(items[0], starts)
+        rows = Detections.unchecked(
+            np.concatenate([item.boxes for item in items]),
+            np.concatenate([item.scores for item in items]),
+            np.concatenate([item.class_ids for item in items]),
+        )
+        return cls(rows, starts)
+
+    def split(self) -> list[Detections]:
+        """The boxes of each item, as views."""
+        if len(self.starts) == 2:
+            return [self.boxes]
+        ends = self.starts.tolist()
+        return [self.boxes.rows(a, b) for a, b in pairwise(ends)]
