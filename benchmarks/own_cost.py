@@ -28,15 +28,15 @@ from onnx import TensorProto, helper
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.common import ROOT, data_dir
+from benchmarks.common import ROOT
 from noria.infer import engine_runs
 from noria.infer.batch import Batch
 from noria.infer.geometry import Rect, fit
 from noria.infer.inferencer import Inferencer
 from noria.infer.items import Items
 from noria.media import Frame, open_sink
-from noria.pipeline import Pipeline
 from noria.media.sources.arrays import ArraySource
+from noria.pipeline import Pipeline
 from noria.track import open_tracker
 
 BATCHES = (1, 8, 32)
@@ -275,7 +275,9 @@ def _scenes(side: int, shape: tuple[int, ...]) -> list[np.ndarray]:
     scenes = []
     for number in range(SCENES):
         swing = number if number < SCENES // 2 else SCENES - number  # and back again
-        place = np.repeat(centre * (1, 9 / 16) + step * swing, EACH, axis=0) + rng.normal(0, 1, (120, 2))
+        place = np.repeat(centre * (1, 9 / 16) + step * swing, EACH, axis=0) + rng.normal(
+            0, 1, (120, 2)
+        )
         boxes = np.concatenate([place, np.repeat(size, EACH, axis=0)], axis=1)
         table = rng.uniform(0, 0.05, (count, shape[0] + shape[1] - count)).astype(np.float32)
         rows = rows_of.ravel()

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -231,24 +229,3 @@ class BatchDetections:
 
     boxes: Detections
     starts: IntArray
-
-    @classmethod
-    def joined(cls, items: Sequence[Detections]) -> BatchDetections:
-        """Join items without masks, angles and keypoints; a single item may have any."""
-        starts = np.zeros(len(items) + 1, np.int32)
-        np.cumsum([len(item) for item in items], out=starts[1:])
-        if len(items) == 1:
-            return cls(items[0], starts)
-        rows = Detections.unchecked(
-            np.concatenate([item.boxes for item in items]),
-            np.concatenate([item.scores for item in items]),
-            np.concatenate([item.class_ids for item in items]),
-        )
-        return cls(rows, starts)
-
-    def split(self) -> list[Detections]:
-        """The boxes of each item, as views."""
-        if len(self.starts) == 2:
-            return [self.boxes]
-        ends = self.starts.tolist()
-        return [self.boxes.rows(a, b) for a, b in pairwise(ends)]

@@ -59,12 +59,13 @@ class TableHits(NamedTuple):
 
     Attributes:
         planes: (4, room) float32, the first four columns of the M hits; more columns are free.
-        index, class_ids, scores: (M,) int32, int32, float32, as of `best_class`.
+        rows, class_ids, scores: (M,) int32, int32, float32: the candidate of each, its best class,
+            its score.
         starts: (N + 1,) int32, the first hit of each item, and the end of the last.
     """
 
     planes: FloatArray
-    index: IntArray
+    rows: IntArray
     class_ids: IntArray
     scores: FloatArray
     starts: IntArray
@@ -117,7 +118,7 @@ def centre_boxes(
             cell, and all in strides.
         scale: network pixels of a unit of x and y, where there are no cells.
     """
-    boxes = np.empty((len(hits.index), 4), np.float32)
+    boxes = np.empty((len(hits.rows), 4), np.float32)
     kept = _native.boxes_of_centres(
         hits.planes, cells, scale, (network.width, network.height), boxes, *hits[1:]
     )

@@ -78,7 +78,7 @@ class BuiltinParser:
     """
 
     head: AnyHead
-    _read: dict[Any, Reading] = field(default_factory=dict, repr=False, compare=False)
+    _known: dict[Any, Reading] = field(default_factory=dict, repr=False, compare=False)
 
     def __call__(
         self, layers: Mapping[str, Layer], network: NetworkInfo, params: HeadParams
@@ -89,32 +89,45 @@ class BuiltinParser:
             ParserError: the outputs are not what the head needs; names the layers that exist and
                 the built-in heads that fit them.
         """
-        found = self.batch({n: x.data[None] for n, x in layers.items()}, network, params)
-        return found.boxes if isinstance(found, BatchDetections) else found[0]
+        outputs = {name: layer.data[None] for name, layer in layers.items()}
+        found = self._decoded(outputs, network, params)
+        return found.boxes if isinstance(found, BatchDetections) else found
 
     def batch(
         self, outputs: Mapping[str, npt.NDArray[Any]], network: NetworkInfo, params: HeadParams
-    ) -> BatchDetections | list[Any]:
-        """Decode the items of a batch.
+    ) -> BatchDetections | None:
+        """Decode all items of a batch, where the head reads them at once; else None.
 
         Args:
             outputs: (B, ...) arrays in binding order.
             network, params: as for a call.
 
-        Returns:
-            The boxes of all, from a head that reads them at once; else the result of each item.
-
         Raises:
-            ParserError: as a call for any of the items.
+            ParserError: as a call, for any of the items.
+        """
+        found = self._decoded(outputs, network, params, batched=True)
+        return found if isinstance(found, BatchDetections) else None
+
+    def _decoded(
+        self,
+        outputs: Mapping[str, npt.NDArray[Any]],
+        network: NetworkInfo,
+        params: HeadParams,
+        *,
+        batched: bool = False,
+    ) -> Any:
+        """The boxes of all items, from a layout that reads these at once; else the first's results.
+
+        `batched` gives None in place of the latter.
         """
         try:
-            layout, found = self._layout(outputs, network, params)
+            layout, found = self._reading(outputs, network, params)
+            if batched and not layout.batched:
+                return None
+            arrays = layout.arrays(found, outputs)
             # Wild numbers are dealt with by value: a decoder never warns about them.
             with np.errstate(all="ignore"):
-                arrays = layout.arrays(found, outputs)
-                if layout.batched:
-                    return layout.decode(arrays, network, params)  # type: ignore[return-value]
-                return [layout.decode(item, network, params) for item in zip(*arrays, strict=True)]
+                return layout.decode(arrays, network, params)
         except UnfitError as unfit:
             given = list(layers_of(outputs, 0).values())
             rivals = None
@@ -123,23 +136,25 @@ class BuiltinParser:
                 rivals = self._rivals(given, network, params, classes)
             raise self._refusal(given, network, params, rivals or unfit) from None
 
-    def _layout(
+    def _reading(
         self, outputs: Mapping[str, npt.NDArray[Any]], network: NetworkInfo, params: HeadParams
     ) -> Reading:
         """How the head reads outputs of these names, types and shapes; found once."""
         axes = tuple([(name, data.dtype, data.shape[1:]) for name, data in outputs.items()])
         key = axes, network, params.num_classes
-        if key not in self._read:
+        reading = self._known.get(key)
+        if reading is None:
             given = list(layers_of(outputs, 0).values())
             layout, found, classes = self.head.choose(given, network, params)
             if classes not in (None, params.num_classes):
                 rivals = self._rivals(given, network, params, classes)
                 if rivals is not None:
                     raise rivals
-            if len(self._read) >= _READINGS:
-                self._read.clear()
-            self._read[key] = layout, [entry and (entry[0].name, entry[1]) for entry in found]
-        return self._read[key]
+            if len(self._known) >= _READINGS:
+                self._known.clear()
+            reading = layout, [entry and (entry[0].name, entry[1]) for entry in found]
+            self._known[key] = reading
+        return reading
 
     def classes(
         self, outputs: Iterable[LayerLike | TensorSpec], network: NetworkInfo | None, num: int

@@ -209,20 +209,21 @@ class Layout:
         found: Sequence[tuple[str, Shape] | None],
         outputs: Mapping[str, npt.NDArray[Any]],
     ) -> Arrays:
-        """Arrays (B, ...) of the layers found, in the order of `outs`.
+        """Arrays of the layers found, in the order of `outs`, as `decode` takes them.
 
         Args:
             found: name of each layer, and the shape to view an item in; None where there is none.
-            outputs: (B, ...) arrays of B items.
+            outputs: (B, ...) arrays of B items; the first is taken unless `batched`.
         """
-        items = len(next(iter(outputs.values())))
         arrays = []
         for out, entry in zip(self.outs, found, strict=True):
             if entry is None:
-                arrays.append(np.empty((items, 0), np.float32))
+                arrays.append(np.empty(0, np.float32))
                 continue
             name, shape = entry
-            data = outputs[name].reshape([items, *(d or 0 for d in shape)])
+            data = outputs[name] if self.batched else outputs[name][0]
+            axes = [d or 0 for d in shape]
+            data = data.reshape([len(data), *axes] if self.batched else axes)
             arrays.append(data if out.integers else to_float32(data))
         return arrays
 

@@ -107,7 +107,7 @@ def _yolox(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Bat
         )
     hits = table_hits(tables, params.per_class_threshold, objectness=True)
     # An overflowing size ends as NaN corners, which go with the boxes that are too small.
-    for sizes in hits.planes[2:, : len(hits.index)]:
+    for sizes in hits.planes[2:, : len(hits.rows)]:
         np.exp(sizes, out=sizes)
     return centre_boxes(hits, network, cells=_yolox_grid(network.width, network.height, strides))
 
@@ -150,9 +150,7 @@ _WEIGHTED = Layout(
 _OBJECTNESS = Layout((Out("N 5+C"),), _objectness_rows, _tall, _is_cells_or_anchors, first=True)
 _GRID = Layout((Out("N 5+C"),), _yolox, _tall_or_cells, _is_cells, first=True, batched=True)
 _CORNERS = Layout((Out("N 6"),), _corner_rows, likely=lambda *_: True, first=True)
-_QUERIES = Layout(
-    (Out("N 4+C"),), partial(_rows, unit=True), likely=_few, first=True, batched=True
-)
+_QUERIES = Layout((Out("N 4+C"),), partial(_rows, unit=True), likely=_few, first=True, batched=True)
 
 _PLAIN = "centre boxes in pixels, best of C scores >= T[class]"
 _CORNER = "corner boxes in pixels, score >= T[class], class index as a number"
