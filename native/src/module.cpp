@@ -22,6 +22,7 @@ NB_MODULE(_native, m) {
     bind_crash_note(m);
     bind_segment(m);
     bind_track(m);
+    bind_track_iou(m);
     bind_json_numbers(m);
     bind_plugin_nms(m);
     bind_host(m);

@@ -275,6 +275,33 @@ def best_overlap(found: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), 
     The greatest IoU of each found box with any other of its group. Releases the GIL.
     """
 
+class IouTracks:
+    """The tracks of one source, by constant velocity and overlap."""
+
+    def __init__(self, *, min_iou: float, max_new_iou: float, velocity_gain: float, min_confidence: float, min_new_confidence: float, min_hits: int, max_age: int, max_probation_misses: int, max_tracks: int) -> None: ...
+
+    def step(self, corners: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], groups: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], elapsed: int) -> int:
+        """
+        Continue tracks with the objects of a frame; how many of the tracks need an id. Releases the GIL.
+        """
+
+    def name(self, next: int, ids: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], velocities: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), order='C', device='cpu')]) -> None:
+        """
+        Give out ids from next on, fill in those of the objects of the last step (0 without) and the velocities of their edges, and forget old tracks.
+        """
+
+    def pass_over(self, elapsed: int) -> None:
+        """
+        A frame in which nothing was looked for: lost tracks age, the others only move.
+        """
+
+    def __len__(self) -> int: ...
+
+def tracked_objects(rects: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], components: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], classes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], parents: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], confidences: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], component_ids: Sequence[int] | None, class_ids: Sequence[int] | None, match_classes: bool, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], corners: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), order='C', device='cpu')], scores: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], groups: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> int:
+    """
+    Objects of a frame that are tracked, in an order of their values; fills the last four, with room for all, and returns how many there are. Releases the GIL.
+    """
+
 def json_boxes(rows: Annotated[NDArray[numpy.float64], dict(shape=(None, 5), order='C', device='cpu', writable=False)]) -> list:
     """
     JSON text of each of (N, 5) finite confidences and boxes, from the number of the confidence on: confidences with 6 decimals, left, top, width, height with 3.
