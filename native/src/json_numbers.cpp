@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -58,16 +59,23 @@ nb::object text_of(const std::string &text) {
     return nb::steal(PyUnicode_DecodeASCII(text.data(), static_cast<Py_ssize_t>(text.size()), nullptr));
 }
 
-// Rows of confidence, left, top, width, height, all finite.
-nb::list json_boxes(In<double, nb::shape<-1, 5>> rows) {
-    constexpr std::string_view names[] = {"", ",\"left\":", ",\"top\":", ",\"width\":", ",\"height\":"};
+// Of objects whose numbers are not all finite: None.
+nb::list json_boxes(In<double, nb::ndim<1>> confidences, In<double, nb::shape<-1, 4>> rects) {
+    constexpr std::string_view names[] = {",\"left\":", ",\"top\":", ",\"width\":", ",\"height\":"};
     nb::list found;
     std::string text;
-    for (std::size_t i = 0; i < rows.shape(0); ++i) {
+    for (std::size_t i = 0; i < rects.shape(0); ++i) {
+        const double *box = rects.data() + 4 * i, confidence = confidences.data()[i];
+        if (!std::isfinite(confidence) ||
+            !std::all_of(box, box + 4, [](double v) { return std::isfinite(v); })) {
+            found.append(nb::none());
+            continue;
+        }
         text.clear();
-        for (std::size_t k = 0; k < 5; ++k) {
+        append_fixed(text, confidence, 6);
+        for (std::size_t k = 0; k < 4; ++k) {
             text += names[k];
-            append_fixed(text, rows.data()[5 * i + k], k ? 3 : 6);
+            append_fixed(text, box[k], 3);
         }
         found.append(text_of(text));
     }
@@ -97,9 +105,9 @@ nb::list json_tracks(In<std::uint64_t, nb::ndim<1>> ids, In<double, nb::ndim<1>>
 }  // namespace
 
 void bind_json_numbers(nb::module_ &m) {
-    m.def("json_boxes", &json_boxes, nb::arg("rows"),
-          "JSON text of each of (N, 5) finite confidences and boxes, from the number of the confidence on: "
-          "confidences with 6 decimals, left, top, width, height with 3.");
+    m.def("json_boxes", &json_boxes, nb::arg("confidences"), nb::arg("rects"),
+          "JSON text of confidence and box of each of N objects, from the number of the confidence on: "
+          "that with 6 decimals, left, top, width, height with 3. None for numbers that are not finite.");
     m.def("json_tracks", &json_tracks, nb::arg("ids"), nb::arg("confidences"), nb::arg("none"),
           "JSON members with the track of each of N objects, each with its comma; empty for the id none. "
           "Confidences may be empty.");

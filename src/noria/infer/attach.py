@@ -248,6 +248,8 @@ class Attacher:
         starts: IntArray,
         places: Sequence[Destination],
         generation: Generation | None = None,
+        *,
+        tally: npt.NDArray[np.int64] | None = None,
     ) -> AttachResult:
         """Map, filter and append the objects of N items; mark their frames as inferred.
 
@@ -257,6 +259,8 @@ class Attacher:
             starts: (N + 1,) int32, the first of each item, and the end of the last.
             places: of each item.
             generation: overrides the attacher's.
+            tally: (C + 1, 11) int64, a row for each class, a column for each `DropReason`: the
+                numbers of boxes dropped are added to it.
 
         Raises:
             ConfigError: the generation is neither 6.2 nor 9.1.
@@ -278,6 +282,7 @@ class Attacher:
             self.params.crop,
             old,
             self.modern,
+            tally,
             rects,
             kept,
             dropped,
@@ -336,15 +341,16 @@ class Attacher:
 
     def _numbers(self, place: Destination) -> tuple[float, ...]:
         """The place of an item as the native call takes it."""
-        transform, meta, parent = place.transform, place.meta, self._parent(place)
+        transform, meta, roi, parent, _ = place
+        origin = self.parent_rect(transform, parent) or (0, 0)
         # The division is `ScaleTransform.to_frame`, made natively; a test holds them together.
         return (
             transform.offset_x,
             transform.offset_y,
             transform.ratio_x,
             transform.ratio_y,
-            *_region(place.roi),
-            *(parent[:2] if parent else (0, 0)),
+            *_region(roi),
+            *origin[:2],
             meta.width,
             meta.height,
         )

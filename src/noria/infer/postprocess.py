@@ -216,7 +216,7 @@ class DetectorPostprocessor(Postprocessor):
             for i in places
         ]
         before = len(items.metas[places[0]].objects)
-        attached = self.attacher.attach(kept, clustered.starts, destinations)
+        attached = self.attacher.attach(kept, clustered.starts, destinations, tally=tally.attached)
         if step is not None and step.error is None:
             step.parsed, step.clustered, step.attached = parsed, clustered, attached
             step.first = before
@@ -235,7 +235,7 @@ class DetectorPostprocessor(Postprocessor):
             for (first, end), destination in zip(pairwise(lost), destinations, strict=True):
                 if first < end:
                     rows, reasons = attached.dropped[first:end], attached.reasons[first:end]
-                    tally.dropped(kept, rows, reasons, destination.transform)
+                    tally.measure(kept, rows, reasons, destination.transform)
         times.parse_s += t1 - start
         times.cluster_s += t2 - t1
         if self.watch is not None and places[0] == 0:
