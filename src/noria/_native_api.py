@@ -1,3 +1,3 @@
 """Digest of the native functions that this Python code is written for: `make stubs`."""
 
-NATIVE_API = "00c3dcbf375a"
+NATIVE_API = "815a52e06510"

@@ -43,6 +43,7 @@ _NOT_OURS = (1, 3)  # what no allocation of CUDA's has; CUDA is not in use
 _FATAL = frozenset({214, 220, 226, 700, 702, 709, 710, *range(714, 720), 721, 999})
 """Errors after which a process cannot use CUDA any more. Source: CUresult of the driver API."""
 _LEAST_STREAM = 4096
+_BLOCKING_SYNC = 4  # CU_CTX_SCHED_BLOCKING_SYNC: waiting threads sleep
 FAULT_HINT = "compute-sanitizer, of NVIDIA's toolkit, names the kernel and the line"
 DEVICE_KIND = 2  # kDLCUDA
 
@@ -64,6 +65,9 @@ class _Driver:
         if count.value == 0:
             raise EngineError("there is no NVIDIA GPU")
         self.call("cuDeviceGet", byref(device), c_int(0))
+        # FFmpeg's decoder refuses a context with other flags, and would set these itself
+        with suppress(EngineError):
+            self.call("cuDevicePrimaryCtxSetFlags_v2", device, c_uint(_BLOCKING_SYNC))
         self.call("cuDevicePrimaryCtxRetain", byref(context), device)
         self._context = context
 
@@ -344,6 +348,38 @@ _GIVE_BACK = _Deleter(_give_back)
 _DROP_UNUSED = PYFUNCTYPE(None, c_void_p)(_drop_unused)
 
 
+def dlpack_capsule(
+    pointer: int,
+    shape: Sequence[int],
+    dtype: np.dtype[Any],
+    owner: Any,
+    strides: Sequence[int] | None = None,
+) -> Any:
+    """A DLPack capsule over memory of the GPU.
+
+    Args:
+        pointer: device address.
+        shape, dtype: of the tensor.
+        owner: kept alive as long as the capsule or whoever takes it.
+        strides: elements from entry to entry of each axis; None is C-contiguous.
+    """
+    managed, extents = _Managed(), c_int64 * len(shape)
+    sizes = extents(*shape)
+    steps = None if strides is None else extents(*strides)
+    tensor = managed.tensor
+    tensor.data = pointer
+    tensor.device = _Device(DEVICE_KIND, 0)
+    tensor.ndim = len(shape)
+    tensor.dtype = _Type(_CODES[dtype.kind], dtype.itemsize * 8, 1)
+    tensor.shape = cast(sizes, POINTER(c_int64))
+    if steps is not None:
+        tensor.strides = cast(steps, POINTER(c_int64))
+    managed.deleter = _GIVE_BACK
+    address = ctypes.addressof(managed)
+    _lent[address] = (managed, sizes, steps, owner)
+    return _python.PyCapsule_New(address, _NAME, cast(_DROP_UNUSED, c_void_p))
+
+
 class CudaTensor:
     """A C-contiguous tensor on the GPU; speaks DLPack and `__cuda_array_interface__`.
 
@@ -387,18 +423,7 @@ class CudaTensor:
         return (DEVICE_KIND, 0)
 
     def __dlpack__(self, **_: Any) -> Any:
-        managed = _Managed()
-        shape = (c_int64 * len(self.shape))(*self.shape)
-        tensor = managed.tensor
-        tensor.data = self.pointer
-        tensor.device = _Device(*self.__dlpack_device__())
-        tensor.ndim = len(self.shape)
-        tensor.dtype = _Type(_CODES[self.dtype.kind], self.dtype.itemsize * 8, 1)
-        tensor.shape = cast(shape, POINTER(c_int64))
-        managed.deleter = _GIVE_BACK
-        address = ctypes.addressof(managed)
-        _lent[address] = (managed, shape, self.memory)
-        return _python.PyCapsule_New(address, _NAME, cast(_DROP_UNUSED, c_void_p))
+        return dlpack_capsule(self.pointer, self.shape, self.dtype, self.memory)
 
     def __repr__(self) -> str:
         return f"CudaTensor({self.dtype}{list(self.shape)} on cuda:0)"
