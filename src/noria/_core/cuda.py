@@ -136,6 +136,11 @@ def why_no_gpu() -> str | None:
     return found if isinstance(found, str) else None
 
 
+def driver_is_open() -> bool:
+    """True once this process has looked for a GPU: it sees the same ones from then on."""
+    return _open.cache_info().currsize > 0
+
+
 def _in_use() -> ctypes.CDLL | None:
     """The driver, if anything in this process has loaded it."""
     handle = _native.loaded_library("libcuda.so")

@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noria._core.cuda import CudaTensor
 from noria._core.errors import EngineError, GeometryError
 from noria.infer.batch import Batch
 from noria.infer.dump import TensorFiles
 from noria.infer.geometry import ScaleTransform
-from noria.infer.items import Items, layers_of
+from noria.infer.items import Items, Piece, layers_of
 from noria.infer.model import Model
 from noria.infer.postprocess import attach_cached
+from noria.infer.preprocess import Preprocessor
 from noria.infer.record import Record
 from noria.infer.selection import Selection
 from noria.infer.steps import ItemSteps, RunSteps
@@ -262,11 +264,13 @@ class EngineRuns:
         t0 = perf_counter()
         if inputs is None:
             tensor = scale(run.items, model, self._record)
+            seen = self._files.needs_input or run.watched or self.on_steps is not None
             if first is not None:
+                tensor = _on_host(tensor)
                 tensor[0] = first
             inputs = model.feeds(tensor)
-            if self._files.needs_input or run.watched or self.on_steps is not None:
-                run.inputs = {model.input_name: tensor}
+            if seen:
+                run.inputs = {model.input_name: _on_host(tensor)[: len(run.items)]}
         elif self._files.needs_input or self.on_steps is not None:
             run.inputs = inputs
         t1 = perf_counter()
@@ -277,6 +281,8 @@ class EngineRuns:
             return None
         t2 = perf_counter()
         run.seconds = t2 - t1
+        rows = len(run.items)
+        outputs = {name: array[:rows] for name, array in outputs.items()}
         with record.lock:
             record.times.preprocess_s += t1 - t0
             record.times.infer_s += t2 - t1
@@ -287,39 +293,70 @@ class EngineRuns:
         return outputs
 
 
-def scale(items: Items, model: Model, record: Record) -> FloatArray:
+def scale(items: Items, model: Model, record: Record) -> FloatArray | CudaTensor:
     """The network input of N frames or crops; fills in where each lies in it.
 
     Returns:
-        (N, ...) float32; zeros for an item without area.
+        (N, ...) float32, zeros for an item without area. On a GPU of the input's own type, with
+        more rows where the engine fixes its batch.
 
     Raises:
         EngineError: there is no memory for it.
     """
     pre = model.preprocessor
     assert pre is not None
+    pieces = _pieces(items, pre, record)
+    count = len(items)
+    if model.gpu_scaler is not None:
+        fixed = model.session.fixed_batch or count
+        tensor = model.gpu_scaler(pieces, max(count, fixed))
+        return tensor if count <= fixed else tensor.numpy()  # several goes are cut on the host
     try:
-        tensor = np.empty((len(items), *pre.shape), np.float32)
+        array = np.empty((count, *pre.shape), np.float32)
     except MemoryError as error:
         net = model.network
         raise EngineError(
-            f"Failed to queue input batch for inferencing: there is no memory for {len(items)} "
+            f"Failed to queue input batch for inferencing: there is no memory for {count} "
             f"input(s) of {net.width}x{net.height} pixels",
             where=str(model.config.path),
             fix="a smaller infer-dims or batch-size needs less",
         ) from error
+    start = 0
+    for piece in pieces:
+        end = start + len(piece.src)
+        if end > start:
+            pre.write(piece.frame, piece.src, piece.dst, array[start:end])
+        start = end
+    return array
+
+
+def _on_host(tensor: FloatArray | CudaTensor) -> FloatArray:
+    return tensor if isinstance(tensor, np.ndarray) else tensor.numpy().astype(np.float32)
+
+
+def _pieces(items: Items, pre: Preprocessor, record: Record) -> list[Piece]:
+    """The pieces of frames that items show, in order; fills in where each lies."""
+    pieces: list[Piece] = []
     if items.rects is not None:
         for start, end in items.by_frame():
-            crops = pre.crops(items.frames[start], items.rects[start:end], tensor[start:end])
+            frame = items.frames[start]
+            crops = pre.fitted(items.rects[start:end], frame.width, frame.height)
             items.crops.append(crops)
-        return tensor
+            pieces.append(Piece(frame, crops.src, crops.dst))
+        return pieces
     transforms: list[ScaleTransform | None] = []
-    for frame, row in zip(items.frames, tensor, strict=True):
+    for frame in items.frames:
         try:
-            transforms.append(pre(frame, row))
+            placed = pre.place(frame)
         except GeometryError as error:
-            row.fill(0)
-            transforms.append(None)
             record.warn(f"{error.found}: nothing is inferred on such frames")
+            pieces.append(Piece(frame, _NOTHING, _NOTHING))
+            transforms.append(None)
+        else:
+            pieces.append(Piece(frame, placed.src, placed.dst, whole=True))
+            transforms.append(placed.transform)
     items.transforms = transforms
-    return tensor
+    return pieces
+
+
+_NOTHING = np.zeros((1, 4), np.int32)  # its item is zeros

@@ -10,11 +10,26 @@ import numpy.typing as npt
 
 from noria.infer.geometry import Crops, Rect, ScaleTransform
 from noria.meta import FrameMeta, Layer, Roi
-from noria.meta.detections import FloatArray
+from noria.meta.detections import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from noria.infer.selection import Selection
     from noria.media.frame import Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Items from one frame: where they are cropped, and where they lie in the network input.
+
+    Attributes:
+        src, dst: (N, 4) int32 of `Preprocessor.place` or `fitted`; zeros of what has no area.
+        whole: True for the whole frame, whose tables other frames share.
+    """
+
+    frame: Frame
+    src: IntArray
+    dst: IntArray
+    whole: bool = False
 
 
 @dataclass(slots=True)

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from noria._core.errors import EngineError
 from noria.config.enums import ColorFormat, ScalingFilter, TensorOrder
 from noria.infer.gpu.items import ITEM, Settings
-from noria.infer.gpu.scaler import GpuScaler, Piece
+from noria.infer.gpu.scaler import GpuScaler
+from noria.infer.items import Piece
 from noria.infer.preprocess import Preprocessor
 from noria.media.device_planes import DevicePlanes
 from noria.media.frame import Frame
@@ -120,7 +121,8 @@ def test_pictures_on_the_gpu_are_read_where_they_are(driver: ctypes.CDLL, wide: 
     there = on_gpu(frame, wide=wide)
     got = GpuScaler(pre)([whole(pre, there)], 1).numpy()
     assert got.tobytes() == by_cpu(pre, [whole(pre, frame)], 1).tobytes()
-    assert there.on_device is not None and not there.on_device.downloaded
+    assert there.on_device is not None
+    assert not there.on_device.downloaded
 
 
 @pytest.mark.parametrize("wide", [False, True])
@@ -130,7 +132,8 @@ def test_pixels_are_copied_when_somebody_asks(driver: ctypes.CDLL, wide: bool) -
     for mine, known in zip(there.planes, frame.planes, strict=True):
         np.testing.assert_array_equal(mine, known)
     np.testing.assert_array_equal(there.to_rgb(), frame.to_rgb())
-    assert there.on_device is not None and there.on_device.downloaded
+    assert there.on_device is not None
+    assert there.on_device.downloaded
 
 
 def test_half_precision_is_rounded_to_nearest(driver: ctypes.CDLL) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from ctypes import c_uint64
-from dataclasses import dataclass
 from importlib.resources import files
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ from noria.infer.gpu.items import (
 )
 
 if TYPE_CHECKING:
+    from noria.infer.items import Piece
     from noria.infer.preprocess import Preprocessor
     from noria.media.frame import Frame
     from noria.meta.detections import IntArray
@@ -33,21 +33,6 @@ _BLOCK = (32, 8, 1)
 _ALIGNED = 256  # bytes, of planes that are copied to the GPU
 _NEEDS = "520.61 (CUDA 11.8)"  # the PTX is of version 7.8
 _MOST_KINDS = 64  # of whole frames whose tables stay on the GPU
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Items from one frame: where they are cropped, and where they lie in the network input.
-
-    Attributes:
-        src, dst: (N, 4) int32 of `Preprocessor.place` or `fitted`; zeros of what has no area.
-        whole: True for the whole frame, whose tables other frames share.
-    """
-
-    frame: Frame
-    src: IntArray
-    dst: IntArray
-    whole: bool = False
 
 
 class GpuScaler:
