@@ -27,6 +27,7 @@ NAMES = (
     "cut",
     "batch",
     "live",
+    "gpu",
 )
 
 
