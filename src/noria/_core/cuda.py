@@ -43,6 +43,7 @@ _NOT_OURS = (1, 3)  # what no allocation of CUDA's has; CUDA is not in use
 _FATAL = frozenset({214, 220, 226, 700, 702, 709, 710, *range(714, 720), 721, 999})
 """Errors after which a process cannot use CUDA any more. Source: CUresult of the driver API."""
 _LEAST_STREAM = 4096
+_NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
 _BLOCKING_SYNC = 4  # CU_CTX_SCHED_BLOCKING_SYNC: waiting threads sleep
 FAULT_HINT = "compute-sanitizer, of NVIDIA's toolkit, names the kernel and the line"
 DEVICE_KIND = 2  # kDLCUDA
@@ -262,13 +263,17 @@ class Memory:
 
 
 class Stream:
-    """A queue of work on the GPU."""
+    """A queue of work on the GPU.
 
-    def __init__(self) -> None:
+    Args:
+        apart: True for one that does not wait for the default stream, nor that for it.
+    """
+
+    def __init__(self, *, apart: bool = False) -> None:
         handle = c_void_p()
         with entered() as use:
             self._driver = use
-            use.call("cuStreamCreate", byref(handle), c_uint(0))
+            use.call("cuStreamCreate", byref(handle), c_uint(_NON_BLOCKING if apart else 0))
         self.handle: int = handle.value or 0
 
     def upload(self, address: int, size_bytes: int, pointer: int) -> None:

@@ -75,6 +75,9 @@ class DevicePlanes(Sequence[Plane]):
     Args:
         surface: a decoder's picture with its planes in GPU memory; it owns them.
         wide: True if samples have 16 bits (P010).
+
+    Attributes:
+        rows: device address and pitch in bytes of each plane.
     """
 
     format = PixelFormat.NV12
@@ -82,18 +85,20 @@ class DevicePlanes(Sequence[Plane]):
     def __init__(self, surface: Any, *, wide: bool = False) -> None:
         self.width, self.height = int(surface.width), int(surface.height)
         self.wide = wide
-        dtype = np.dtype(np.uint16 if wide else np.uint8)
-        self.surfaces = tuple(
-            DevicePlane(plane.buffer_ptr, plane.line_size, shape, dtype, surface)
-            for plane, shape in zip(surface.planes, self.shapes, strict=False)
-        )
+        self.rows = [(plane.buffer_ptr, plane.line_size) for plane in surface.planes]
+        self._surface = surface
         self._lock = Lock()
         self._host: tuple[Plane, ...] | None = None
 
     @property
-    def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """The shape of every plane."""
-        return plane_shapes(self.format, self.width, self.height)
+    def surfaces(self) -> tuple[DevicePlane, ...]:
+        """The planes where they are: luma, then chroma."""
+        dtype = np.dtype(np.uint16 if self.wide else np.uint8)
+        shapes = plane_shapes(self.format, self.width, self.height)
+        return tuple(
+            DevicePlane(address, pitch, shape, dtype, self._surface)
+            for (address, pitch), shape in zip(self.rows, shapes, strict=True)
+        )
 
     @property
     def downloaded(self) -> bool:
@@ -114,7 +119,7 @@ class DevicePlanes(Sequence[Plane]):
         return self._arrays()[index]
 
     def __len__(self) -> int:
-        return len(self.surfaces)
+        return len(self.rows)
 
     def __iter__(self) -> Iterator[Plane]:
         return iter(self._arrays())

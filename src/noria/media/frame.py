@@ -44,15 +44,16 @@ class Frame:
     owner: Any = None
 
     def __post_init__(self) -> None:
-        expected = plane_shapes(self.format, self.width, self.height)
         if isinstance(self.planes, DevicePlanes):
-            if self.format is not self.planes.format or self.planes.shapes != expected:
+            size = (self.planes.width, self.planes.height)
+            if self.format is not self.planes.format or size != (self.width, self.height):
                 raise MediaError(
                     f"planes of an NV12 picture of {self.planes.width}x{self.planes.height}",
                     where="Frame.planes",
-                    expected=f"{self.format} of {self.width}x{self.height}",
+                    expected=f"{self.format}, {self.width}x{self.height}",
                 )
             return
+        expected = plane_shapes(self.format, self.width, self.height)
         if len(self.planes) != len(expected):
             raise MediaError(
                 f"{len(self.planes)} planes",

@@ -106,7 +106,7 @@ class GpuScaler:
             surfaces = frame.on_device
             wide = surfaces is not None and surfaces.wide
             if surfaces is not None:
-                planes = [(s.address, s.pitch) for s in surfaces.surfaces]
+                planes = surfaces.rows
             else:
                 planes = lane.upload_frame(frame)
             address, pitch = component_addresses(frame.format, planes, wide=wide)
@@ -155,7 +155,8 @@ class _Lane:
     """One thread's queue, with the memory that it uses again and again."""
 
     def __init__(self) -> None:
-        self._stream, self._event, self._pinned = Stream(), Event(), PinnedPool()
+        self._stream, self._event = Stream(apart=True), Event()
+        self._pinned = PinnedPool()
         self._staging, self._staged = np.empty(0, np.uint8), Memory(1)
         self._frames = Memory(1)
         self._out: dict[Any, CudaTensor] = {}
