@@ -21,6 +21,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
 from pathlib import Path
 from time import perf_counter, process_time, sleep
 from typing import Any
@@ -68,13 +69,8 @@ def clip(codec: str, *, frames: int = FRAMES, pixels: str = "yuv420p") -> Path:
     with av.open(str(film(FILMS[0]))) as source, av.open(f"{path}.part", "w", "mp4") as out:
         stream = out.add_stream(codec, rate=30, width=1920, height=1080, pix_fmt=pixels)
         stream.options = {"preset": "veryfast", "crf": "26"}
-        pictures = source.decode(video=0)
-        for number in range(frames):
-            picture = next(pictures, None)
-            if picture is None:
-                source.seek(0)
-                pictures = source.decode(video=0)
-                picture = next(pictures)
+        pictures = cycle(list(source.decode(video=0)))
+        for number, picture in zip(range(frames), pictures, strict=False):
             big = picture.reformat(width=1920, height=1080, format=pixels)
             big.pts = number
             out.mux(stream.encode(big))
