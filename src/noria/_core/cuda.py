@@ -35,13 +35,14 @@ import numpy as np
 import numpy.typing as npt
 
 from noria import _native
-from noria._core.errors import EngineError
+from noria._core.errors import DeviceMemoryError, EngineError
 
 _LIBRARY = "libcuda.so.1"
 _MEMORY_TYPE, _IS_MANAGED, _DEVICE = 2, 8, 2  # CU_POINTER_ATTRIBUTE_…, CU_MEMORYTYPE_DEVICE
 _NOT_OURS = (1, 3)  # what no allocation of CUDA's has; CUDA is not in use
 _FATAL = frozenset({214, 220, 226, 700, 702, 709, 710, *range(714, 720), 721, 999})
 """Errors after which a process cannot use CUDA any more. Source: CUresult of the driver API."""
+_NO_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
 _LEAST_STREAM = 4096
 _NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
 _BLOCKING_SYNC = 4  # CU_CTX_SCHED_BLOCKING_SYNC: waiting threads sleep
@@ -76,7 +77,8 @@ class _Driver:
         """Call a function of the driver."""
         status = _status(self.library, name, *arguments)
         if status:
-            raise EngineError(f"{name}: {_words(self.library, status)}")
+            kind = DeviceMemoryError if status == _NO_MEMORY else EngineError
+            raise kind(f"{name}: {_words(self.library, status)}")
 
     def enter(self) -> None:
         """Make the context that of the calling thread."""

@@ -13,15 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria._core.cuda import CudaTensor
-from noria._core.errors import EngineError, GeometryError
+from noria._core.errors import DeviceMemoryError, EngineError, GeometryError
 from noria.infer.batch import Batch
 from noria.infer.dump import TensorFiles
 from noria.infer.geometry import ScaleTransform
-from noria.infer.items import Items, Piece, layers_of
+from noria.infer.items import Items, Piece, layers_of, split_pieces
 from noria.infer.model import Model
 from noria.infer.postprocess import attach_cached
-from noria.infer.preprocess import Preprocessor
 from noria.infer.record import Record
 from noria.infer.selection import Selection
 from noria.infer.steps import ItemSteps, RunSteps
@@ -171,6 +169,7 @@ class EngineRuns:
         self._raw_lock = Lock()
         self._unfinished: deque[Future[Arrays | None]] = deque()  # of an asynchronous classifier
         self._workers: ThreadPoolExecutor | None = None
+        self._most_at_once: int | None = None  # items that fit the GPU's memory, once it was full
 
     def submit(self, model: Model, items: Items, inputs: Arrays | None = None) -> Run:
         """Start a run.
@@ -256,33 +255,88 @@ class EngineRuns:
         if steps is not None and self.on_steps is not None:
             self.on_steps(RunSteps(model, run.items, run.inputs, outputs, steps))
 
+    def _inputs(
+        self, model: Model, run: Run, inputs: Arrays | None, first: FloatArray | None
+    ) -> Arrays:
+        """The engine's inputs on the host, kept in the run where somebody wants to see them."""
+        if inputs is not None:
+            if self._files.needs_input or self.on_steps is not None:
+                run.inputs = inputs
+            return inputs
+        tensor = scale(run.items, model, self._record)
+        if first is not None:
+            tensor[0] = first
+        if self._sees_inputs(run):
+            run.inputs = {model.input_name: tensor}
+        return model.feeds(tensor)
+
+    def _sees_inputs(self, run: Run) -> bool:
+        return self._files.needs_input or run.watched or self.on_steps is not None
+
+    def _on_gpu(
+        self, model: Model, run: Run, pieces: list[Piece], count: int
+    ) -> tuple[Arrays, float]:
+        """Scale and infer on the GPU; in more goes where its memory does not do for one.
+
+        Returns:
+            The outputs of all items, and when the last of them were scaled.
+
+        Raises:
+            EngineError: the GPU failed, or has no memory for a single item.
+        """
+        assert model.gpu_scaler is not None
+        most = model.session.fixed_batch or self._most_at_once
+        if most is not None and count > most:
+            return self._in_parts(model, run, pieces, most)
+        try:
+            tensor = model.gpu_scaler(pieces, max(count, model.session.fixed_batch or 0))
+            if self._sees_inputs(run):
+                seen = tensor.numpy()[:count].astype(np.float32)
+                before = run.inputs.get(model.input_name)
+                whole = seen if before is None else np.concatenate([before, seen])
+                run.inputs = {model.input_name: whole}
+            t1 = perf_counter()
+            outputs = model.session.run(model.feeds(tensor))
+        except DeviceMemoryError as error:
+            if count == 1:
+                raise
+            self._most_at_once = -(-count // 2)
+            text = f"the GPU has no memory for {count} items at once ({error.found}): "
+            text += "runs are smaller from now on"
+            with self._record.lock:
+                self._record.warn(text, str(model.config.path), rule="gpu-memory")
+            return self._in_parts(model, run, pieces, self._most_at_once)
+        return {name: array[:count] for name, array in outputs.items()}, t1
+
+    def _in_parts(
+        self, model: Model, run: Run, pieces: list[Piece], most: int
+    ) -> tuple[Arrays, float]:
+        done: list[Arrays] = []
+        t1 = perf_counter()
+        for part, count in split_pieces(pieces, most):
+            outputs, t1 = self._on_gpu(model, run, part, count)
+            done.append(outputs)
+        return {name: np.concatenate([o[name] for o in done]) for name in done[0]}, t1
+
     def _execute(
         self, model: Model, run: Run, inputs: Arrays | None, first: FloatArray | None
     ) -> Arrays | None:
         """Run once, in a thread; None if the batch was lost."""
         record = self._record
         t0 = perf_counter()
-        if inputs is None:
-            tensor = scale(run.items, model, self._record)
-            seen = self._files.needs_input or run.watched or self.on_steps is not None
-            if first is not None:
-                tensor = _on_host(tensor)
-                tensor[0] = first
-            inputs = model.feeds(tensor)
-            if seen:
-                run.inputs = {model.input_name: _on_host(tensor)[: len(run.items)]}
-        elif self._files.needs_input or self.on_steps is not None:
-            run.inputs = inputs
-        t1 = perf_counter()
         try:
-            outputs = model.session.run(inputs)
+            if inputs is None and model.gpu_scaler is not None and first is None:
+                pieces = _pieces(run.items, model, record)
+                outputs, t1 = self._on_gpu(model, run, pieces, len(run.items))
+            else:
+                inputs = self._inputs(model, run, inputs, first)
+                t1 = perf_counter()
+                outputs = model.session.run(inputs)
         except (EngineError, MemoryError) as error:
             lost_batch(error, len(run.items), record, str(model.config.path))
             return None
         t2 = perf_counter()
         run.seconds = t2 - t1
-        rows = len(run.items)
-        outputs = {name: array[:rows] for name, array in outputs.items()}
         with record.lock:
             record.times.preprocess_s += t1 - t0
             record.times.infer_s += t2 - t1
@@ -293,24 +347,18 @@ class EngineRuns:
         return outputs
 
 
-def scale(items: Items, model: Model, record: Record) -> FloatArray | CudaTensor:
+def scale(items: Items, model: Model, record: Record) -> FloatArray:
     """The network input of N frames or crops; fills in where each lies in it.
 
     Returns:
-        (N, ...) float32, zeros for an item without area. On a GPU of the input's own type, with
-        more rows where the engine fixes its batch.
+        (N, ...) float32; zeros for an item without area.
 
     Raises:
         EngineError: there is no memory for it.
     """
     pre = model.preprocessor
     assert pre is not None
-    pieces = _pieces(items, pre, record)
-    count = len(items)
-    if model.gpu_scaler is not None:
-        fixed = model.session.fixed_batch or count
-        tensor = model.gpu_scaler(pieces, max(count, fixed))
-        return tensor if count <= fixed else tensor.numpy()  # several goes are cut on the host
+    pieces, count = _pieces(items, model, record), len(items)
     try:
         array = np.empty((count, *pre.shape), np.float32)
     except MemoryError as error:
@@ -330,12 +378,10 @@ def scale(items: Items, model: Model, record: Record) -> FloatArray | CudaTensor
     return array
 
 
-def _on_host(tensor: FloatArray | CudaTensor) -> FloatArray:
-    return tensor if isinstance(tensor, np.ndarray) else tensor.numpy().astype(np.float32)
-
-
-def _pieces(items: Items, pre: Preprocessor, record: Record) -> list[Piece]:
+def _pieces(items: Items, model: Model, record: Record) -> list[Piece]:
     """The pieces of frames that items show, in order; fills in where each lies."""
+    pre = model.preprocessor
+    assert pre is not None
     pieces: list[Piece] = []
     if items.rects is not None:
         for start, end in items.by_frame():

@@ -32,6 +32,23 @@ class Piece:
     whole: bool = False
 
 
+def split_pieces(pieces: list[Piece], most: int) -> Iterator[tuple[list[Piece], int]]:
+    """Parts of at most `most` items in order, each with its number of items."""
+    part: list[Piece] = []
+    count = 0
+    for piece in pieces:
+        start = 0
+        while start < len(piece.src):
+            end = min(len(piece.src), start + most - count)
+            part.append(Piece(piece.frame, piece.src[start:end], piece.dst[start:end], piece.whole))
+            count, start = count + end - start, end
+            if count == most:
+                yield part, count
+                part, count = [], 0
+    if count:
+        yield part, count
+
+
 @dataclass(slots=True)
 class Items:
     """N items in the order of the engine's batch.
