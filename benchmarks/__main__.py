@@ -14,6 +14,7 @@ NAMES = (
     "profiles",
     "crops",
     "parse",
+    "own_cost",
     "cluster",
     "custom",
     "media",

@@ -2,11 +2,12 @@
 #include "cluster.h"
 
 #include <nanobind/stl/array.h>
-#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <array>
-#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "arrays.h"
 #include "cluster_attach.h"
@@ -22,15 +23,19 @@ using noria::array_of;
 using noria::Fill;
 using noria::In;
 
+using Starts = In<std::int32_t, nb::ndim<1>>;
+using Indices = Fill<std::int32_t, nb::ndim<1>>;
+
+// Fills the outputs, which have as many rows as there are boxes; (how many rows there are, trace).
 nb::tuple cluster(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scores,
-                  In<std::int32_t, nb::ndim<1>> class_ids, In<float, nb::shape<-1, 5>> thresholds,
-                  In<std::int32_t, nb::shape<-1, 3>> counts, int mode, bool trace,
-                  Fill<std::int64_t, nb::shape<-1, nc::kReasons>> tally) {
+                  In<std::int32_t, nb::ndim<1>> class_ids, Starts starts,
+                  In<float, nb::shape<-1, 5>> thresholds, In<std::int32_t, nb::shape<-1, 3>> counts,
+                  int mode, bool trace, Fill<std::int64_t, nb::shape<-1, nc::kReasons>> tally,
+                  Fill<float, nb::shape<-1, 4>> out_boxes, Fill<float, nb::ndim<1>> out_scores,
+                  Indices out_class_ids, Indices rows, Indices members, Indices out_starts) {
     const std::size_t n = boxes.shape(0), num_classes = thresholds.shape(0);
-    const nc::Input in{boxes.data(), scores.data(), class_ids.data(), n};
     nc::Result result;
-    std::vector<float> out_boxes, out_scores;
-    std::vector<std::int32_t> rows, members;
+    std::int32_t count = 0;
     {
         Unlocked release;
         std::vector<nc::ClassParams> params(num_classes);
@@ -39,33 +44,38 @@ nb::tuple cluster(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scor
             const std::int32_t *i = counts.data() + 3 * c;
             params[c] = {f[0], f[1], f[2], f[3], f[4], i[0], i[1], i[2]};
         }
-        result = nc::run(in, params.data(), static_cast<std::int32_t>(num_classes),
-                         static_cast<nc::Mode>(mode), trace,
-                         tally.is_valid() ? tally.data() : nullptr);
-        for (const nc::Object &o : result.objects) {
-            out_boxes.insert(out_boxes.end(), o.box, o.box + 4);
-            out_scores.push_back(o.score);
-            rows.push_back(o.row);
-            members.push_back(o.members);
+        out_starts.data()[0] = 0;
+        for (std::size_t item = 0; item + 1 < starts.shape(0); ++item) {
+            const std::int32_t first = starts.data()[item], end = starts.data()[item + 1];
+            const nc::Input in{boxes.data() + 4 * static_cast<std::size_t>(first),
+                               scores.data() + first, class_ids.data() + first,
+                               static_cast<std::size_t>(end - first)};
+            result = nc::run(in, params.data(), static_cast<std::int32_t>(num_classes),
+                             static_cast<nc::Mode>(mode), trace,
+                             tally.is_valid() ? tally.data() : nullptr);
+            for (std::size_t i = 0; i < result.objects.size(); ++i, ++count) {
+                const nc::Object &o = result.objects[i];
+                std::copy(o.box, o.box + 4, out_boxes.data() + 4 * static_cast<std::size_t>(count));
+                out_scores.data()[count] = o.score;
+                out_class_ids.data()[count] = result.class_ids[i];
+                rows.data()[count] = first + o.row;
+                members.data()[count] = o.members;
+            }
+            out_starts.data()[item + 1] = count;
         }
     }
-    const std::size_t m = rows.size();
     nb::object details = nb::none();
     if (trace)
         details = nb::make_tuple(array_of(std::move(result.trace.reason), {n}),
                                  array_of(std::move(result.trace.by), {n}),
                                  array_of(std::move(result.trace.object), {n}));
-    return nb::make_tuple(array_of(std::move(out_boxes), {m, 4}), array_of(std::move(out_scores), {m}),
-                          array_of(std::move(result.class_ids), {m}), array_of(std::move(rows), {m}),
-                          array_of(std::move(members), {m}), details);
+    return nb::make_tuple(count, details);
 }
 
-// `numbers`: offset x, y; ratio x, y; origin x, y; region l, t, w, h; parent left, top.
-nb::tuple attach(In<float, nb::shape<-1, 4>> boxes, In<std::int32_t, nb::ndim<1>> class_ids,
-                 In<float, nb::shape<-1, 6>> filters, In<std::uint32_t, nb::ndim<1>> roi_bottom,
-                 const std::array<double, 12> &numbers, std::uint32_t frame_width,
-                 std::uint32_t frame_height, bool clip, bool crop, bool old, bool modern) {
-    nc::AttachItem item{};
+// Of each item: offset x, y; ratio x, y; origin x, y; region l, t, w, h; parent left, top; frame w, h.
+using Places = std::vector<std::array<double, 14>>;
+
+nc::AttachItem item_of(const std::array<double, 14> &numbers, nc::AttachItem item) {
     for (std::size_t k = 0; k < 2; ++k) {
         item.offset[k] = static_cast<float>(numbers[k]);
         item.ratio[k] = numbers[2 + k];
@@ -74,50 +84,65 @@ nb::tuple attach(In<float, nb::shape<-1, 4>> boxes, In<std::int32_t, nb::ndim<1>
         item.region[2 + k] = static_cast<float>(numbers[8 + k]);
         item.parent[k] = static_cast<float>(numbers[10 + k]);
     }
-    item.frame_width = frame_width;
-    item.frame_height = frame_height;
-    item.clip = clip;
-    item.crop = crop;
-    item.old = old;
-    item.modern = modern;
+    item.frame_width = static_cast<std::uint32_t>(numbers[12]);
+    item.frame_height = static_cast<std::uint32_t>(numbers[13]);
+    return item;
+}
+
+int attach(In<float, nb::shape<-1, 4>> boxes, In<std::int32_t, nb::ndim<1>> class_ids, Starts starts,
+           In<float, nb::shape<-1, 6>> filters, In<std::uint32_t, nb::ndim<1>> roi_bottom,
+           const Places &places, bool clip, bool crop, bool old, bool modern,
+           Fill<float, nb::shape<-1, 4>> rects, Indices kept, Indices dropped,
+           Fill<std::uint8_t, nb::ndim<1>> reasons, Indices kept_starts) {
+    Unlocked release;
+    nc::AttachItem flags{};
+    flags.clip = clip;
+    flags.crop = crop;
+    flags.old = old;
+    flags.modern = modern;
     int shifted = 0;
-    std::vector<float> rects;
-    std::vector<std::int32_t> kept, dropped;
-    std::vector<std::uint8_t> reasons;
-    for (std::size_t i = 0; i < boxes.shape(0); ++i) {
-        const auto c = static_cast<std::size_t>(class_ids.data()[i]);
-        const float *f = filters.data() + 6 * c;
-        const nc::AttachClass limits{f[0], f[1], f[2], f[3], f[4], roi_bottom.data()[c], f[5] != 0};
-        float rect[4];
-        const nc::Drop drop = nc::attach(boxes.data() + 4 * i, limits, item, rect, shifted);
-        if (drop == nc::kAttached) {
-            rects.insert(rects.end(), rect, rect + 4);
-            kept.push_back(static_cast<std::int32_t>(i));
-        } else {
-            dropped.push_back(static_cast<std::int32_t>(i));
-            reasons.push_back(drop);
+    std::int32_t inside = 0, lost = 0;
+    kept_starts.data()[0] = 0;
+    for (std::size_t place = 0; place < places.size(); ++place) {
+        const nc::AttachItem item = item_of(places[place], flags);
+        for (std::int32_t i = starts.data()[place]; i < starts.data()[place + 1]; ++i) {
+            const auto c = static_cast<std::size_t>(class_ids.data()[i]);
+            const float *f = filters.data() + 6 * c;
+            const nc::AttachClass limits{f[0], f[1], f[2], f[3], f[4], roi_bottom.data()[c], f[5] != 0};
+            const nc::Drop drop =
+                nc::attach(boxes.data() + 4 * static_cast<std::size_t>(i), limits, item,
+                           rects.data() + 4 * static_cast<std::size_t>(inside), shifted);
+            if (drop == nc::kAttached) {
+                kept.data()[inside++] = i;
+            } else {
+                reasons.data()[lost] = drop;
+                dropped.data()[lost++] = i;
+            }
         }
+        kept_starts.data()[place + 1] = inside;
     }
-    const std::size_t m = kept.size(), lost = dropped.size();
-    return nb::make_tuple(array_of(std::move(rects), {m, 4}), array_of(std::move(kept), {m}),
-                          array_of(std::move(dropped), {lost}),
-                          array_of(std::move(reasons), {lost}), shifted);
+    return shifted;
 }
 
 }  // namespace
 
 void bind_cluster(nb::module_ &m) {
-    m.def("attach", &attach, nb::arg("boxes"), nb::arg("class_ids"), nb::arg("filters"),
-          nb::arg("roi_bottom"), nb::arg("numbers"), nb::arg("frame_width"),
-          nb::arg("frame_height"), nb::arg("clip"), nb::arg("crop"), nb::arg("old"),
-          nb::arg("modern"),
-          "Map and filter one item's boxes: (rects, kept, dropped, reasons, shifted). filters is (C, 6): "
-          "min w, min h, max w, max h, top offset, filtered out; class ids are below C.");
+    m.def("attach", &attach, nb::arg("boxes"), nb::arg("class_ids"), nb::arg("starts"),
+          nb::arg("filters"), nb::arg("roi_bottom"), nb::arg("places"), nb::arg("clip"),
+          nb::arg("crop"), nb::arg("old"), nb::arg("modern"), nb::arg("rects"), nb::arg("kept"),
+          nb::arg("dropped"), nb::arg("reasons"), nb::arg("kept_starts"),
+          "Map and filter the boxes of items, which begin at starts: fills rects and kept, with the first of "
+          "each item, and dropped and reasons; returns how many were shifted. filters is (C, 6): "
+          "min w, min h, max w, max h, top offset, filtered out; class ids are below C. A place is offset "
+          "x, y, ratio x, y, origin x, y, region l, t, w, h, parent left, top, frame width, height. "
+          "Releases the GIL.");
     m.def("cluster", &cluster, nb::arg("boxes"), nb::arg("scores"), nb::arg("class_ids"),
-          nb::arg("thresholds"), nb::arg("counts"), nb::arg("mode"), nb::arg("trace"),
-          nb::arg("tally").none(),
-          "Cluster one frame: (boxes, scores, class_ids, rows, members, trace or None). "
+          nb::arg("starts"), nb::arg("thresholds"), nb::arg("counts"), nb::arg("mode"),
+          nb::arg("trace"), nb::arg("tally").none(), nb::arg("out_boxes"), nb::arg("out_scores"),
+          nb::arg("out_class_ids"), nb::arg("rows"), nb::arg("members"), nb::arg("out_starts"),
+          "Cluster the boxes of items, which begin at starts; fills the last six and returns (how many "
+          "objects there are, trace of a single item or None). "
           "thresholds is (C, 5): pre, post, IoU, eps, min score; counts is (C, 3): topk, group "
           "threshold, min boxes; trace is (reason, by, object), one entry per input row; tally is (C + 1, "
-          "12) or None: how many boxes of each class had which reason is added to it.");
+          "12) or None: how many boxes of each class had which reason is added to it. Releases the GIL.");
 }

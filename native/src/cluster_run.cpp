@@ -117,7 +117,8 @@ void sort_descending(Rows &rows, const float *scores) {
     for (std::size_t i = 0; i < rows.size(); ++i)
         keys[i] = static_cast<std::uint64_t>(descending_key(scores[rows[i]])) << 32 | i;
     std::sort(keys.begin(), keys.end());
-    const Rows before = rows;
+    thread_local Rows before;
+    before = rows;
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = before[keys[i] & 0xFFFFFFFFu];
 }
 
@@ -132,7 +133,9 @@ Result run(const Input &in, const ClassParams *params, std::int32_t num_classes,
         trace->object.assign(in.n, -1);
     }
     // B.2, and one bucket of rows per class in input order.
-    std::vector<Rows> classes(static_cast<std::size_t>(num_classes));
+    thread_local std::vector<Rows> classes;  // whose memory is used again
+    classes.resize(std::max(classes.size(), static_cast<std::size_t>(num_classes)));
+    for (Rows &rows : classes) rows.clear();
     for (std::size_t i = 0; i < in.n; ++i) {
         const auto row = static_cast<std::int32_t>(i);
         const std::int32_t c = in.class_ids[i];

@@ -27,6 +27,8 @@ constexpr float kNone = -std::numeric_limits<float>::infinity();
 // while the rows stream by in runs long enough for the prefetcher.
 constexpr std::ptrdiff_t kBlock = 1024;
 constexpr std::ptrdiff_t kRows = 8;  // classes compared per visit of the running best
+constexpr std::ptrdiff_t kAhead = 12;  // candidates that are fetched before they are looked at
+constexpr std::ptrdiff_t kLookUps = 48;  // of classes in a block that a pass over it costs as much as
 
 struct Block {
     alignas(32) std::array<float, kBlock> best;
@@ -46,6 +48,14 @@ void update_generic(const float *row, std::ptrdiff_t stride, std::ptrdiff_t firs
             block.best[i] = better ? row[i] : block.best[i];
             block.class_id[i] = better ? static_cast<std::int32_t>(first + c) : block.class_id[i];
         }
+}
+
+// The same without the classes: a quarter of the work.
+void raise_generic(const float *row, std::ptrdiff_t stride, std::ptrdiff_t classes,
+                   std::ptrdiff_t from, std::ptrdiff_t n, Block &block) {
+    for (std::ptrdiff_t c = 0; c < classes; ++c, row += stride)
+        for (std::ptrdiff_t i = from; i < n; ++i)
+            block.best[i] = row[i] > block.best[i] ? row[i] : block.best[i];
 }
 
 float row_max_generic(const float *row, std::ptrdiff_t n) {
@@ -78,6 +88,19 @@ NORIA_AVX2 void update_avx2(const float *row, std::ptrdiff_t stride, std::ptrdif
     update_generic(row, stride, first, classes, whole, n, block);
 }
 
+NORIA_AVX2 void raise_avx2(const float *row, std::ptrdiff_t stride, std::ptrdiff_t classes,
+                           std::ptrdiff_t n, Block &block) {
+    const std::ptrdiff_t whole = n & ~std::ptrdiff_t{7};
+    for (std::ptrdiff_t i = 0; i < whole; i += 8) {
+        __m256 best = _mm256_load_ps(&block.best[i]);
+        const float *p = row + i;
+        for (std::ptrdiff_t c = 0; c < classes; ++c, p += stride)
+            best = _mm256_max_ps(_mm256_loadu_ps(p), best);
+        _mm256_store_ps(&block.best[i], best);
+    }
+    raise_generic(row, stride, classes, whole, n, block);
+}
+
 NORIA_AVX2 float row_max_avx2(const float *row, std::ptrdiff_t n) {
     __m256 a = _mm256_set1_ps(kNone), b = a;
     std::ptrdiff_t i = 0;
@@ -96,28 +119,62 @@ NORIA_AVX2 float row_max_avx2(const float *row, std::ptrdiff_t n) {
 }
 #endif
 
-void scan_class_major(const ScoreTable &t, const Thresholds &thresholds, Hits &hits,
-                      [[maybe_unused]] bool simd) {
+// Visits the rows of a block, `kRows` at a time.
+template <typename Visit>
+void by_rows(const ScoreTable &t, std::ptrdiff_t start, Visit visit) {
+    for (std::ptrdiff_t c = 0; c < t.classes; c += kRows)
+        visit(t.data + c * t.class_stride + start, c, std::min(kRows, t.classes - c));
+}
+
+void best_scores(const ScoreTable &t, std::ptrdiff_t start, std::ptrdiff_t n, Block &block,
+                 [[maybe_unused]] bool simd) {
+    std::fill_n(block.best.begin(), n, kNone);
+    by_rows(t, start, [&](const float *row, std::ptrdiff_t, std::ptrdiff_t rows) {
+#if defined(NORIA_AVX2)
+        if (simd) return raise_avx2(row, t.class_stride, rows, n, block);
+#endif
+        raise_generic(row, t.class_stride, rows, 0, n, block);
+    });
+}
+
+void best_classes(const ScoreTable &t, std::ptrdiff_t start, std::ptrdiff_t n, Block &block,
+                  [[maybe_unused]] bool simd) {
+    std::fill_n(block.best.begin(), n, kNone);
+    std::fill_n(block.class_id.begin(), n, 0);
+    by_rows(t, start, [&](const float *row, std::ptrdiff_t c, std::ptrdiff_t rows) {
+#if defined(NORIA_AVX2)
+        if (simd) return update_avx2(row, t.class_stride, c, rows, n, block);
+#endif
+        update_generic(row, t.class_stride, c, rows, 0, n, block);
+    });
+}
+
+// The first class with the best score; 0 where nothing is above minus infinity.
+std::int32_t class_of(const ScoreTable &t, std::ptrdiff_t candidate, float best) {
+    if (best == kNone) return 0;
+    const float *p = t.data + candidate;
+    std::int32_t c = 0;
+    for (; *p != best; p += t.class_stride) ++c;
+    return c;
+}
+
+// Few candidates reach a threshold: the classes are looked up for these, or, where they are many,
+// found for the whole block in a second pass.
+void scan_class_major(const ScoreTable &t, const Thresholds &thresholds, Hits &hits, bool simd) {
     Block block;
     for (std::ptrdiff_t start = 0; start < t.candidates; start += kBlock) {
         const std::ptrdiff_t n = std::min(kBlock, t.candidates - start);
-        std::fill_n(block.best.begin(), n, kNone);
-        std::fill_n(block.class_id.begin(), n, 0);
-        for (std::ptrdiff_t c = 0; c < t.classes; c += kRows) {
-            const float *row = t.data + c * t.class_stride + start;
-            const std::ptrdiff_t rows = std::min(kRows, t.classes - c);
-#if defined(NORIA_AVX2)
-            if (simd) {
-                update_avx2(row, t.class_stride, c, rows, n, block);
-                continue;
-            }
-#endif
-            update_generic(row, t.class_stride, c, rows, 0, n, block);
-        }
+        best_scores(t, start, n, block, simd);
+        std::ptrdiff_t reach = 0;
+        for (std::ptrdiff_t i = 0; i < n; ++i)
+            reach += weighted(t, start + i, block.best[i]) >= thresholds.lowest;
+        if (!reach) continue;
+        const bool all = reach > kLookUps;
+        if (all) best_classes(t, start, n, block, simd);
         for (std::ptrdiff_t i = 0; i < n; ++i) {
             const float score = weighted(t, start + i, block.best[i]);
             if (!(score >= thresholds.lowest)) continue;
-            const std::int32_t k = block.class_id[i];
+            const std::int32_t k = all ? block.class_id[i] : class_of(t, start + i, block.best[i]);
             if (k < thresholds.count && score >= thresholds.data[k]) hits.add(start + i, k, score);
         }
     }
@@ -127,6 +184,10 @@ void scan_candidate_major(const ScoreTable &t, const Thresholds &thresholds, Hit
                           [[maybe_unused]] bool simd) {
     for (std::ptrdiff_t i = 0; i < t.candidates; ++i) {
         const float *row = t.data + i * t.candidate_stride;
+#if defined(__GNUC__)
+        for (std::ptrdiff_t k = 0; k < t.classes; k += 32)  // outputs of a batch come from far away
+            __builtin_prefetch(row + kAhead * t.candidate_stride + k);
+#endif
 #if defined(NORIA_AVX2)
         const float best = simd ? row_max_avx2(row, t.classes) : row_max_generic(row, t.classes);
 #else

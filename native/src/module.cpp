@@ -11,6 +11,7 @@ NB_MODULE(_native, m) {
     bind_preprocess_tables(m);
     bind_cluster(m);
     bind_decode(m);
+    bind_decode_boxes(m);
     bind_call_lock(m);
     bind_custom_library(m);
     bind_stand_in(m);
@@ -22,6 +23,8 @@ NB_MODULE(_native, m) {
     bind_crash_note(m);
     bind_segment(m);
     bind_track(m);
+    bind_track_iou(m);
+    bind_json_numbers(m);
     bind_plugin_nms(m);
     bind_host(m);
     bind_plugin_sample(m);

@@ -27,19 +27,14 @@ def fit_crops(rects: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), ord
 def has_avx2() -> bool:
     """Whether the AVX2 kernels are used."""
 
-def sampling_tables(src: Annotated[NDArray[numpy.int32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], dst: Annotated[NDArray[numpy.int32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], frame_size: Sequence[int], filter: int, chroma: bool, places: Annotated[NDArray[numpy.int32], dict(shape=(None, 2, 2, 2), order='C', device='cpu')]) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+def attach(boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], class_ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], filters: Annotated[NDArray[numpy.float32], dict(shape=(None, 6), order='C', device='cpu', writable=False)], roi_bottom: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], places: Sequence[Sequence[float]], clip: bool, crop: bool, old: bool, modern: bool, rects: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu')], kept: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], dropped: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], reasons: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], kept_starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]) -> int:
     """
-    The tables of N crops of frames of one size, for the GPU's kernel: (words,) int32. Fills `places`, (N, 2, 2, 2): planes, axes, place and stride. Releases the GIL.
-    """
-
-def attach(boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], class_ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], filters: Annotated[NDArray[numpy.float32], dict(shape=(None, 6), order='C', device='cpu', writable=False)], roi_bottom: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], numbers: Sequence[float], frame_width: int, frame_height: int, clip: bool, crop: bool, old: bool, modern: bool) -> tuple:
-    """
-    Map and filter one item's boxes: (rects, kept, dropped, reasons, shifted). filters is (C, 6): min w, min h, max w, max h, top offset, filtered out; class ids are below C.
+    Map and filter the boxes of items, which begin at starts: fills rects and kept, with the first of each item, and dropped and reasons; returns how many were shifted. filters is (C, 6): min w, min h, max w, max h, top offset, filtered out; class ids are below C. A place is offset x, y, ratio x, y, origin x, y, region l, t, w, h, parent left, top, frame width, height. Releases the GIL.
     """
 
-def cluster(boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], class_ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None, 5), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.int32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], mode: int, trace: bool, tally: Annotated[NDArray[numpy.int64], dict(shape=(None, 12), order='C', device='cpu')] | None) -> tuple:
+def cluster(boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], class_ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None, 5), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.int32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], mode: int, trace: bool, tally: Annotated[NDArray[numpy.int64], dict(shape=(None, 12), order='C', device='cpu')] | None, out_boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu')], out_scores: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], out_class_ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], members: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], out_starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]) -> tuple:
     """
-    Cluster one frame: (boxes, scores, class_ids, rows, members, trace or None). thresholds is (C, 5): pre, post, IoU, eps, min score; counts is (C, 3): topk, group threshold, min boxes; trace is (reason, by, object), one entry per input row; tally is (C + 1, 12) or None: how many boxes of each class had which reason is added to it.
+    Cluster the boxes of items, which begin at starts; fills the last six and returns (how many objects there are, trace of a single item or None). thresholds is (C, 5): pre, post, IoU, eps, min score; counts is (C, 3): topk, group threshold, min boxes; trace is (reason, by, object), one entry per input row; tally is (C + 1, 12) or None: how many boxes of each class had which reason is added to it. Releases the GIL.
     """
 
 def best_class(scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device='cpu', writable=False)], objectness: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], class_id: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], score: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], simd: bool = True) -> int:
@@ -53,6 +48,16 @@ def best_class_has_simd() -> bool:
 def half_to_float(half: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], single: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> bool:
     """
     IEEE halves (as uint16) to float32; False, and nothing written, where the machine has no instruction for it.
+    """
+
+def table_hits(tables: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), device='cpu', writable=False)], first: int, thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], planes: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], class_id: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], score: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]) -> int:
+    """
+    best_class of each item of (items, candidates, first + classes) tables, of any strides: the objectness is column 4 where first is 5. Fills columns 0 to 3 of the hits into planes, (4, room), the three columns, and the first hit of each item, with the end, into starts; returns how many hits there are. Releases the GIL.
+    """
+
+def boxes_of_centres(planes: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], cells: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], scale: tuple[float, float], size: tuple[float, float], boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu')], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], class_id: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], score: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]) -> int:
+    """
+    Boxes of the hits of table_hits, centre and size times scale, or on the grid of cells (3, candidates), inside the network's size; those below one pixel go. Fills boxes, and changes class_id, score and starts; returns how many there are. Releases the GIL.
     """
 
 class CallLock:
@@ -268,6 +273,43 @@ def match_boxes(tracks: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), 
 def best_overlap(found: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), order='C', device='cpu', writable=False)], found_groups: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], others: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), order='C', device='cpu', writable=False)], other_groups: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
     """
     The greatest IoU of each found box with any other of its group. Releases the GIL.
+    """
+
+class IouTracks:
+    """The tracks of one source, by constant velocity and overlap."""
+
+    def __init__(self, *, min_iou: float, max_new_iou: float, velocity_gain: float, min_confidence: float, min_new_confidence: float, min_hits: int, max_age: int, max_probation_misses: int, max_tracks: int) -> None: ...
+
+    def step(self, corners: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], groups: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], elapsed: int) -> int:
+        """
+        Continue tracks with the objects of a frame; how many of the tracks need an id. Releases the GIL.
+        """
+
+    def name(self, next: int, ids: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], velocities: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), order='C', device='cpu')]) -> None:
+        """
+        Give out ids from next on, fill in those of the objects of the last step (0 without) and the velocities of their edges, and forget old tracks.
+        """
+
+    def pass_over(self, elapsed: int) -> None:
+        """
+        A frame in which nothing was looked for: lost tracks age, the others only move.
+        """
+
+    def __len__(self) -> int: ...
+
+def tracked_objects(rects: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], components: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], classes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], parents: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], confidences: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], component_ids: Sequence[int] | None, class_ids: Sequence[int] | None, match_classes: bool, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], corners: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), order='C', device='cpu')], scores: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], groups: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> int:
+    """
+    Objects of a frame that are tracked, in an order of their values; fills the last four, with room for all, and returns how many there are. Releases the GIL.
+    """
+
+def json_boxes(rows: Annotated[NDArray[numpy.float64], dict(shape=(None, 5), order='C', device='cpu', writable=False)]) -> list:
+    """
+    JSON text of each of (N, 5) finite confidences and boxes, from the number of the confidence on: confidences with 6 decimals, left, top, width, height with 3.
+    """
+
+def json_tracks(ids: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], confidences: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], none: int) -> list:
+    """
+    JSON members with the track of each of N objects, each with its comma; empty for the id none. Confidences may be empty.
     """
 
 def efficient_nms(boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, 4), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], anchors: Annotated[NDArray[numpy.float32], dict(shape=(None, None, 4), order='C', device='cpu', writable=False)] | None, score_threshold: float, iou_threshold: float, per_class: int, background: int, sigmoid: bool, centres: bool, agnostic: bool, clip: bool, count: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], out_boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, None, 4), order='C', device='cpu')], out_scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], out_classes: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], out_rows: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')]) -> None:

@@ -1,6 +1,6 @@
 """From network space to the frame: mapping, size and ROI filters, metadata.
 
-One native call does the objects of an item in the order of spec B.6
+One native call does the objects of a batch in the order of spec B.6
 (`native/src/cluster_attach.cpp`). Positions and sizes are float32, only the division by the scale
 ratio is float64:
 
@@ -24,7 +24,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Literal
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -133,10 +134,11 @@ class AttachParams:
 
 @dataclass(frozen=True, slots=True)
 class AttachResult:
-    """Objects attached to a frame.
+    """Objects attached to the frames of N items.
 
     Attributes:
         detections: M objects in frame space, as appended to `FrameMeta.objects`.
+        starts: (N + 1,) int32, the first object of each item, and the end of the last.
         kept: (M,) int32, their rows in the input.
         dropped: (K,) int32, the other rows.
         reasons: (K,) uint8, `DropReason` of each.
@@ -145,6 +147,7 @@ class AttachResult:
     """
 
     detections: Detections
+    starts: IntArray
     kept: IntArray
     dropped: IntArray
     reasons: npt.NDArray[np.uint8]
@@ -154,6 +157,25 @@ class AttachResult:
     def edge_drops(self) -> int:
         """How many were dropped at the frame's own edges."""
         return int((self.reasons >= DropReason.FRAME_BOTTOM).sum()) if len(self.reasons) else 0
+
+
+class Destination(NamedTuple):
+    """Where the objects of one item go.
+
+    Attributes:
+        transform: how the item was scaled.
+        meta: the frame to append to; its width and height bound the ROI tests.
+        roi: the region the item's tensor was cut from, in frame pixels (tensor-input mode).
+        parent: rectangle of the object that was inferred, in frame pixels (secondary mode); filters
+            see coordinates relative to it.
+        parent_index: that object's place in the frame, or -1.
+    """
+
+    transform: ScaleTransform
+    meta: FrameMeta
+    roi: Rect | None = None
+    parent: Rect | None = None
+    parent_index: int = -1
 
 
 class Attacher:
@@ -209,71 +231,126 @@ class Attacher:
 
         Args:
             detections: N clustered objects in network space; class ids within the config's range.
-            transform: how this item was scaled.
-            meta: the frame to append to; its width and height bound the ROI tests.
+            transform, meta, roi, parent, parent_index: of the item, see `Destination`.
             generation: overrides the attacher's.
-            roi: the region the item's tensor was cut from, in frame pixels (tensor-input mode).
-            parent: rectangle of the object that was inferred, in frame pixels (secondary mode);
-                filters see coordinates relative to it.
-            parent_index: that object's place in the frame, or -1.
+
+        Raises:
+            ConfigError: the generation is neither 6.2 nor 9.1.
+        Source: spec B.6, B.7.
+        """
+        starts = np.array([0, len(detections)], np.int32)
+        place = Destination(transform, meta, roi, parent, parent_index)
+        return self.attach(detections, starts, [place], generation)
+
+    def attach(
+        self,
+        detections: Detections,
+        starts: IntArray,
+        places: Sequence[Destination],
+        generation: Generation | None = None,
+    ) -> AttachResult:
+        """Map, filter and append the objects of N items; mark their frames as inferred.
+
+        Args:
+            detections: clustered objects in network space, item after item; class ids within the
+                config's range. Those of several items have no masks, angles and keypoints.
+            starts: (N + 1,) int32, the first of each item, and the end of the last.
+            places: of each item.
+            generation: overrides the attacher's.
 
         Raises:
             ConfigError: the generation is neither 6.2 nor 9.1.
         Source: spec B.6, B.7.
         """
         old = _known(generation or self.generation) == "6.2"
-        parent = self.parent_rect(transform, parent)
-        rects, kept, dropped, reasons, shifted = _native.attach(
+        n = len(detections)
+        rects, reasons = np.empty((n, 4), np.float32), np.empty(n, np.uint8)
+        kept, dropped = np.empty((2, n), np.int32)
+        first = np.empty(len(starts), np.int32)
+        shifted = _native.attach(
             detections.boxes,
             detections.class_ids,
+            starts,
             self.params.filters,
             self.params.roi_bottom,
-            (*_numbers(transform), *_region(roi), *(parent[:2] if parent else (0, 0))),
-            meta.width,
-            meta.height,
-            roi is not None and self.clip_to_roi,
+            [self._numbers(place) for place in places],
+            places[0].roi is not None and self.clip_to_roi,
             self.params.crop,
             old,
             self.modern,
+            rects,
+            kept,
+            dropped,
+            reasons,
+            first,
         )
-        rest = detections
-        if len(dropped):
+        ends = first.tolist()
+        rest, left = detections, ends[-1]
+        if left < n:
+            rects, kept = rects[:left], kept[:left]
             rest = detections.select(kept)
+        dropped, reasons = dropped[: n - left], reasons[: n - left]
+        attached = self._attached(rest, rects, places[0])
+        border_colors = None
+        if attached.masks is not None and not old:
+            border_colors = mask_border_colors(attached.masks)
+        for place, (start, end) in zip(places, pairwise(ends), strict=True):
+            place.meta.objects.append(
+                attached if len(places) == 1 else attached.rows(start, end),
+                self.component_id,
+                labels=self.labels,
+                styles=self.styles,
+                border_colors=border_colors,
+                mask_threshold=self.mask_threshold,
+                parent=place.parent_index,
+            )
+            place.meta.inferred = True
+        return AttachResult(attached, first, kept, dropped, reasons, shifted)
+
+    def _attached(self, rest: Detections, rects: FloatArray, place: Destination) -> Detections:
+        """The boxes that are left, at their places in the frame.
+
+        Args:
+            rest: in network space.
+            rects: (N, 4) of each in frame pixels.
+            place: of all of them, where they are more than boxes.
+        """
         masks = rest.masks if self.output_instance_mask else None
-        if self.modern and not (masks is None and rest.angles is None):
-            whole = self.to_frame(rest.boxes, transform, roi=roi, parent=parent)
-            masks = _keep_shapes(whole, rects, masks, rest.angles)
         angles = rest.angles
-        attached = Detections.unchecked(
+        if self.modern and not (masks is None and angles is None):
+            parent = self._parent(place)
+            whole = self.to_frame(rest.boxes, place.transform, roi=place.roi, parent=parent)
+            masks = _keep_shapes(whole, rects, masks, angles)
+        return Detections.unchecked(
             rects,
             rest.scores,
             rest.class_ids,
             masks=masks,
             angles=None if angles is None else angles * DEGREES_PER_RADIAN,
             space=Space.FRAME,
-            keypoints=self._keypoints_to_frame(rest.keypoints, transform, roi, parent),
+            keypoints=self._keypoints_to_frame(rest.keypoints, place),
         )
-        border_colors = None
-        if attached.masks is not None and not old:
-            border_colors = mask_border_colors(attached.masks)
-        meta.objects.append(
-            attached,
-            self.component_id,
-            labels=self.labels,
-            styles=self.styles,
-            border_colors=border_colors,
-            mask_threshold=self.mask_threshold,
-            parent=parent_index,
+
+    def _parent(self, place: Destination) -> Rect | None:
+        return self.parent_rect(place.transform, place.parent)
+
+    def _numbers(self, place: Destination) -> tuple[float, ...]:
+        """The place of an item as the native call takes it."""
+        transform, meta, parent = place.transform, place.meta, self._parent(place)
+        # The division is `ScaleTransform.to_frame`, made natively; a test holds them together.
+        return (
+            transform.offset_x,
+            transform.offset_y,
+            transform.ratio_x,
+            transform.ratio_y,
+            *_region(place.roi),
+            *(parent[:2] if parent else (0, 0)),
+            meta.width,
+            meta.height,
         )
-        meta.inferred = True
-        return AttachResult(attached, kept, dropped, reasons, shifted)
 
     def _keypoints_to_frame(
-        self,
-        keypoints: FloatArray | None,
-        transform: ScaleTransform,
-        roi: Rect | None,
-        parent: Rect | None,
+        self, keypoints: FloatArray | None, place: Destination
     ) -> FloatArray | None:
         """Map points of (N, K, 3) as corners of boxes are mapped; a score stays, none is cut."""
         if keypoints is None:
@@ -281,7 +358,8 @@ class Attacher:
         boxes = np.zeros((keypoints.shape[0] * keypoints.shape[1], 4), np.float32)
         boxes[:, :2] = keypoints[..., :2].reshape(-1, 2)
         mapped = keypoints.copy()
-        places = self.to_frame(boxes, transform, roi=roi, parent=parent)[:, :2]
+        parent = self._parent(place)
+        places = self.to_frame(boxes, place.transform, roi=place.roi, parent=parent)[:, :2]
         mapped[..., :2] = places.reshape(*keypoints.shape[:2], 2)
         return mapped
 
@@ -361,11 +439,6 @@ def _cut_axis(mask: FloatArray, whole: FloatArray, part: FloatArray) -> FloatArr
     weight = (at - low).astype(np.float32)[:, None]
     cut: FloatArray = mask[low] * (1 - weight) + mask[np.minimum(low + 1, rows - 1)] * weight
     return cut
-
-
-def _numbers(transform: ScaleTransform) -> tuple[float, ...]:
-    # The division is `ScaleTransform.to_frame`, made again natively; a test holds the two together.
-    return transform.offset_x, transform.offset_y, transform.ratio_x, transform.ratio_y
 
 
 def _region(roi: Rect | None) -> tuple[float, ...]:

@@ -1,7 +1,7 @@
 """From a parser's boxes to a frame's objects: thresholds, clustering, top k.
 
-One native call does all classes of a frame (`native/src/cluster*.cpp`); here are its parameters,
-which rows survived and, on request, why each other row did not.
+One native call does all classes of the frames of a batch (`native/src/cluster*.cpp`); here are its
+parameters, which rows survived and, on request, why each other row did not.
 
 A box with a NaN coordinate is never a neighbour in DBSCAN and is suppressed by any kept box in NMS.
 A NaN score passes the thresholds that equality passes and sorts last; the original leaves both
@@ -166,16 +166,18 @@ class ClusterTrace:
 
 @dataclass(frozen=True, slots=True)
 class ClusterResult:
-    """The objects of one frame, ascending by class, within a class as spec B.3 orders them.
+    """The objects of each item, ascending by class, within a class as spec B.3 orders them.
 
     Attributes:
         detections: M boxes, in the space of the input.
+        starts: (N + 1,) int32, the first of each item, and the end of the last.
         kept: (M,) int32, the input row of each; the first member's for a merged one.
         members: (M,) int32, 0 for an input box, n for one made of a cluster of n.
         trace: what became of every input row, if asked for.
     """
 
     detections: Detections
+    starts: IntArray
     kept: IntArray
     members: IntArray
     trace: ClusterTrace | None = None
@@ -211,16 +213,19 @@ class Clusterer:
     def __call__(
         self,
         detections: Detections,
+        starts: IntArray | None = None,
         *,
         trace: bool = False,
         tally: npt.NDArray[np.int64] | None = None,
     ) -> ClusterResult:
-        """Cluster one frame's boxes.
+        """Cluster the boxes of one frame, or of each of several.
 
         Args:
             detections: a parser's result, in any order; rows of classes that the config does not
                 have are dropped.
-            trace: also tell what became of every row.
+            starts: (N + 1,) int32, the first row of each of N items, and the end of the last; None
+                is one item.
+            trace: also tell what became of every row; of one item only.
             tally: (C + 1, 12) int64, one row for each class and the last for all others, a column
                 for each `Reason`: the numbers of boxes are added to it. Of a class that is cut by
                 `topk`, or by its post-cluster threshold, the 256 boxes behind the cut are told
@@ -229,29 +234,43 @@ class Clusterer:
         Raises:
             ValueError: `tally` does not have C + 1 rows.
         """
-        p = self.params
+        p, n = self.params, len(detections)
+        if starts is None:
+            starts = np.array([0, n], np.int32)
         if tally is not None and len(tally) != len(p.thresholds) + 1:
             raise ValueError(f"tally has {len(tally)} rows, not {len(p.thresholds) + 1}")
-        boxes, scores, class_ids, rows, members, details = _native.cluster(
+        boxes, scores = np.empty((n, 4), np.float32), np.empty(n, np.float32)
+        class_ids, rows, members = np.empty((3, n), np.int32)
+        first = np.empty(len(starts), np.int32)
+        count, details = _native.cluster(
             detections.boxes,
             detections.scores,
             detections.class_ids,
+            starts,
             p.thresholds,
             p.counts,
             int(p.mode),
             trace,
             tally,
-        )
-        found = Detections.unchecked(
             boxes,
             scores,
             class_ids,
+            rows,
+            members,
+            first,
+        )
+        rows, members = rows[:count], members[:count]
+        found = Detections.unchecked(
+            boxes[:count],
+            scores[:count],
+            class_ids[:count],
             masks=_own_masks(detections, rows, members),
             angles=_own_angles(detections, rows, members),
             space=detections.space,
             keypoints=_own_keypoints(detections, rows),
         )
-        return ClusterResult(found, rows, members, ClusterTrace(*details) if trace else None)
+        trace_of = ClusterTrace(*details) if trace else None
+        return ClusterResult(found, first, rows, members, trace_of)
 
 
 def _own_keypoints(detections: Detections, rows: IntArray) -> FloatArray | None:

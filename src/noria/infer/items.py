@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -142,7 +142,7 @@ def roi_transform(roi: Roi) -> ScaleTransform:
     )
 
 
-def layers_of(outputs: dict[str, npt.NDArray[Any]], index: int) -> dict[str, Layer]:
+def layers_of(outputs: Mapping[str, npt.NDArray[Any]], index: int) -> dict[str, Layer]:
     """One item's outputs as parsers see them, in binding order."""
     return {
         name: Layer(name, data[index] if data.ndim > 1 else data[index : index + 1])

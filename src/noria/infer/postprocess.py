@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria._core.errors import ParserError
-from noria.infer.attach import Attacher, Generation
+from noria.infer.attach import Attacher, Destination, Generation
 from noria.infer.classify import Attribute, BuiltinClassifier, complete_labels
 from noria.infer.cluster import Clusterer
 from noria.infer.geometry import ScaleTransform
@@ -42,7 +43,7 @@ from noria.meta import (
     SegmentationParams,
     Space,
 )
-from noria.meta.detections import FloatArray
+from noria.meta.detections import BatchDetections, FloatArray, IntArray
 from noria.meta.layers import SegmentationParser
 
 if TYPE_CHECKING:
@@ -146,47 +147,101 @@ class DetectorPostprocessor(Postprocessor):
         steps: Sequence[ItemSteps] | None = None,
     ) -> None:
         """See `Postprocessor.attach`."""
-        times, results, tally = self._record.times, self._record.results, self._tally
-        for i, (meta, valid) in enumerate(zip(items.metas, items.valid(), strict=True)):
-            if not valid:
-                continue
+        places = [i for i, valid in enumerate(items.valid()) if valid]
+        start = perf_counter()
+        batch = None if steps is not None else self._parse_batch(outputs, items, places)
+        if batch is not None:
+            self._attach(batch.boxes, batch.starts, places, items, outputs, start)
+            return
+        for i in places:
             step = None if steps is None else steps[i]
-            t0 = perf_counter()
-            detections = self._parse(layers_of(outputs, i), meta, step)
-            t1 = perf_counter()
-            clustered = self.clusterer(detections, trace=step is not None, tally=tally.clustered)
-            kept = clustered.detections
-            if len(detections) and not len(kept):
-                tally.saw(detections)
-            t2 = perf_counter()
-            transform, first = items.transform(i), len(meta.objects)
-            attached = self.attacher(
-                kept,
-                transform,
-                meta,
-                roi=items.roi_rect(i),
-                parent=items.parent_rect(i),
-                parent_index=items.object_of(i),
+            start = perf_counter()
+            found = self._parse(layers_of(outputs, i), items.metas[i], step)
+            starts = np.array([0, len(found)], np.int32)
+            self._attach(found, starts, [i], items, outputs, start, step)
+
+    def _parse_batch(
+        self, outputs: dict[str, npt.NDArray[Any]], items: Items, places: list[int]
+    ) -> BatchDetections | None:
+        """The boxes of all items at `places`, where the parser reads a batch at once, else None."""
+        if not (places and isinstance(self._parser, BuiltinParser)):
+            return None
+        if any(len(data) != len(places) for data in outputs.values()):
+            outputs = {name: data[places] for name, data in outputs.items()}
+        try:
+            return self._parser.batch(outputs, self._network, self.params)
+        except ParserError:
+            return None  # item by item, as each has failed
+
+    def _attach(
+        self,
+        parsed: Detections,
+        starts: IntArray,
+        places: list[int],
+        items: Items,
+        outputs: dict[str, npt.NDArray[Any]],
+        start: float,
+        step: ItemSteps | None = None,
+    ) -> None:
+        """Cluster and attach the boxes of items, and count what became of them.
+
+        Args:
+            parsed: boxes of the items, those of several without masks and other shapes.
+            starts: the first of each, and the end of the last.
+            places: of the items among all of the run.
+            start: when parsing began.
+            step: gets the decisions on a single item.
+        """
+        times, results, tally = self._record.times, self._record.results, self._tally
+        ends = starts.tolist()
+        if step is None or step.error is None:
+            for k, i in enumerate(places):
+                self._look(parsed, ends[k], ends[k + 1], outputs, i)
+        t1 = perf_counter()
+        trace = step is not None
+        clustered = self.clusterer(parsed, starts, trace=trace, tally=tally.clustered)
+        kept, kept_ends = clustered.detections, clustered.starts.tolist()
+        for k, (first, end) in enumerate(pairwise(ends)):
+            if first < end and kept_ends[k] == kept_ends[k + 1]:
+                tally.saw(parsed.rows(first, end))
+        t2 = perf_counter()
+        destinations = [
+            Destination(
+                items.transform(i),
+                items.metas[i],
+                items.roi_rect(i),
+                items.parent_rect(i),
+                items.object_of(i),
             )
-            if step is not None and step.error is None:
-                step.parsed, step.clustered, step.attached = detections, clustered, attached
-                step.first = first
-            results["parsed"] += len(detections)
-            results["clustered"] += len(kept)
-            results["attached"] += len(attached.kept)
-            if attached.shifted:
-                results["edge_shifted"] += attached.shifted
-            if dropped := attached.edge_drops:
-                results["edge_dropped"] += dropped
-            tally.left += len(kept)
-            tally.kept += len(attached.kept)
-            if len(attached.dropped):
-                tally.dropped(kept, attached, transform)
-            times.parse_s += t1 - t0
-            times.cluster_s += t2 - t1
-            if self.watch is not None and i == 0:
-                self.watch.boxes(detections, kept, len(attached.kept), meta)
-            times.attach_s += perf_counter() - t2
+            for i in places
+        ]
+        before = len(items.metas[places[0]].objects)
+        attached = self.attacher.attach(kept, clustered.starts, destinations)
+        if step is not None and step.error is None:
+            step.parsed, step.clustered, step.attached = parsed, clustered, attached
+            step.first = before
+        results["parsed"] += len(parsed)
+        results["clustered"] += len(kept)
+        results["attached"] += len(attached.kept)
+        if attached.shifted:
+            results["edge_shifted"] += attached.shifted
+        if dropped := attached.edge_drops:
+            results["edge_dropped"] += dropped
+        tally.left += len(kept)
+        tally.kept += len(attached.kept)
+        attached_ends = attached.starts.tolist()
+        if len(attached.dropped):
+            lost = [all_of - left for all_of, left in zip(kept_ends, attached_ends, strict=True)]
+            for (first, end), destination in zip(pairwise(lost), destinations, strict=True):
+                if first < end:
+                    rows, reasons = attached.dropped[first:end], attached.reasons[first:end]
+                    tally.dropped(kept, rows, reasons, destination.transform)
+        times.parse_s += t1 - start
+        times.cluster_s += t2 - t1
+        if self.watch is not None and places[0] == 0:
+            first_parsed, first_kept = parsed.rows(0, ends[1]), kept.rows(0, kept_ends[1])
+            self.watch.boxes(first_parsed, first_kept, attached_ends[1], items.metas[0])
+        times.attach_s += perf_counter() - t2
 
     def below(self, layers: dict[str, Layer], floor: float) -> Detections:
         """Boxes below the pre-cluster threshold of their class, as far as the parser returns any.
@@ -223,23 +278,41 @@ class DetectorPostprocessor(Postprocessor):
             if step is not None:
                 step.error = error
             return Detections.empty()
-        self._tally.items += 1
-        if not len(found):
-            self._tally.empty += 1
-            if self._tally.visible and _seldom(self._tally.empty):
-                self._look_below(layers)
-        else:
-            if self._tally.visible and _seldom(self._tally.items):
-                self._look_for_missing(layers)
-            if self._unjudged:
-                self._judge_scale(found)
-            if self._classes_fit and int(found.class_ids.max()) >= self.params.num_classes > 0:
+        return found
+
+    def _look(
+        self,
+        parsed: Detections,
+        first: int,
+        end: int,
+        outputs: dict[str, npt.NDArray[Any]],
+        place: int,
+    ) -> None:
+        """Count an item that was parsed, and look at scores that its thresholds hide.
+
+        Args:
+            parsed: boxes of several items; `first` and `end` are the rows of this one.
+            outputs: of all items of the run; `place` is this one's.
+        """
+        tally = self._tally
+        tally.items += 1
+        if first == end:
+            tally.empty += 1
+            if tally.visible and _seldom(tally.empty):
+                self._look_below(layers_of(outputs, place))
+            return
+        if tally.visible and _seldom(tally.items) and (missing := tally.missing()):
+            self._look_for_missing(layers_of(outputs, place), missing)
+        if self._unjudged:
+            self._judge_scale(parsed.boxes[first:end])
+        if self._classes_fit:
+            highest = int(parsed.class_ids[first:end].max())
+            if highest >= self.params.num_classes > 0:
                 self._classes_fit = False
-                text = f"boxes of class {int(found.class_ids.max())} and others outside 0 to"
+                text = f"boxes of class {highest} and others outside 0 to"
                 text += f" {self.params.num_classes - 1} are dropped: num-detected-classes="
                 text += str(self.params.num_classes)
                 self._record.warn(text, self._source, rule="classes-dropped")
-        return found
 
     def _look_below(self, layers: dict[str, Layer]) -> None:
         """Find the best score below the thresholds in outputs without a box.
@@ -261,21 +334,18 @@ class DetectorPostprocessor(Postprocessor):
                 tally.saw(found)
                 return
 
-    def _look_for_missing(self, layers: dict[str, Layer]) -> None:
+    def _look_for_missing(self, layers: dict[str, Layer], classes: list[int]) -> None:
         """Find the best scores of classes that have a higher threshold than others, and no box."""
-        classes = self._tally.missing()
-        if not classes:
-            return
         lower = self.params.per_class_threshold.copy()
         lower[classes] = lower.min()
         with suppress(ParserError):
             self._tally.saw_missing(classes, self._parse_at(layers, lower))
 
-    def _judge_scale(self, found: Detections) -> None:
+    def _judge_scale(self, boxes: FloatArray) -> None:
         """Say once if the first boxes a parser finds look like 0..1 instead of network pixels."""
         self._unjudged = False
-        if self._network.width > 8 and float(np.abs(found.boxes).max()) <= 1.5:
-            text = f"all boxes lie within {found.boxes.min():.3g} and {found.boxes.max():.3g}"
+        if self._network.width > 8 and float(np.abs(boxes).max()) <= 1.5:
+            text = f"all boxes lie within {boxes.min():.3g} and {boxes.max():.3g}"
             text += f": parsers return pixels of the {self._network.width}x{self._network.height}"
             text += " network input, so multiply boxes in 0..1 by its size"
             self._record.warn(text, self._source, rule="boxes-within-1")

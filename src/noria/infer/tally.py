@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.infer.attach import AttachResult, DropReason
+from noria.infer.attach import DropReason
 from noria.infer.cluster import Reason
 from noria.meta import Detections
+from noria.meta.detections import IntArray
 
 if TYPE_CHECKING:
     from noria.config import ClassAttrs
@@ -73,6 +74,9 @@ class BoxTally:
         self.per_class = per_class
         self.labels = labels
         self.parser, self.visible = "", False
+        thresholds = params.thresholds[:, 0]
+        higher = (thresholds > thresholds.min(initial=np.inf)) & (thresholds < 1)
+        self._higher: list[int] = np.flatnonzero(higher).tolist()
         self.clustered = np.zeros((len(per_class) + 1, len(Reason)), np.int64)
         self.attached = np.zeros((len(per_class) + 1, len(DropReason)), np.int64)
         self.clear()
@@ -101,9 +105,7 @@ class BoxTally:
 
         A threshold of 1 and more hides a class on purpose.
         """
-        thresholds = self.params.thresholds[:, 0]
-        higher = np.flatnonzero((thresholds > thresholds.min(initial=np.inf)) & (thresholds < 1))
-        return [c for c in higher.tolist() if not self.clustered[c].any()]
+        return [c for c in self._higher if not self.clustered[c].any()]
 
     def saw_missing(self, classes: Sequence[int], found: Detections) -> None:
         """Take note of boxes of missing classes below their thresholds."""
@@ -113,15 +115,20 @@ class BoxTally:
             if len(scores):
                 self.best_of[class_id] = max(float(scores.max()), self.best_of.get(class_id, 0.0))
 
-    def dropped(self, found: Detections, result: AttachResult, transform: ScaleTransform) -> None:
-        """Count the boxes that attaching dropped.
+    def dropped(
+        self,
+        found: Detections,
+        rows: IntArray,
+        reasons: npt.NDArray[np.uint8],
+        transform: ScaleTransform,
+    ) -> None:
+        """Count the boxes of an item that attaching dropped.
 
         Args:
-            found: what was to be attached, in network space.
-            result: what came of it.
+            found: boxes that were to be attached, in network space.
+            rows: (K,) those dropped, with the `DropReason` of each.
             transform: how the item was scaled.
         """
-        rows, reasons = result.dropped, result.reasons
         np.add.at(self.attached, (found.class_ids[rows], reasons), 1)
         for number in set(reasons.tolist()):
             reason = DropReason(number)

@@ -191,6 +191,19 @@ class Detections:
             keypoints=None if self.keypoints is None else self.keypoints[index],
         )
 
+    def rows(self, start: int, end: int) -> Detections:
+        """The detections from row `start` up to `end`, as views."""
+        masks, angles, points = self.masks, self.angles, self.keypoints
+        return Detections.unchecked(
+            self.boxes[start:end],
+            self.scores[start:end],
+            self.class_ids[start:end],
+            masks=None if masks is None else masks[start:end],
+            angles=None if angles is None else angles[start:end],
+            space=self.space,
+            keypoints=None if points is None else points[start:end],
+        )
+
     def to_supervision(self) -> Any:
         """The same boxes as `supervision.Detections` (xyxy), for its annotators and trackers.
 
@@ -203,3 +216,16 @@ class Detections:
         return supervision.Detections(
             xyxy=corners, confidence=self.scores, class_id=self.class_ids.astype(int)
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BatchDetections:
+    """Boxes of N items, item after item.
+
+    Attributes:
+        boxes: those of every item.
+        starts: (N + 1,) int32, the first row of each item, and the end of the last.
+    """
+
+    boxes: Detections
+    starts: IntArray

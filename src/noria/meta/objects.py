@@ -88,6 +88,12 @@ def _zeros(count: int) -> FloatArray:
     return np.zeros(count, np.float32)
 
 
+def _filled(count: int, value: int, dtype: type[Any]) -> npt.NDArray[Any]:
+    column = np.empty(count, dtype)  # `np.full` takes three times as long
+    column.fill(value)
+    return column
+
+
 def _no_colors(count: int) -> FloatArray:
     return np.full((count, 4), np.nan, np.float32)
 
@@ -231,9 +237,9 @@ class Objects:
         self.rects = join(self.rects, detections.boxes)
         self.class_ids = join(self.class_ids, detections.class_ids)
         self.confidences = join(self.confidences, detections.scores)
-        self.component_ids = join(self.component_ids, np.full(n, component_id, np.int32))
-        self.object_ids = join(self.object_ids, np.full(n, UNTRACKED_OBJECT_ID, np.uint64))
-        self.parents = join(self.parents, np.full(n, parent, np.int32))
+        self.component_ids = join(self.component_ids, _filled(n, component_id, np.int32))
+        self.object_ids = join(self.object_ids, _filled(n, UNTRACKED_OBJECT_ID, np.uint64))
+        self.parents = join(self.parents, _filled(n, parent, np.int32))
 
     def add(
         self,

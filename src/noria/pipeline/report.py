@@ -272,18 +272,12 @@ def count_objects(meta: FrameMeta, counts: Counter[str]) -> None:
     objects = meta.objects
     if not len(objects):
         return
-    components = sorted(set(objects.component_ids.tolist()))
-    for component in components:
-        ids = objects.class_ids
-        if len(components) > 1:
-            ids = ids[objects.component_ids == component]
-        values, numbers = np.unique(ids, return_counts=True)
-        names = objects.labels.get(component, ())
-        for class_id, number in zip(values.tolist(), numbers.tolist(), strict=True):
-            if class_id >= 0:
-                counts[class_name(names, class_id)] += number
-            else:
-                _count_texts(objects, component, class_id, counts)
+    found = Counter(zip(objects.component_ids.tolist(), objects.class_ids.tolist(), strict=True))
+    for (component, class_id), number in sorted(found.items()):
+        if class_id >= 0:
+            counts[class_name(objects.labels.get(component, ()), class_id)] += number
+        else:
+            _count_texts(objects, component, class_id, counts)
 
 
 def _count_texts(objects: Objects, component: int, class_id: int, counts: Counter[str]) -> None:

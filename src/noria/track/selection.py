@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from noria import _native
 from noria.meta import Objects
 
 Index = npt.NDArray[np.intp]
 Corners = npt.NDArray[np.float64]
-
-_FARTHEST = 1e9  # pixels; beyond it areas lose their digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class Found:
         return len(self.index)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Selection:
     """Which objects are tracked (`operate-on-gie-id`, `operate-on-class-ids` of the original).
 
@@ -57,34 +56,29 @@ class Selection:
 
         Rectangles that have no area or are no numbers are left out.
         """
-        rects = objects.rects
-        with np.errstate(invalid="ignore", over="ignore"):
-            wanted = (np.abs(rects) < _FARTHEST).all(axis=1) & (rects[:, 2:] > 0).all(axis=1)
-        if self.component_ids is None:
-            wanted &= objects.parents < 0
-        else:
-            wanted &= _among(objects.component_ids, self.component_ids)
-        if self.class_ids is None:
-            wanted &= objects.class_ids >= 0
-        else:
-            wanted &= _among(objects.class_ids, self.class_ids)
-        index = np.flatnonzero(wanted)
-        left, top, width, height = rects[index].T.astype(np.float64)
-        components, classes = objects.component_ids[index], objects.class_ids[index]
-        # equal in every key is equal in everything that tracking looks at
-        order = np.lexsort(
-            (objects.confidences[index], height, width, left, top, classes, components)
+        count = len(objects)
+        index, corners = np.empty(count, np.int64), np.empty((count, 4))
+        scores, groups = np.empty(count, np.float32), np.empty(count, np.int64)
+        n = _native.tracked_objects(
+            np.ascontiguousarray(objects.rects, np.float32),
+            np.ascontiguousarray(objects.component_ids, np.int32),
+            np.ascontiguousarray(objects.class_ids, np.int32),
+            np.ascontiguousarray(objects.parents, np.int32),
+            np.ascontiguousarray(objects.confidences, np.float32),
+            self._components,
+            self._classes,
+            self.match_classes,
+            index,
+            corners,
+            scores,
+            groups,
         )
-        index = index[order]
-        groups = components.astype(np.int64) << 32
-        if self.match_classes:
-            groups |= classes.astype(np.int64) & 0xFFFFFFFF
-        corners = np.stack((left, top, left + width, top + height), axis=1)[order]
-        return Found(index, corners, objects.confidences[index], groups[order])
+        return Found(index[:n], corners[:n], scores[:n], groups[:n])
 
+    @cached_property
+    def _components(self) -> list[int] | None:
+        return None if self.component_ids is None else sorted(self.component_ids)
 
-def _among(values: npt.NDArray[np.int32], wanted: frozenset[int]) -> npt.NDArray[Any]:
-    found = np.zeros(len(values), np.bool_)
-    for value in wanted:
-        found |= values == value
-    return found
+    @cached_property
+    def _classes(self) -> list[int] | None:
+        return None if self.class_ids is None else sorted(self.class_ids)

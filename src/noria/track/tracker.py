@@ -138,11 +138,13 @@ class Follower(Protocol):
 
 @dataclass(slots=True)
 class _Shown:
-    """The tracked objects of the last frame that a model ran on, in their order there."""
+    """The objects of the last frame that a model ran on, as they are shown again in a gap.
 
-    corners: Corners
-    velocities: Corners
-    ids: Ids
+    Columns are copies of the frame's, made for each frame: rows are chosen when a gap comes.
+    """
+
+    found: Found
+    followed: Followed
     class_ids: npt.NDArray[np.int32]
     component_ids: npt.NDArray[np.int32]
     confidences: FloatArray
@@ -150,6 +152,27 @@ class _Shown:
     border_colors: FloatArray | None
     labels: Mapping[int, Sequence[str]]
     styles: Mapping[int, Mapping[int, ClassStyle]]
+
+    @classmethod
+    def of(cls, found: Found, followed: Followed, objects: Objects) -> _Shown:
+        angles, colors = objects.angles, objects.border_colors
+        return cls(
+            found,
+            followed,
+            objects.class_ids.copy(),
+            objects.component_ids.copy(),
+            objects.confidences.copy(),
+            None if angles is None else angles.copy(),
+            None if colors is None else colors.copy(),
+            dict(objects.labels),
+            dict(objects.styles),
+        )
+
+    @property
+    def rows(self) -> npt.NDArray[np.intp]:
+        """Tracked objects among those found, in their order in the frame."""
+        rows = np.flatnonzero(self.followed.ids > 0)
+        return rows[np.argsort(self.found.index[rows])]
 
 
 @dataclass(slots=True)
@@ -221,14 +244,14 @@ class ObjectTracker:
     def _track(self, source: _Source, found: Found, elapsed: int, objects: Objects) -> None:
         followed = source.follower.step(found, elapsed)
         tracked = followed.ids > 0
-        ids = np.where(tracked, followed.ids, 0).astype(np.uint64)
+        ids = followed.ids.astype(np.uint64)
         ids[~tracked] = UNTRACKED_OBJECT_ID
         objects.object_ids[found.index] = ids
         confidences = _tracker_confidences(objects)
         confidences[found.index] = tracked
         source.gap = source.gap_time = 0
         if self._fill_gaps:
-            source.shown = _shown(found, followed, objects)
+            source.shown = _Shown.of(found, followed, objects)
 
     def _pass_over(self, source: _Source, elapsed: int, meta: FrameMeta) -> None:
         source.follower.pass_over(elapsed)
@@ -239,13 +262,16 @@ class ObjectTracker:
         if shown is None or source.gap > self._max_gap:
             source.shown = None
             return
-        moved = predict(shown.corners, shown.velocities, source.gap_time)
+        rows = shown.rows
+        velocities = shown.followed.velocities[rows]
+        moved = predict(shown.found.corners[rows], velocities, source.gap_time)
         corners = inside(moved, meta.width, meta.height)
         visible = (corners[:, 2:] - corners[:, :2] >= 1).all(axis=1)
         confidence = self._decay**source.gap
-        for component in np.unique(shown.component_ids[visible]).tolist():
-            some = np.flatnonzero(visible & (shown.component_ids == component))
-            _append(meta.objects, shown, component, some, corners[some], confidence)
+        components = shown.component_ids[shown.found.index[rows]]
+        for component in np.unique(components[visible]).tolist():
+            some = np.flatnonzero(visible & (components == component))
+            _append(meta.objects, shown, component, rows[some], corners[some], confidence)
 
 
 def _tracker_confidences(objects: Objects) -> FloatArray:
@@ -255,35 +281,16 @@ def _tracker_confidences(objects: Objects) -> FloatArray:
     return objects.tracker_confidences
 
 
-def _shown(found: Found, followed: Followed, objects: Objects) -> _Shown:
-    """Copies of the values that an object needs to be shown again."""
-    rows = np.flatnonzero(followed.ids > 0)
-    rows = rows[np.argsort(found.index[rows])]
-    index = found.index[rows]
-    return _Shown(
-        corners=found.corners[rows],
-        velocities=followed.velocities[rows],
-        ids=followed.ids[rows],
-        class_ids=objects.class_ids[index],
-        component_ids=objects.component_ids[index],
-        confidences=objects.confidences[index],
-        angles=None if objects.angles is None else objects.angles[index],
-        border_colors=None if objects.border_colors is None else objects.border_colors[index],
-        labels=dict(objects.labels),
-        styles=dict(objects.styles),
-    )
-
-
 def _append(
     objects: Objects,
     shown: _Shown,
     component: int,
-    some: Index,
+    rows: Index,
     corners: Corners,
     confidence: float,
 ) -> None:
-    """Add the tracked objects `some` of one model at their predicted places."""
-    first = len(objects)
+    """Add the objects `rows` of those found, all of one model, at their predicted places."""
+    first, some = len(objects), shown.found.index[rows]
     rects = np.concatenate((corners[:, :2], corners[:, 2:] - corners[:, :2]), axis=1)
     objects.append(
         Detections.unchecked(
@@ -298,5 +305,5 @@ def _append(
         styles=shown.styles.get(component),
         border_colors=None if shown.border_colors is None else shown.border_colors[some],
     )
-    objects.object_ids[first:] = shown.ids[some].astype(np.uint64)
+    objects.object_ids[first:] = shown.followed.ids[rows].astype(np.uint64)
     _tracker_confidences(objects)[first:] = confidence

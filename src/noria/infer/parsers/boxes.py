@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from noria import _native
-from noria.meta.detections import Detections, FloatArray, IntArray
-from noria.meta.layers import DetectionParams
+from noria.meta.detections import BatchDetections, Detections, FloatArray, IntArray
+from noria.meta.layers import DetectionParams, NetworkInfo
 
 _NO_OBJECTNESS = np.empty(0, np.float32)
 
@@ -52,6 +52,78 @@ def best_class(
         simd,
     )
     return index[:count], class_id[:count], score[:count]
+
+
+class TableHits(NamedTuple):
+    """Candidates of N items that reach the threshold of their best class, item after item.
+
+    Attributes:
+        planes: (4, room) float32, the first four columns of the M hits; more columns are free.
+        rows, class_ids, scores: (M,) int32, int32, float32: the candidate of each, its best class,
+            its score.
+        starts: (N + 1,) int32, the first hit of each item, and the end of the last.
+    """
+
+    planes: FloatArray
+    rows: IntArray
+    class_ids: IntArray
+    scores: FloatArray
+    starts: IntArray
+
+
+def table_hits(tables: FloatArray, thresholds: FloatArray, *, objectness: bool) -> TableHits:
+    """`best_class` of the tables of a batch, in one call.
+
+    Args:
+        tables: (B, N, 4+C) float32 four numbers of a box and C scores, or with `objectness` (B, N,
+            5+C); a transposed view costs no copy.
+        thresholds: (K,) float32, lowest score of each class.
+        objectness: column 4 is multiplied with the best score before the comparison.
+    """
+    items, count, width = tables.shape
+    starts = np.zeros(items + 1, np.int32)
+    room = items * count if len(thresholds) and width > 4 + objectness else 0
+    planes, score = np.empty((4, room), np.float32), np.empty(room, np.float32)
+    index, class_id = np.empty(room, np.int32), np.empty(room, np.int32)
+    found = 0
+    if room:
+        _, row, column = tables.strides
+        if tables.itemsize not in (row, column) or min(tables.strides) < 0:
+            tables = np.ascontiguousarray(tables)
+        limits = np.ascontiguousarray(thresholds, np.float32)
+        found = _native.table_hits(
+            tables, 4 + objectness, limits, planes, index, class_id, score, starts
+        )
+    return TableHits(planes, index[:found], class_id[:found], score[:found], starts)
+
+
+_NO_CELLS = np.empty((3, 0), np.float32)
+
+
+def centre_boxes(
+    hits: TableHits,
+    network: NetworkInfo,
+    *,
+    cells: FloatArray = _NO_CELLS,
+    scale: tuple[float, float] = (1, 1),
+) -> BatchDetections:
+    """Boxes of hits that hold centre x, centre y, width, height, clipped to [0, W] x [0, H].
+
+    Boxes narrower or lower than 1 go. The columns of `hits` are changed.
+
+    Args:
+        hits: of the tables.
+        network: W and H in pixels.
+        cells: (3, N) float32 column, row and stride of each candidate: its centre counts from the
+            cell, and all in strides.
+        scale: network pixels of a unit of x and y, where there are no cells.
+    """
+    boxes = np.empty((len(hits.rows), 4), np.float32)
+    kept = _native.boxes_of_centres(
+        hits.planes, cells, scale, (network.width, network.height), boxes, *hits[1:]
+    )
+    found = Detections.unchecked(boxes[:kept], hits.scores[:kept], hits.class_ids[:kept])
+    return BatchDetections(found, hits.starts)
 
 
 def to_float32(values: npt.NDArray[Any]) -> FloatArray:

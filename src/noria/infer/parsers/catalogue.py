@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from noria._core.errors import ParserError
+from noria.infer.items import layers_of
 from noria.infer.parsers import (
     centres,
     classifiers,
@@ -28,11 +30,13 @@ from noria.infer.parsers.head import (
     HeadParams,
     InstanceHead,
     LayerLike,
+    Layout,
     SegmentationHead,
+    Shape,
     UnfitError,
     layers_text,
 )
-from noria.meta.detections import Detections
+from noria.meta.detections import BatchDetections, Detections
 from noria.meta.layers import (
     BoxParser,
     ClassifierParser,
@@ -61,6 +65,10 @@ INSTANCE_HEADS: tuple[InstanceHead, ...] = segmentation.HEADS
 SEGMENTATION_HEADS: tuple[SegmentationHead, ...] = segmentation.MAP_HEADS
 
 
+Reading = tuple[Layout, Sequence["tuple[str, Shape] | None"]]
+_READINGS = 16  # that a parser remembers; the shapes of a model's outputs may change
+
+
 @dataclass(frozen=True, slots=True)
 class BuiltinParser:
     """A head under its name, callable like any parser of its kind.
@@ -70,6 +78,7 @@ class BuiltinParser:
     """
 
     head: AnyHead
+    _known: dict[Any, Reading] = field(default_factory=dict, repr=False, compare=False)
 
     def __call__(
         self, layers: Mapping[str, Layer], network: NetworkInfo, params: HeadParams
@@ -80,23 +89,72 @@ class BuiltinParser:
             ParserError: the outputs are not what the head needs; names the layers that exist and
                 the built-in heads that fit them.
         """
-        given = list(layers.values())
+        outputs = {name: layer.data[None] for name, layer in layers.items()}
+        found = self._decoded(outputs, network, params)
+        return found.boxes if isinstance(found, BatchDetections) else found
+
+    def batch(
+        self, outputs: Mapping[str, npt.NDArray[Any]], network: NetworkInfo, params: HeadParams
+    ) -> BatchDetections | None:
+        """Decode all items of a batch, where the head reads them at once; else None.
+
+        Args:
+            outputs: (B, ...) arrays in binding order.
+            network, params: as for a call.
+
+        Raises:
+            ParserError: as a call, for any of the items.
+        """
+        found = self._decoded(outputs, network, params, batched=True)
+        return found if isinstance(found, BatchDetections) else None
+
+    def _decoded(
+        self,
+        outputs: Mapping[str, npt.NDArray[Any]],
+        network: NetworkInfo,
+        params: HeadParams,
+        *,
+        batched: bool = False,
+    ) -> Any:
+        """The boxes of all items, from a layout that reads these at once; else the first's results.
+
+        `batched` gives None in place of the latter.
+        """
         try:
-            layout, found, classes = self.head.choose(given, network, params)
-            if classes not in (None, params.num_classes):
-                rivals = self._rivals(given, network, params, classes)
-                if rivals is not None:
-                    raise rivals
-            arrays = layout.arrays(found)
+            layout, found = self._reading(outputs, network, params)
+            if batched and not layout.batched:
+                return None
+            arrays = layout.arrays(found, outputs)
             # Wild numbers are dealt with by value: a decoder never warns about them.
             with np.errstate(all="ignore"):
                 return layout.decode(arrays, network, params)
         except UnfitError as unfit:
+            given = list(layers_of(outputs, 0).values())
             rivals = None
             if unfit.fix:  # it is about the number of classes
                 classes = self.classes(given, network, params.num_classes)
                 rivals = self._rivals(given, network, params, classes)
             raise self._refusal(given, network, params, rivals or unfit) from None
+
+    def _reading(
+        self, outputs: Mapping[str, npt.NDArray[Any]], network: NetworkInfo, params: HeadParams
+    ) -> Reading:
+        """How the head reads outputs of these names, types and shapes; found once."""
+        axes = tuple([(name, data.dtype, data.shape[1:]) for name, data in outputs.items()])
+        key = axes, network, params.num_classes
+        reading = self._known.get(key)
+        if reading is None:
+            given = list(layers_of(outputs, 0).values())
+            layout, found, classes = self.head.choose(given, network, params)
+            if classes not in (None, params.num_classes):
+                rivals = self._rivals(given, network, params, classes)
+                if rivals is not None:
+                    raise rivals
+            if len(self._known) >= _READINGS:
+                self._known.clear()
+            reading = layout, [entry and (entry[0].name, entry[1]) for entry in found]
+            self._known[key] = reading
+        return reading
 
     def classes(
         self, outputs: Iterable[LayerLike | TensorSpec], network: NetworkInfo | None, num: int

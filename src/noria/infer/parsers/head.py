@@ -15,10 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.infer.parsers.boxes import to_float32
-from noria.meta.detections import Detections
+from noria.meta.detections import BatchDetections, Detections
 from noria.meta.layers import (
     DetectionParams,
-    Layer,
     NetworkInfo,
     Segmentation,
     SegmentationParams,
@@ -28,7 +27,7 @@ Dims = Mapping[str, int]
 Arrays = Sequence[npt.NDArray[Any]]
 HeadParams = DetectionParams | SegmentationParams
 # (arrays, network, params of the head's kind) -> the result of its kind
-Decode = Callable[[Arrays, NetworkInfo, Any], Detections | Segmentation]
+Decode = Callable[[Arrays, NetworkInfo, Any], "Detections | BatchDetections | Segmentation"]
 Shape = tuple[int | None, ...]
 
 _COCO_CLASSES = 80  # the likely number where none is given
@@ -152,6 +151,7 @@ class Layout:
             found by name are proof enough, and others are not.
         first: by position: look at the first outputs only, more may follow.
         suggested: may be a reason to propose the head; False where too many outputs fit.
+        batched: `decode` takes the arrays of B items, (B, ...), and gives BatchDetections.
     """
 
     outs: tuple[Out, ...]
@@ -160,6 +160,7 @@ class Layout:
     likely: Where | None = None
     first: bool = False
     suggested: bool = True
+    batched: bool = False
 
     def match(
         self, layers: Sequence[LayerLike], network: NetworkInfo | None
@@ -203,12 +204,28 @@ class Layout:
         how = "by name " if self.outs[0].names else ""
         return how + ", ".join(map(str, self.outs))
 
-    def arrays(self, found: Found) -> Arrays:
-        """Arrays of the layers found, in the order of `outs`, as `decode` takes them."""
-        return [
-            np.empty(0, np.float32) if entry is None else _array(out, *entry)
-            for out, entry in zip(self.outs, found, strict=True)
-        ]
+    def arrays(
+        self,
+        found: Sequence[tuple[str, Shape] | None],
+        outputs: Mapping[str, npt.NDArray[Any]],
+    ) -> Arrays:
+        """Arrays of the layers found, in the order of `outs`, as `decode` takes them.
+
+        Args:
+            found: name of each layer, and the shape to view an item in; None where there is none.
+            outputs: (B, ...) arrays of B items; the first is taken unless `batched`.
+        """
+        arrays = []
+        for out, entry in zip(self.outs, found, strict=True):
+            if entry is None:
+                arrays.append(np.empty(0, np.float32))
+                continue
+            name, shape = entry
+            data = outputs[name] if self.batched else outputs[name][0]
+            axes = [d or 0 for d in shape]
+            data = data.reshape([len(data), *axes] if self.batched else axes)
+            arrays.append(data if out.integers else to_float32(data))
+        return arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,14 +350,6 @@ class SegmentationHead(AnyHead):
 
     __slots__ = ()
     key = "parse-segmentation-func-name"
-
-
-def _array(out: Out, layer: LayerLike, shape: Shape) -> npt.NDArray[Any]:
-    assert isinstance(layer, Layer)
-    data = layer.data.reshape([d or 0 for d in shape])
-    if out.integers:
-        return data
-    return to_float32(data)
 
 
 def layers_text(layers: Iterable[LayerLike]) -> str:

@@ -11,36 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.infer.parsers.boxes import (
+    TableHits,
     best_class,
     box_planes,
+    centre_boxes,
     class_numbers,
     clipped_corners,
     column_thresholds,
     sigmoid,
+    table_hits,
 )
 from noria.infer.parsers.head import Arrays, Dims, Head, Layout, Out, UnfitError, wrong_classes
-from noria.meta.detections import Detections, FloatArray, IntArray
+from noria.meta.detections import BatchDetections, Detections, FloatArray, IntArray
 from noria.meta.layers import DetectionParams, NetworkInfo
-
-_HALF = np.float32(0.5)
-
-
-def _centres(
-    rows: FloatArray,
-    index: IntArray,
-    scores: FloatArray,
-    class_ids: IntArray,
-    network: NetworkInfo,
-    *,
-    unit: bool = False,
-) -> Detections:
-    """Centre x, centre y, width, height of the rows at `index`; clipped to [0, W] x [0, H]."""
-    cx, cy, w, h = box_planes(rows, index)
-    if unit:
-        wide, high = np.float32(network.width), np.float32(network.height)
-        cx, cy, w, h = cx * wide, cy * high, w * wide, h * high
-    x1, y1 = cx - w * _HALF, cy - h * _HALF
-    return clipped_corners(x1, y1, x1 + w, y1 + h, network.width, network.height, scores, class_ids)
 
 
 def _rows(
@@ -50,19 +33,19 @@ def _rows(
     *,
     objectness: bool = False,
     unit: bool = False,
-) -> Detections:
-    """[N, 4+C]: centre box, C scores; with `objectness` [N, 5+C], the score is their product."""
-    rows = arrays[0]
-    weights = rows[:, 4] if objectness else None
-    index, class_ids, scores = best_class(
-        rows[:, 4 + objectness :], params.per_class_threshold, objectness=weights
-    )
-    return _centres(rows, index, scores, class_ids, network, unit=unit)
+) -> BatchDetections:
+    """[B, N, 4+C]: centre box, C scores; with `objectness` [B, N, 5+C], the score is their product.
+
+    Boxes are in pixels, with `unit` in 0..1.
+    """
+    hits = table_hits(arrays[0], params.per_class_threshold, objectness=objectness)
+    scale = (network.width, network.height) if unit else (1, 1)
+    return centre_boxes(hits, network, scale=scale)
 
 
-def _columns(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
-    """[4+C, N]: the same, channel by channel."""
-    return _rows([arrays[0].T], network, params)
+def _columns(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> BatchDetections:
+    """[B, 4+C, N]: the same, channel by channel."""
+    return _rows([arrays[0].transpose(0, 2, 1)], network, params)
 
 
 def _objectness_rows(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
@@ -72,7 +55,10 @@ def _objectness_rows(arrays: Arrays, network: NetworkInfo, params: DetectionPara
     # The search starts at 0: scores that are not above it leave class 0.
     class_ids = np.where(rows[:, 5:] > 0, rows[:, 5:], np.float32(0)).argmax(axis=1)
     keep = np.nonzero(rows[:, 4] >= column_thresholds(params, class_ids))[0].astype(np.int32)
-    return _centres(rows, keep, rows[keep, 4], class_ids[keep].astype(np.int32), network)
+    planes = np.stack(box_planes(rows, keep))
+    starts = np.array([0, len(keep)], np.int32)
+    hits = TableHits(planes, keep, class_ids[keep].astype(np.int32), rows[keep, 4], starts)
+    return centre_boxes(hits, network).boxes
 
 
 def _corner_rows(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
@@ -107,28 +93,23 @@ def _yolox_grid(width: int, height: int, strides: tuple[int, ...]) -> FloatArray
     return grid
 
 
-def _yolox(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
-    """[N, 5+C] undecoded: centre = (t + cell) * stride, size = exp(t) * stride."""
-    rows = arrays[0]
+def _yolox(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> BatchDetections:
+    """[B, N, 5+C] undecoded: centre = (t + cell) * stride, size = exp(t) * stride."""
+    tables = arrays[0]
+    count = tables.shape[1]
     for strides in _STRIDES:
-        if yolox_candidates(network, strides) == len(rows):
+        if yolox_candidates(network, strides) == count:
             break
     else:
         raise UnfitError(
-            f"{len(rows)} candidates, but a {network.width}x{network.height} network has "
+            f"{count} candidates, but a {network.width}x{network.height} network has "
             f"{yolox_candidates(network, _STRIDES[0])} YOLOX cells",
         )
-    index, class_ids, scores = best_class(
-        rows[:, 5:], params.per_class_threshold, objectness=rows[:, 4]
-    )
-    grid = _yolox_grid(network.width, network.height, strides)
-    cell_x, cell_y, stride = grid.take(index, axis=1)
-    tx, ty, tw, th = box_planes(rows, index)
+    hits = table_hits(tables, params.per_class_threshold, objectness=True)
     # An overflowing size ends as NaN corners, which go with the boxes that are too small.
-    w, h = np.exp(tw) * stride, np.exp(th) * stride
-    x1, y1 = (tx + cell_x) * stride - w * _HALF, (ty + cell_y) * stride - h * _HALF
-    x2, y2 = x1 + w, y1 + h
-    return clipped_corners(x1, y1, x2, y2, network.width, network.height, scores, class_ids)
+    for sizes in hits.planes[2:, : len(hits.rows)]:
+        np.exp(sizes, out=sizes)
+    return centre_boxes(hits, network, cells=_yolox_grid(network.width, network.height, strides))
 
 
 def _is_cells(dims: Dims, network: NetworkInfo | None) -> bool:
@@ -160,14 +141,16 @@ def _few(dims: Dims, network: NetworkInfo | None) -> bool:
     return _tall(dims, network) and dims["N"] <= 1000 and not _is_cells(dims, network)
 
 
-_COLUMNS = Layout((Out("4+C N"),), _columns, likely=_tall_cells, first=True)
-_ROWS = Layout((Out("N 4+C"),), _rows, likely=_tall_cells, first=True)
+_COLUMNS = Layout((Out("4+C N"),), _columns, likely=_tall_cells, first=True, batched=True)
+_ROWS = Layout((Out("N 4+C"),), _rows, likely=_tall_cells, first=True, batched=True)
 _PRODUCTS = partial(_rows, objectness=True)
-_WEIGHTED = Layout((Out("N 5+C"),), _PRODUCTS, _tall, _is_cells_or_anchors, first=True)
+_WEIGHTED = Layout(
+    (Out("N 5+C"),), _PRODUCTS, _tall, _is_cells_or_anchors, first=True, batched=True
+)
 _OBJECTNESS = Layout((Out("N 5+C"),), _objectness_rows, _tall, _is_cells_or_anchors, first=True)
-_GRID = Layout((Out("N 5+C"),), _yolox, _tall_or_cells, _is_cells, first=True)
+_GRID = Layout((Out("N 5+C"),), _yolox, _tall_or_cells, _is_cells, first=True, batched=True)
 _CORNERS = Layout((Out("N 6"),), _corner_rows, likely=lambda *_: True, first=True)
-_QUERIES = Layout((Out("N 4+C"),), partial(_rows, unit=True), likely=_few, first=True)
+_QUERIES = Layout((Out("N 4+C"),), partial(_rows, unit=True), likely=_few, first=True, batched=True)
 
 _PLAIN = "centre boxes in pixels, best of C scores >= T[class]"
 _CORNER = "corner boxes in pixels, score >= T[class], class index as a number"

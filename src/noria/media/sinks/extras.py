@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noria import _native
 from noria.meta import (
     UNTRACKED_OBJECT_ID,
     ClassifierMeta,
@@ -102,7 +103,7 @@ def to_json(value: object) -> str:
 
 
 @lru_cache(4096)
-def _text(value: str) -> str:
+def quoted_text(value: str) -> str:
     """JSON of a text; most labels come again."""
     return _ENCODER.encode(value)
 
@@ -154,16 +155,12 @@ def object_extras(
     def add(values: Iterable[str]) -> None:
         parts[:] = map(str.__add__, parts, values)
 
-    ids = objects.object_ids.tolist()
-    tracked = [ids[i] != UNTRACKED_OBJECT_ID for i in indices]
-    if any(tracked):
-        add([f',"object_id":{ids[i]}' if t else "" for i, t in zip(indices, tracked, strict=True)])
-        if objects.tracker_confidences is not None:
-            scores = objects.tracker_confidences.tolist()
-            add(
-                f',"tracker_confidence":{scores[i]:.6f}' if t and math.isfinite(scores[i]) else ""
-                for i, t in zip(indices, tracked, strict=True)
-            )
+    if objects.object_ids.tobytes().strip(_ALL_ONES):
+        chosen = slice(None) if kept is None else kept
+        confidences = objects.tracker_confidences
+        scores = np.empty(0) if confidences is None else confidences[chosen].astype(np.float64)
+        ids = np.ascontiguousarray(objects.object_ids[chosen], np.uint64)
+        parts = _native.json_tracks(ids, scores, UNTRACKED_OBJECT_ID)
     if components:
         numbers = objects.component_ids.tolist()
         add(f',"component_id":{numbers[i]}' for i in indices)
@@ -179,7 +176,7 @@ def object_extras(
         )
     if objects.texts:
         texts = [text_beyond_label(objects, i) for i in indices]
-        add(f',"text":{_text(t)}' if t else "" for t in texts)
+        add(f',"text":{quoted_text(t)}' if t else "" for t in texts)
     if objects.classifiers:
         said = objects.classifiers
         add(f',"classifiers":{_classifiers(said[i])}' if said.get(i) else "" for i in indices)
@@ -232,13 +229,13 @@ def _classifiers(metas: Sequence[ClassifierMeta]) -> str:
         labels = ",".join(
             [
                 f'{{"attribute":{int(info.attribute)},"value":{int(info.value)},'
-                f'"label":{_text(info.label)},"confidence":{_number(info.confidence)}}}'
+                f'"label":{quoted_text(info.label)},"confidence":{_number(info.confidence)}}}'
                 if math.isfinite(info.confidence)
                 else to_json(_label_dict(info))
                 for info in meta.labels
             ]
         )
-        kind = f',"type":{_text(meta.classifier_type)}' if meta.classifier_type else ""
+        kind = f',"type":{quoted_text(meta.classifier_type)}' if meta.classifier_type else ""
         items.append(f'{{"component_id":{int(meta.component_id)}{kind},"labels":[{labels}]}}')
     return f"[{','.join(items)}]"
 

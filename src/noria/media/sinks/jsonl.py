@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
-
+from noria import _native
 from noria._core.errors import MediaError
 from noria.media.frame import Frame
 from noria.media.sinks.base import Sink, create, make_folder, require_there, write_all
@@ -20,13 +18,11 @@ from noria.media.sinks.extras import (
     finite_rows,
     label_of,
     object_extras,
+    quoted_text,
     segmentation_dict,
     to_json,
 )
 from noria.meta import FrameMeta
-
-# Thousandths of a pixel, millionths of confidence: finer than any detector, and short lines.
-_NUMBERS = '%.6f,"left":%.3f,"top":%.3f,"width":%.3f,"height":%.3f'
 
 
 class LineWriter:
@@ -42,7 +38,7 @@ class LineWriter:
         rows = finite_rows(meta)
         several = self._components.see(meta)
         objects = self._objects(meta, rows, several) if rows.keys else ""
-        source = json.dumps(meta.source, ensure_ascii=False)
+        source = quoted_text(meta.source)
         maps = ""
         if meta.analytics is not None:
             maps = f',"analytics":{to_json(meta.analytics.to_dict())}'
@@ -59,25 +55,20 @@ class LineWriter:
         if self._labels != (labels := meta.objects.labels):
             self._heads.clear()
             self._labels = dict(labels)
-        heads, values = self._heads, rows.values
+        heads = self._heads
         for key in rows.keys:
             if key not in heads:
-                label = json.dumps(label_of(meta, key), ensure_ascii=False).replace("%", "%%")
-                heads[key] = f'{{"class_id":{key[1]},"label":{label},"confidence":{_NUMBERS}'
-        if np.signbit(values).any():  # a minus zero, also one made by rounding, becomes a plain one
-            values = np.where(np.abs(values) < 5e-7, 0.0, values)
-            values[:, 1:] = np.round(values[:, 1:], 3) + 0.0
+                label = quoted_text(label_of(meta, key))
+                heads[key] = f'{{"class_id":{key[1]},"label":{label},"confidence":'
+        # Thousandths of a pixel, millionths of confidence: finer than any detector, and short.
+        numbers = _native.json_boxes(rows.values)
         extras = object_extras(meta, rows.kept, components=several)
         if extras is None:
-            template = "},".join([heads[key] for key in rows.keys]) + "}"
+            objects = [heads[key] + text for key, text in zip(rows.keys, numbers, strict=True)]
         else:
-            template = ",".join(
-                [
-                    f"{heads[key]}{extra.replace('%', '%%')}}}"
-                    for key, extra in zip(rows.keys, extras, strict=True)
-                ]
-            )
-        return template % tuple(values.ravel().tolist())
+            parts = zip(rows.keys, numbers, extras, strict=True)
+            objects = [heads[key] + text + extra for key, text, extra in parts]
+        return "},".join(objects) + "}"
 
 
 _stdout: int | None = None

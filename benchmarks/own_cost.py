@@ -1,0 +1,303 @@
+"""Our own CPU time per frame: everything but decoding, scaling and the engine.
+
+The engine gives recorded outputs and scaling is left out; all else is the real thing: frames are
+chosen, outputs are parsed, clustered, filtered and attached, objects are tracked, lines written.
+One table for each head, with about 20 objects a frame: microseconds of CPU of the whole process
+per frame (median over turns, the parts of a turn one after the other), by frames in a batch. The
+cost of a part is what the run takes more with it than without it.
+
+Outputs of YOLOX-nano are those on street scenes with crowds, where the real data are there; else,
+and for the YOLOv8 head, they are made: noise below the threshold and 6 candidates for each object.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import cycle
+from pathlib import Path
+from time import process_time
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.common import ROOT
+from noria.infer import engine_runs
+from noria.infer.batch import Batch
+from noria.infer.geometry import Rect, fit
+from noria.infer.inferencer import Inferencer
+from noria.infer.items import Items
+from noria.media import Frame, open_sink
+from noria.media.sources.arrays import ArraySource
+from noria.pipeline import Pipeline
+from noria.track import open_tracker
+
+BATCHES = (1, 8, 32)
+OBJECTS, EACH = 20, 6  # objects of a frame, and candidates of each
+SCENES = 16  # different outputs, one after the other
+FRAMES = 256  # of a turn
+TURNS = 9
+SIZE = (1920, 1080)
+
+HEADS = {
+    "YOLOX-nano 3549x85": ("NoriaParseYoloX", 416, (3549, 85)),
+    "YOLOv8 84x8400": ("NoriaParseYoloV8", 640, (84, 8400)),
+}
+CONFIG = """[property]
+gie-unique-id=1
+onnx-file=model.onnx
+batch-size={batch}
+num-detected-classes=80
+maintain-aspect-ratio=1
+parse-bbox-func-name={parser}
+{library}
+labelfile-path={root}/examples/yolox/labels.txt
+cluster-mode=2
+[class-attrs-all]
+pre-cluster-threshold=0.3
+nms-iou-threshold=0.45
+topk=300
+"""
+Outputs = dict[str, np.ndarray]
+
+
+def report() -> None:
+    """Print a table for each head, and one for parsers of users."""
+    for title, (parser, side, shape) in HEADS.items():
+        scenes = _scenes(side, shape)
+        _show(title, {batch: _costs(parser, "", side, scenes, batch) for batch in BATCHES})
+    _, side, shape = next(iter(HEADS.values()))
+    scenes = _scenes(side, shape)
+    own = {
+        "built-in": ("NoriaParseYoloX", ""),
+        "Python, examples/yolox": (
+            "NvDsInferParseYoloX",
+            f"custom-lib-path={ROOT}/examples/yolox/yolox_parser.py",
+        ),
+        "C++, examples/yolox": ("NvDsInferParseYoloX", f"custom-lib-path={_built_library()}"),
+    }
+    found: dict[int, dict[str, float]] = {batch: {} for batch in BATCHES}
+    for name, (parser, library) in own.items():
+        for batch in BATCHES:
+            costs = _costs(parser, library, side, scenes, batch, only="plain")
+            found[batch][f"select, parse, cluster, attach: {name}"] = costs["plain"]
+    _show("Parsers of YOLOX-nano", found)
+
+
+def _built_library() -> Path:
+    """The C++ parser of the example, compiled once."""
+    from noria.custom.compile.build_library import compile_library
+
+    folder = Path(tempfile.gettempdir()) / "noria-own-cost"
+    folder.mkdir(exist_ok=True)
+    target = folder / "libyolox.so"
+    if not target.exists():
+        compile_library([ROOT / "examples" / "yolox" / "nvdsparsebbox_yolox.cpp"], target)
+    return target
+
+
+def _show(title: str, costs: dict[int, dict[str, float]]) -> None:
+    table = Table(title=f"{title}: µs of CPU per frame", title_justify="left")
+    table.add_column("what")
+    for batch in costs:
+        table.add_column(f"batch {batch}", justify="right")
+    for name in next(iter(costs.values())):
+        table.add_row(name, *(f"{column[name]:.1f}" for column in costs.values()))
+    Console().print(table)
+
+
+def _costs(
+    parser: str, library: str, side: int, scenes: Sequence[np.ndarray], batch: int, only: str = ""
+) -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _write_model(folder / "model.onnx", side, scenes[0].shape)
+        text = CONFIG.format(batch=batch, parser=parser, library=library, root=ROOT)
+        (folder / "config.txt").write_text(text)
+        with (
+            Inferencer.from_config(folder / "config.txt", threads=1) as inferencer,
+            _without_engine(inferencer, side, scenes, batch),
+        ):
+            return _measured(inferencer, batch, folder, only)
+
+
+def _measured(inferencer: Inferencer, batch: int, folder: Path, only: str) -> dict[str, float]:
+    picture = Frame.from_array(np.zeros((SIZE[1], SIZE[0], 3), np.uint8))
+    frames = [
+        Frame(picture.planes, picture.format, *SIZE, pts_ns=n * 40_000_000, frame=n)
+        for n in range(FRAMES)
+    ]
+    model = inferencer.model
+    watch, post = model.watch, model.postprocessor
+    numbers = iter(range(1 << 30))
+    objects = 0
+
+    def run(*, watched: bool = False, tracked: bool = False, written: bool = False) -> None:
+        nonlocal objects
+        model.watch = watch if watched else None
+        tracker = open_tracker("iou") if tracked else None
+        sink = open_sink(f"jsonl:{folder / 'out.jsonl'}") if written else None
+        for start in range(0, FRAMES, batch):
+            some = Batch.of(frames[start : start + batch], buffer=next(numbers))
+            inferencer.process(some)
+            for frame, meta in some:
+                if tracker is not None:
+                    tracker.update(frame, meta)
+                if sink is not None:
+                    sink.write(frame, meta)
+        objects = sum(len(meta.objects) for meta in some.metas) // len(some)
+        if sink is not None:
+            sink.close()
+
+    def nothing() -> None:
+        for start in range(0, FRAMES, batch):
+            some = Batch.of(frames[start : start + batch])
+            for _ in some:
+                pass
+
+    def pipeline() -> None:
+        model.watch = watch
+        sink = open_sink(f"jsonl:{folder / 'out.jsonl'}")
+        Pipeline(ArraySource(frames), [inferencer, open_tracker("iou")], [sink]).run()
+
+    def untallied() -> None:
+        with patch.object(post._tally, "visible", False):
+            run()
+
+    work: dict[str, Callable[[], None]] = {"plain": run}
+    if not only:
+        work |= {
+            "nothing": nothing,
+            "untallied": untallied,
+            "watch": lambda: run(watched=True),
+            "track": lambda: run(tracked=True),
+            "lines": lambda: run(written=True),
+            "all": lambda: run(watched=True, tracked=True, written=True),
+            "pipeline": pipeline,
+        }
+    run(watched=True)  # the first looks of the watch
+    spent: dict[str, list[float]] = {name: [] for name in work}
+    times = inferencer.times
+    steps = {name: [] for name in ("parse_s", "cluster_s", "attach_s", "select_s")}
+    for _ in range(TURNS):
+        for name, do in work.items():
+            before = {key: getattr(times, key) for key in steps}
+            start = process_time()
+            do()
+            spent[name].append((process_time() - start) / FRAMES * 1e6)
+            if name == "plain":
+                for key, found in steps.items():
+                    found.append((getattr(times, key) - before[key]) / FRAMES * 1e6)
+    least = {name: statistics.median(found) for name, found in spent.items()}
+    if only:
+        return {only: least[only]}
+    plain = least["plain"]
+    return {
+        "objects of a frame": objects,
+        **{f"  {k.removesuffix('_s')} (own clock)": statistics.median(v) for k, v in steps.items()},
+        "select, parse, cluster, attach, record": plain,
+        "  of these, scores below the thresholds": plain - least["untallied"],
+        "  of these, making the batch": least["nothing"],
+        "+ plausibility watch": least["watch"] - plain,
+        "+ tracker iou": least["track"] - plain,
+        "+ JSON Lines": least["lines"] - plain,
+        "all of them": least["all"],
+        "all of them, in a pipeline with its threads": least["pipeline"],
+    }
+
+
+@contextmanager
+def _without_engine(
+    inferencer: Inferencer, side: int, scenes: Sequence[np.ndarray], batch: int
+) -> Iterator[None]:
+    """Meanwhile the engine gives recorded outputs, and nothing is scaled."""
+    turns = cycle(range(0, len(scenes) * batch, batch))
+    runs = [
+        {"output": np.stack([scenes[(start + i) % len(scenes)] for i in range(batch)])}
+        for start in range(0, min(4, len(scenes)) * batch, batch)
+    ]
+    del turns
+    ready = cycle(runs)
+    transform = fit(Rect(0, 0, *SIZE), side, side, maintain_aspect_ratio=True)
+    tensor = np.zeros((batch, 3, side, side), np.float32)
+
+    def scale(items: Items, *_: Any) -> Any:
+        items.transforms = [transform] * len(items)
+        return tensor[: len(items)]
+
+    def run(inputs: Outputs) -> Outputs:
+        outputs = next(ready)
+        count = len(next(iter(inputs.values())))
+        return outputs if count == batch else {k: v[:count] for k, v in outputs.items()}
+
+    with (
+        patch.object(engine_runs, "scale", scale),
+        patch.object(inferencer.session, "run", run),
+    ):
+        yield
+
+
+def _write_model(path: Path, side: int, shape: tuple[int, ...]) -> None:
+    """A model of this output, which nobody runs more than once."""
+    zeros = np.zeros((1, *shape), np.float32)
+    nodes = [
+        helper.make_node("ReduceMean", ["input"], ["mean"], axes=[1, 2, 3], keepdims=1),
+        helper.make_node("Squeeze", ["mean", "axis"], ["each"]),
+        helper.make_node("Mul", ["each", "zeros"], ["output"]),
+    ]
+    initial = [
+        helper.make_tensor("zeros", TensorProto.FLOAT, zeros.shape, zeros.tobytes(), raw=True),
+        helper.make_tensor("axis", TensorProto.INT64, [1], [3]),
+    ]
+    given = helper.make_tensor_value_info("input", TensorProto.FLOAT, ["batch", 3, side, side])
+    found = helper.make_tensor_value_info("output", TensorProto.FLOAT, ["batch", *shape])
+    graph = helper.make_graph(nodes, "recorded", [given], [found], initial)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), path)
+
+
+def _scenes(side: int, shape: tuple[int, ...]) -> list[np.ndarray]:
+    """Outputs of `SCENES` pictures in a row, in which 20 objects move."""
+    rng = np.random.default_rng(0)
+    columns = shape[0] == 84  # YOLOv8: class scores without objectness, channel by channel
+    count = max(shape)
+    centre = rng.uniform(0.1, 0.9, (OBJECTS, 2)) * side
+    size = rng.uniform(0.05, 0.2, (OBJECTS, 2)) * side
+    step = rng.normal(0, 2, (OBJECTS, 2))
+    classes = rng.integers(0, 80, OBJECTS)
+    rows_of = rng.choice(count, OBJECTS * EACH, replace=False).reshape(OBJECTS, EACH)
+    scenes = []
+    for number in range(SCENES):
+        swing = number if number < SCENES // 2 else SCENES - number  # and back again
+        place = np.repeat(centre * (1, 9 / 16) + step * swing, EACH, axis=0) + rng.normal(
+            0, 1, (120, 2)
+        )
+        boxes = np.concatenate([place, np.repeat(size, EACH, axis=0)], axis=1)
+        table = rng.uniform(0, 0.05, (count, shape[0] + shape[1] - count)).astype(np.float32)
+        rows = rows_of.ravel()
+        if columns:
+            table[rows, :4] = boxes
+        else:
+            table[rows, :4] = _encoded(boxes, rows, side)
+            table[rows, 4] = 1
+        first = 4 if columns else 5
+        table[rows, first + np.repeat(classes, EACH)] = rng.uniform(0.5, 0.9, OBJECTS * EACH)
+        scenes.append(np.ascontiguousarray(table.T) if columns else table)
+    return scenes
+
+
+def _encoded(boxes: np.ndarray, rows: np.ndarray, side: int) -> np.ndarray:
+    """Centre boxes as a YOLOX grid gives them."""
+    cells, strides = [], []
+    for stride in (8, 16, 32):
+        y, x = np.mgrid[: side // stride, : side // stride]
+        cells.append(np.stack([x.ravel(), y.ravel()], axis=1))
+        strides.append(np.full(x.size, stride))
+    cell, stride = np.concatenate(cells)[rows], np.concatenate(strides)[rows, None]
+    return np.concatenate([boxes[:, :2] / stride - cell, np.log(boxes[:, 2:] / stride)], axis=1)

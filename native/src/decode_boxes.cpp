@@ -1,0 +1,136 @@
+// From the score tables of a batch to boxes: the hits of every item, and their clipped corners.
+#include <nanobind/stl/pair.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "arrays.h"
+#include "decode.h"
+#include "module.h"
+#include "unlocked.h"
+
+namespace nb = nanobind;
+
+namespace {
+
+using noria::Fill;
+using noria::In;
+using Tables = nb::ndarray<const float, nb::ndim<3>, nb::device::cpu>;
+using Starts = Fill<std::int32_t, nb::ndim<1>>;
+
+// Fills `planes`, (4, room), and the columns; returns how many hits there are.
+std::ptrdiff_t table_hits(const Tables &tables, int first, const In<float, nb::ndim<1>> &thresholds,
+                          const Fill<float, nb::ndim<2>> &planes,
+                          const Fill<std::int32_t, nb::ndim<1>> &index,
+                          const Fill<std::int32_t, nb::ndim<1>> &class_id,
+                          const Fill<float, nb::ndim<1>> &score, const Starts &starts) {
+    const auto items = static_cast<std::ptrdiff_t>(tables.shape(0));
+    const auto room = static_cast<std::ptrdiff_t>(planes.shape(1));
+    const auto row = static_cast<std::ptrdiff_t>(tables.stride(1));
+    const auto column = static_cast<std::ptrdiff_t>(tables.stride(2));
+    Unlocked release;
+    noria::Thresholds limits{thresholds.data(), static_cast<std::ptrdiff_t>(thresholds.shape(0)),
+                             std::numeric_limits<float>::infinity()};
+    for (std::ptrdiff_t i = 0; i < limits.count; ++i)
+        limits.lowest = std::min(limits.lowest, limits.data[i]);
+    std::ptrdiff_t count = 0;
+    starts.data()[0] = 0;
+    for (std::ptrdiff_t item = 0; item < items; ++item) {
+        const float *data = tables.data() + item * static_cast<std::ptrdiff_t>(tables.stride(0));
+        const noria::ScoreTable table{data + first * column,
+                                      static_cast<std::ptrdiff_t>(tables.shape(1)),
+                                      static_cast<std::ptrdiff_t>(tables.shape(2)) - first,
+                                      row,
+                                      column,
+                                      first > 4 ? data + 4 * column : nullptr,
+                                      row};
+        noria::Hits hits{index.data() + count, class_id.data() + count, score.data() + count};
+        noria::best_class(table, limits, hits, true);
+        float *out = planes.data() + count;
+        for (std::ptrdiff_t k = 0; k < 4; ++k)
+            for (std::ptrdiff_t i = 0; i < hits.count; ++i)
+                out[k * room + i] = data[hits.index[i] * row + k * column];
+        count += hits.count;
+        starts.data()[item + 1] = static_cast<std::int32_t>(count);
+    }
+    return count;
+}
+
+struct Clip {
+    float high;
+    // NaN goes through as it does in NumPy, and fails the last comparison.
+    float operator()(float v) const {
+        if (v > high) v = high;
+        return v < 0.0f ? 0.0f : v;
+    }
+};
+
+// Centre x, y, width, height to left, top, width, height inside the network; small boxes go.
+// `cells` is (3, N), column, row and stride of each candidate, or empty; changes all in place.
+std::ptrdiff_t boxes_of_centres(const Fill<float, nb::ndim<2>> &planes,
+                                const In<float, nb::ndim<2>> &cells, std::pair<float, float> scale,
+                                std::pair<float, float> size,
+                                const Fill<float, nb::shape<-1, 4>> &boxes,
+                                const Fill<std::int32_t, nb::ndim<1>> &index,
+                                const Fill<std::int32_t, nb::ndim<1>> &class_id,
+                                const Fill<float, nb::ndim<1>> &score, const Starts &starts) {
+    const std::size_t room = planes.shape(1), grid = cells.shape(1);
+    const float *p = planes.data();
+    const Clip clip[2] = {{size.first}, {size.second}};
+    const float factor[2] = {scale.first, scale.second};
+    float *out = boxes.data();
+    Unlocked release;
+    std::int32_t kept = 0, from = 0;
+    for (std::size_t item = 0; item + 1 < starts.shape(0); ++item) {
+        const std::int32_t to = starts.data()[item + 1];
+        for (std::int32_t i = from; i < to; ++i) {
+            const auto at = static_cast<std::size_t>(i);
+            const auto cell = static_cast<std::size_t>(index.data()[i]);
+            float box[4];
+            for (std::size_t k = 0; k < 2; ++k) {
+                float centre = p[k * room + at], length = p[(2 + k) * room + at];
+                if (grid) {
+                    const float stride = cells.data()[2 * grid + cell];
+                    centre = (centre + cells.data()[k * grid + cell]) * stride;
+                    length = length * stride;
+                } else {
+                    centre *= factor[k];
+                    length *= factor[k];
+                }
+                const float start = centre - length * 0.5f;
+                const float end = clip[k](start + length);
+                box[k] = clip[k](start);
+                box[2 + k] = end - box[k];
+            }
+            if (!(box[2] >= 1.0f && box[3] >= 1.0f)) continue;
+            std::copy(box, box + 4, out + 4 * static_cast<std::size_t>(kept));
+            class_id.data()[kept] = class_id.data()[i];
+            score.data()[kept] = score.data()[i];
+            ++kept;
+        }
+        from = to;
+        starts.data()[item + 1] = kept;
+    }
+    return kept;
+}
+
+}  // namespace
+
+void bind_decode_boxes(nb::module_ &m) {
+    m.def("table_hits", &table_hits, nb::arg("tables"), nb::arg("first"), nb::arg("thresholds"),
+          nb::arg("planes"), nb::arg("index"), nb::arg("class_id"), nb::arg("score"),
+          nb::arg("starts"),
+          "best_class of each item of (items, candidates, first + classes) tables, of any strides: the "
+          "objectness is column 4 where first is 5. Fills columns 0 to 3 of the hits into planes, (4, "
+          "room), the three columns, and the first hit of each item, with the end, into starts; returns "
+          "how many hits there are. Releases the GIL.");
+    m.def("boxes_of_centres", &boxes_of_centres, nb::arg("planes"), nb::arg("cells"),
+          nb::arg("scale"), nb::arg("size"), nb::arg("boxes"), nb::arg("index"),
+          nb::arg("class_id"), nb::arg("score"), nb::arg("starts"),
+          "Boxes of the hits of table_hits, centre and size times scale, or on the grid of cells (3, "
+          "candidates), inside the network's size; those below one pixel go. Fills boxes, and changes "
+          "class_id, score and starts; returns how many there are. Releases the GIL.");
+}
