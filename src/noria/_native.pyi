@@ -27,6 +27,11 @@ def fit_crops(rects: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), ord
 def has_avx2() -> bool:
     """Whether the AVX2 kernels are used."""
 
+def sampling_tables(src: Annotated[NDArray[numpy.int32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], dst: Annotated[NDArray[numpy.int32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], frame_size: Sequence[int], filter: int, chroma: bool, places: Annotated[NDArray[numpy.int32], dict(shape=(None, 2, 2, 2), order='C', device='cpu')]) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+    """
+    The tables of N crops of frames of one size, for the GPU's kernel: (words,) int32. Fills `places`, (N, 2, 2, 2): planes, axes, place and stride. Releases the GIL.
+    """
+
 def attach(boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], class_ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], filters: Annotated[NDArray[numpy.float32], dict(shape=(None, 6), order='C', device='cpu', writable=False)], roi_bottom: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], places: Sequence[Sequence[float]], clip: bool, crop: bool, old: bool, modern: bool, rects: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu')], kept: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], dropped: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], reasons: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], kept_starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]) -> int:
     """
     Map and filter the boxes of items, which begin at starts: fills rects and kept, with the first of each item, and dropped and reasons; returns how many were shifted. filters is (C, 6): min w, min h, max w, max h, top offset, filtered out; class ids are below C. A place is offset x, y, ratio x, y, origin x, y, region l, t, w, h, parent left, top, frame width, height. Releases the GIL.

@@ -1,3 +1,3 @@
 """Digest of the native functions that this Python code is written for: `make stubs`."""
 
-NATIVE_API = "81d9b6df81de"
+NATIVE_API = "6103977a3c94"
