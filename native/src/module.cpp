@@ -8,6 +8,7 @@ NB_MODULE(_native, m) {
     m.def("native_api", [] { return NORIA_NATIVE_API; },
           "Digest of the functions here when this was compiled, see noria._native_api.");
     bind_preprocess(m);
+    bind_preprocess_tables(m);
     bind_cluster(m);
     bind_decode(m);
     bind_decode_boxes(m);

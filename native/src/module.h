@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 
 void bind_preprocess(nanobind::module_ &m);      // preprocess.cpp
+void bind_preprocess_tables(nanobind::module_ &m);  // preprocess_tables.cpp
 void bind_cluster(nanobind::module_ &m);         // cluster.cpp
 void bind_decode(nanobind::module_ &m);          // decode.cpp
 void bind_decode_boxes(nanobind::module_ &m);    // decode_boxes.cpp

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -12,6 +13,11 @@ struct Axis {
     int start, extent;  // source rectangle along the axis, not clipped
     int count;          // destination samples
     int low, high;      // what there is to read
+
+    // A crop of a frame of `size` samples; it may stick out at the high end, however far.
+    static Axis crop(int start, int extent, int count, int size) {
+        return {start, extent, count, start, int(std::min<int64_t>(int64_t(start) + extent, size))};
+    }
 
     // The same rectangle in a chroma plane of half the size; start and extent are even.
     Axis halved() const { return {start / 2, extent / 2, count, low / 2, (high + 1) / 2}; }

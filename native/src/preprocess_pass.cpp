@@ -34,15 +34,8 @@ struct Pass::Scratch {
 
 Pass::Pass(const PassSpec &spec, const RowKernels &kernels)
     : spec_(spec), kernels_(kernels), matrix_(int_matrix(spec.matrix)) {
-    const IntRect &src = spec.src;
-    // In 64 bits: a rectangle may be as large as an int.
-    auto end = [](int64_t start, int64_t extent, int size) {
-        return int(std::min<int64_t>(start + extent, size));
-    };
-    const Axis x{src.left, src.width, spec.dst.width, src.left,
-                 end(src.left, src.width, spec.frame_width)};
-    const Axis y{src.top, src.height, spec.dst.height, src.top,
-                 end(src.top, src.height, spec.frame_height)};
+    const Axis x = Axis::crop(spec.src.left, spec.src.width, spec.dst.width, spec.frame_width);
+    const Axis y = Axis::crop(spec.src.top, spec.src.height, spec.dst.height, spec.frame_height);
     sources_.reserve(3);
     axes_.reserve(2);
     const auto &planes = spec.planes;

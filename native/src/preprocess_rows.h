@@ -3,18 +3,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "preprocess_matrix.h"
+
 // The inner loops of pre-processing: one row at a time, in scratch memory that stays in cache.
 // There is one table of them per instruction set; all compute bit-identical results.
-
-// YUV to RGB: Y = (y - luma_zero) * luma_gain, R = Y + red_v * (v - 128), and so on.
-struct ColorMatrix {
-    float luma_zero, luma_gain, red_v, green_u, green_v, blue_u;
-};
-
-// The same in FFmpeg's integers: gains in 1 / 2^13 of a level, each product rounded down by itself.
-struct IntMatrix {
-    int16_t luma_zero, luma_gain, red_v, green_u, green_v, blue_u;
-};
 
 // Where one channel of a row goes: out[x] = scale * (byte - mean).
 struct ChannelOut {

@@ -1,8 +1,10 @@
 // Bodies of the row kernels. Included once per instruction set, with NORIA_TARGET naming it: the
 // same arithmetic in the same order, so vectorised loops give the same bits (no fused multiply-add).
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
+#include "preprocess_pixel.h"
 #include "preprocess_rows.h"
 
 // The rows of one call never overlap; said so that compilers vectorise loops over many of them.
@@ -32,12 +34,6 @@ NORIA_TARGET void nearest_plain(const uint8_t *row, const Columns &columns, uint
     nearest_from<N>(0, row, columns, to);
 }
 
-NORIA_TARGET inline int blended(int a, int b, int weight) {
-    return a * 128 + (((b - a) * 128 * weight + 16384) >> 15);
-}
-
-constexpr float linear_unit = 1.0f / (128 * 16384);
-
 template <int N>
 NORIA_TARGET inline void linear_from(int begin, const uint8_t *a, const uint8_t *b, int weight,
                                      const Columns &columns, float *const *to) {
@@ -46,9 +42,8 @@ NORIA_TARGET inline void linear_from(int begin, const uint8_t *a, const uint8_t 
         const int second = pair >> 16, first = pair & 0xffff;
         const int next = second ? at + N : at;
         for (int c = 0; c < N; ++c)
-            to[c][x] = float(blended(a[at + c], b[at + c], weight) * first +
-                             blended(a[next + c], b[next + c], weight) * second) *
-                       linear_unit;
+            to[c][x] = linear_level(blended(a[at + c], b[at + c], weight),
+                                    blended(a[next + c], b[next + c], weight), first, second);
     }
 }
 
@@ -75,16 +70,6 @@ NORIA_TARGET void taps_plain(const float *row, const int32_t *first, const int32
     }
 }
 
-// The high half of a product of 16 bits, as FFmpeg's vector code has it.
-NORIA_TARGET inline int16_t high_product(int16_t a, int16_t b) {
-    return int16_t((int(a) * int(b)) >> 16);
-}
-
-NORIA_TARGET inline int16_t saturated(int16_t level) {
-    const int16_t positive = std::max<int16_t>(level, 0);
-    return std::min<int16_t>(positive, 255);
-}
-
 template <int N>
 NORIA_TARGET inline void pairs_from(int begin, const uint8_t *row, const Columns &columns,
                                     uint8_t *const *to) {
@@ -107,9 +92,9 @@ NORIA_TARGET inline void chroma_row(const uint8_t *__restrict u, const uint8_t *
                                     int16_t *__restrict g, int16_t *__restrict b) {
     NORIA_ROWS_APART
     for (int i = 0; i < 2 * n; ++i) {
-        const auto cb = int16_t(8 * u[i] - 1024), cr = int16_t(8 * v[i] - 1024);
+        const int16_t cb = centred(u[i]), cr = centred(v[i]);
         r[i] = high_product(cr, m.red_v);
-        g[i] = int16_t(high_product(cb, m.green_u) + high_product(cr, m.green_v));
+        g[i] = green_part(cb, cr, m);
         b[i] = high_product(cb, m.blue_u);
     }
 }
@@ -117,10 +102,6 @@ NORIA_TARGET inline void chroma_row(const uint8_t *__restrict u, const uint8_t *
 NORIA_TARGET void chroma_plain(const uint8_t *u, const uint8_t *v, int n, const IntMatrix &m,
                                int16_t *const *to) {
     chroma_row(u, v, n, m, to[0], to[1], to[2]);
-}
-
-NORIA_TARGET inline int16_t mixed(int first, int second, const int16_t *weights) {
-    return int16_t((first * weights[0] + second * weights[1]) >> 4);
 }
 
 NORIA_TARGET void mix_yuv_plain(const uint8_t *y, const int16_t *const *chroma,
@@ -131,12 +112,12 @@ NORIA_TARGET void mix_yuv_plain(const uint8_t *y, const int16_t *const *chroma,
         const uint8_t *__restrict luma = y;
         const int16_t *__restrict more = chroma[c], *__restrict w = weights;
         int16_t *__restrict out = to[c];
-        auto level = [&](int i) NORIA_TARGET {
-            const auto zeroed = int16_t(8 * luma[i] - gains.luma_zero);
-            return saturated(int16_t(high_product(zeroed, gains.luma_gain) + more[i]));
-        };
         NORIA_ROWS_APART
-        for (int x = 0; x < n; ++x) out[x] = mixed(level(2 * x), level(2 * x + 1), w + 2 * x);
+        for (int x = 0; x < n; ++x) {
+            const int first = level_of(luma[2 * x], more[2 * x], gains);
+            const int second = level_of(luma[2 * x + 1], more[2 * x + 1], gains);
+            out[x] = mixed(first, second, w[2 * x], w[2 * x + 1]);
+        }
     }
 }
 
@@ -145,7 +126,7 @@ NORIA_TARGET void mix_plain(const uint8_t *from, const int16_t *weights, int n, 
     const int16_t *__restrict w = weights;
     int16_t *__restrict out = to;
     NORIA_ROWS_APART
-    for (int x = 0; x < n; ++x) out[x] = mixed(a[2 * x], a[2 * x + 1], w + 2 * x);
+    for (int x = 0; x < n; ++x) out[x] = mixed(a[2 * x], a[2 * x + 1], w[2 * x], w[2 * x + 1]);
 }
 
 NORIA_TARGET void blend_plain(const int16_t *above, const int16_t *below, int weight, int n,
@@ -154,16 +135,7 @@ NORIA_TARGET void blend_plain(const int16_t *above, const int16_t *below, int we
     uint8_t *__restrict out = to;
     const auto low = int16_t(2048 - weight), high = int16_t(weight);
     NORIA_ROWS_APART
-    for (int x = 0; x < n; ++x)
-        out[x] = uint8_t(int16_t(high_product(a[x], low) + high_product(b[x], high) + 2) >> 2);
-}
-
-// Nearest byte, halves up. Levels are small, and clamping integers keeps loops vectorisable where
-// comparing floats might trap.
-NORIA_TARGET inline float to_byte(float level) {
-    const int byte = int(level + 0.5f);
-    const int positive = std::max(byte, 0);
-    return float(std::min(positive, 255));
+    for (int x = 0; x < n; ++x) out[x] = blended_byte(a[x], b[x], low, high);
 }
 
 template <class T>
@@ -184,12 +156,11 @@ NORIA_TARGET inline void yuv_row(const T *__restrict y, const T *__restrict u,
     float *__restrict red = r.out, *__restrict green = g.out, *__restrict blue = b.out;
     NORIA_ROWS_APART
     for (int x = 0; x < n; ++x) {
-        const float luma = (float(y[x]) - m.luma_zero) * m.luma_gain;
+        const float luma = luma_of(float(y[x]), m);
         const float cb = float(u[x]) - 128.0f, cr = float(v[x]) - 128.0f;
-        red[x] = normalised<PerPixel>(to_byte(luma + cr * m.red_v), r, x, scale);
-        green[x] = normalised<PerPixel>(to_byte(luma + (cb * m.green_u + cr * m.green_v)), g, x,
-                                        scale);
-        blue[x] = normalised<PerPixel>(to_byte(luma + cb * m.blue_u), b, x, scale);
+        red[x] = normalised<PerPixel>(red_of(luma, cr, m), r, x, scale);
+        green[x] = normalised<PerPixel>(green_of(luma, cb, cr, m), g, x, scale);
+        blue[x] = normalised<PerPixel>(blue_of(luma, cb, m), b, x, scale);
     }
 }
 
@@ -208,8 +179,7 @@ NORIA_TARGET inline void luma_row(const T *__restrict y, int n, const ColorMatri
     float *__restrict out = to.out;
     NORIA_ROWS_APART
     for (int x = 0; x < n; ++x)
-        out[x] = normalised<PerPixel>(to_byte((float(y[x]) - m.luma_zero) * m.luma_gain), to, x,
-                                      scale);
+        out[x] = normalised<PerPixel>(to_byte(luma_of(float(y[x]), m)), to, x, scale);
 }
 
 template <class T>
@@ -238,9 +208,8 @@ NORIA_TARGET inline void grey_row(const T *__restrict r, const T *__restrict g,
     float *__restrict out = to.out;
     NORIA_ROWS_APART
     for (int x = 0; x < n; ++x) {
-        // Thousandths are exact for bytes, so a grey pixel keeps its level and halves go up.
-        const float sum = 299.0f * float(r[x]) + 587.0f * float(g[x]) + 114.0f * float(b[x]);
-        out[x] = normalised<PerPixel>(to_byte(sum * 0.001f), to, x, scale);
+        const float grey = grey_of(float(r[x]), float(g[x]), float(b[x]));
+        out[x] = normalised<PerPixel>(grey, to, x, scale);
     }
 }
 

@@ -1,3 +1,3 @@
 """Digest of the native functions that this Python code is written for: `make stubs`."""
 
-NATIVE_API = "8a7fac36217b"
+NATIVE_API = "e51a7badcbee"

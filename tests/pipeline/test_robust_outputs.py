@@ -121,5 +121,5 @@ def test_twenty_runs_leave_no_thread_and_no_file_open(mean_config: Config, tmp_p
     for _ in range(20):
         execute(spec, quiet=True)
     gc.collect()
-    assert threading.active_count() == threads
+    assert threading.active_count() <= threads
     assert len(open_files()) <= len(files), open_files() - files

@@ -35,14 +35,17 @@ import numpy as np
 import numpy.typing as npt
 
 from noria import _native
-from noria._core.errors import EngineError
+from noria._core.errors import DeviceMemoryError, EngineError
 
 _LIBRARY = "libcuda.so.1"
 _MEMORY_TYPE, _IS_MANAGED, _DEVICE = 2, 8, 2  # CU_POINTER_ATTRIBUTE_…, CU_MEMORYTYPE_DEVICE
 _NOT_OURS = (1, 3)  # what no allocation of CUDA's has; CUDA is not in use
 _FATAL = frozenset({214, 220, 226, 700, 702, 709, 710, *range(714, 720), 721, 999})
 """Errors after which a process cannot use CUDA any more. Source: CUresult of the driver API."""
+_NO_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
 _LEAST_STREAM = 4096
+_NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
+_BLOCKING_SYNC = 4  # CU_CTX_SCHED_BLOCKING_SYNC: waiting threads sleep
 FAULT_HINT = "compute-sanitizer, of NVIDIA's toolkit, names the kernel and the line"
 DEVICE_KIND = 2  # kDLCUDA
 
@@ -64,6 +67,9 @@ class _Driver:
         if count.value == 0:
             raise EngineError("there is no NVIDIA GPU")
         self.call("cuDeviceGet", byref(device), c_int(0))
+        # FFmpeg's decoder refuses a context with other flags, and would set these itself
+        with suppress(EngineError):
+            self.call("cuDevicePrimaryCtxSetFlags_v2", device, c_uint(_BLOCKING_SYNC))
         self.call("cuDevicePrimaryCtxRetain", byref(context), device)
         self._context = context
 
@@ -71,7 +77,8 @@ class _Driver:
         """Call a function of the driver."""
         status = _status(self.library, name, *arguments)
         if status:
-            raise EngineError(f"{name}: {_words(self.library, status)}")
+            kind = DeviceMemoryError if status == _NO_MEMORY else EngineError
+            raise kind(f"{name}: {_words(self.library, status)}")
 
     def enter(self) -> None:
         """Make the context that of the calling thread."""
@@ -130,6 +137,11 @@ def why_no_gpu() -> str | None:
     """Why there is no GPU to use, or None."""
     found = _open()
     return found if isinstance(found, str) else None
+
+
+def driver_is_open() -> bool:
+    """True once this process has looked for a GPU: it sees the same ones from then on."""
+    return _open.cache_info().currsize > 0
 
 
 def _in_use() -> ctypes.CDLL | None:
@@ -253,13 +265,17 @@ class Memory:
 
 
 class Stream:
-    """A queue of work on the GPU."""
+    """A queue of work on the GPU.
 
-    def __init__(self) -> None:
+    Args:
+        apart: True for one that does not wait for the default stream, nor that for it.
+    """
+
+    def __init__(self, *, apart: bool = False) -> None:
         handle = c_void_p()
         with entered() as use:
             self._driver = use
-            use.call("cuStreamCreate", byref(handle), c_uint(0))
+            use.call("cuStreamCreate", byref(handle), c_uint(_NON_BLOCKING if apart else 0))
         self.handle: int = handle.value or 0
 
     def upload(self, address: int, size_bytes: int, pointer: int) -> None:
@@ -344,6 +360,38 @@ _GIVE_BACK = _Deleter(_give_back)
 _DROP_UNUSED = PYFUNCTYPE(None, c_void_p)(_drop_unused)
 
 
+def dlpack_capsule(
+    pointer: int,
+    shape: Sequence[int],
+    dtype: np.dtype[Any],
+    owner: Any,
+    strides: Sequence[int] | None = None,
+) -> Any:
+    """A DLPack capsule over memory of the GPU.
+
+    Args:
+        pointer: device address.
+        shape, dtype: of the tensor.
+        owner: kept alive as long as the capsule or whoever takes it.
+        strides: elements from entry to entry of each axis; None is C-contiguous.
+    """
+    managed, extents = _Managed(), c_int64 * len(shape)
+    sizes = extents(*shape)
+    steps = None if strides is None else extents(*strides)
+    tensor = managed.tensor
+    tensor.data = pointer
+    tensor.device = _Device(DEVICE_KIND, 0)
+    tensor.ndim = len(shape)
+    tensor.dtype = _Type(_CODES[dtype.kind], dtype.itemsize * 8, 1)
+    tensor.shape = cast(sizes, POINTER(c_int64))
+    if steps is not None:
+        tensor.strides = cast(steps, POINTER(c_int64))
+    managed.deleter = _GIVE_BACK
+    address = ctypes.addressof(managed)
+    _lent[address] = (managed, sizes, steps, owner)
+    return _python.PyCapsule_New(address, _NAME, cast(_DROP_UNUSED, c_void_p))
+
+
 class CudaTensor:
     """A C-contiguous tensor on the GPU; speaks DLPack and `__cuda_array_interface__`.
 
@@ -387,18 +435,7 @@ class CudaTensor:
         return (DEVICE_KIND, 0)
 
     def __dlpack__(self, **_: Any) -> Any:
-        managed = _Managed()
-        shape = (c_int64 * len(self.shape))(*self.shape)
-        tensor = managed.tensor
-        tensor.data = self.pointer
-        tensor.device = _Device(*self.__dlpack_device__())
-        tensor.ndim = len(self.shape)
-        tensor.dtype = _Type(_CODES[self.dtype.kind], self.dtype.itemsize * 8, 1)
-        tensor.shape = cast(shape, POINTER(c_int64))
-        managed.deleter = _GIVE_BACK
-        address = ctypes.addressof(managed)
-        _lent[address] = (managed, shape, self.memory)
-        return _python.PyCapsule_New(address, _NAME, cast(_DROP_UNUSED, c_void_p))
+        return dlpack_capsule(self.pointer, self.shape, self.dtype, self.memory)
 
     def __repr__(self) -> str:
         return f"CudaTensor({self.dtype}{list(self.shape)} on cuda:0)"

@@ -85,6 +85,12 @@ class EngineError(NoriaError):
     rule = "engine-impossible"
 
 
+class DeviceMemoryError(EngineError):
+    """A GPU has no memory left for a run; a smaller one may fit."""
+
+    rule = "gpu-memory"
+
+
 class PluginError(EngineError):
     """A plugin failed, returned a wrong result, or is not there."""
 

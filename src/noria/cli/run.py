@@ -99,6 +99,14 @@ Examples:
     "live sources.",
 )
 @click.option(
+    "--device",
+    default="auto",
+    show_default=True,
+    metavar="DEVICE",
+    help="Where engines run and films are decoded: cpu, cuda, cuda:N; auto takes an NVIDIA GPU "
+    "that is there and that the installed onnxruntime can use.",
+)
+@click.option(
     "--limit", type=click.IntRange(1), metavar="N", help="Stop each source after this many frames."
 )
 @click.option(

@@ -328,7 +328,7 @@ class Tiler:
             and size == (frame.width, frame.height)
             and own == color
         ):
-            planes = frame.planes
+            planes = tuple(frame.planes)
         else:
             picture = scaler.reformat(
                 _av_picture(frame),

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from noria._core.errors import EngineError
+from noria._core.errors import DeviceMemoryError, EngineError
 from noria.engine.backends import PlacingRunner, Runner, RunOptions
 from noria.engine.backends.protocol import DLPackTensor, device_of
 from noria.engine.plan_header import PlanHeader
@@ -145,7 +145,8 @@ class Session:
         except EngineError as error:
             if error.where:
                 raise
-            raise EngineError(
+            kind = DeviceMemoryError if isinstance(error, DeviceMemoryError) else EngineError
+            raise kind(
                 error.found, where=self._where, expected=error.expected, fix=error.fix
             ) from error
 

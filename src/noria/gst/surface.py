@@ -162,7 +162,7 @@ def system_bytes(surface: Surface, format: str, info: Any) -> bytes:
     elif format in _PLANAR:
         frame, kind = scaled(surface.frame(), width, height), _PLANAR[format]
         if frame.format is kind:
-            planes = frame.planes
+            planes = tuple(frame.planes)
         else:
             picture = _reformatted(frame, _AV_FORMATS[format], 0, 0)
             planes = tuple(plane.copy() for plane in plane_views(picture, kind, width, height))

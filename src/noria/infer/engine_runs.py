@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria._core.errors import EngineError, GeometryError
+from noria._core.errors import DeviceMemoryError, EngineError, GeometryError
 from noria.infer.batch import Batch
 from noria.infer.dump import TensorFiles
 from noria.infer.geometry import ScaleTransform
-from noria.infer.items import Items, layers_of
+from noria.infer.items import Items, Piece, layers_of, split_pieces
 from noria.infer.model import Model
 from noria.infer.postprocess import attach_cached
 from noria.infer.record import Record
@@ -169,6 +169,7 @@ class EngineRuns:
         self._raw_lock = Lock()
         self._unfinished: deque[Future[Arrays | None]] = deque()  # of an asynchronous classifier
         self._workers: ThreadPoolExecutor | None = None
+        self._most_at_once: int | None = None  # items that fit the GPU's memory, once it was full
 
     def submit(self, model: Model, items: Items, inputs: Arrays | None = None) -> Run:
         """Start a run.
@@ -254,24 +255,83 @@ class EngineRuns:
         if steps is not None and self.on_steps is not None:
             self.on_steps(RunSteps(model, run.items, run.inputs, outputs, steps))
 
+    def _inputs(
+        self, model: Model, run: Run, inputs: Arrays | None, first: FloatArray | None
+    ) -> Arrays:
+        """The engine's inputs on the host, kept in the run where somebody wants to see them."""
+        if inputs is not None:
+            if self._files.needs_input or self.on_steps is not None:
+                run.inputs = inputs
+            return inputs
+        tensor = scale(run.items, model, self._record)
+        if first is not None:
+            tensor[0] = first
+        if self._sees_inputs(run):
+            run.inputs = {model.input_name: tensor}
+        return model.feeds(tensor)
+
+    def _sees_inputs(self, run: Run) -> bool:
+        return self._files.needs_input or run.watched or self.on_steps is not None
+
+    def _on_gpu(
+        self, model: Model, run: Run, pieces: list[Piece], count: int
+    ) -> tuple[Arrays, float]:
+        """Scale and infer on the GPU; in more goes where its memory does not do for one.
+
+        Returns:
+            The outputs of all items, and when the last of them were scaled.
+
+        Raises:
+            EngineError: the GPU failed, or has no memory for a single item.
+        """
+        assert model.gpu_scaler is not None
+        most = model.session.fixed_batch or self._most_at_once
+        if most is not None and count > most:
+            return self._in_parts(model, run, pieces, most)
+        try:
+            tensor = model.gpu_scaler(pieces, max(count, model.session.fixed_batch or 0))
+            if self._sees_inputs(run):
+                seen = tensor.numpy()[:count].astype(np.float32)
+                before = run.inputs.get(model.input_name)
+                whole = seen if before is None else np.concatenate([before, seen])
+                run.inputs = {model.input_name: whole}
+            t1 = perf_counter()
+            outputs = model.session.run(model.feeds(tensor))
+        except DeviceMemoryError as error:
+            if count == 1:
+                raise
+            self._most_at_once = -(-count // 2)
+            text = f"the GPU has no memory for {count} items at once ({error.found}): "
+            text += "runs are smaller from now on"
+            with self._record.lock:
+                self._record.warn(text, str(model.config.path), rule="gpu-memory")
+            return self._in_parts(model, run, pieces, self._most_at_once)
+        return {name: array[:count] for name, array in outputs.items()}, t1
+
+    def _in_parts(
+        self, model: Model, run: Run, pieces: list[Piece], most: int
+    ) -> tuple[Arrays, float]:
+        done: list[Arrays] = []
+        t1 = perf_counter()
+        for part, count in split_pieces(pieces, most):
+            outputs, t1 = self._on_gpu(model, run, part, count)
+            done.append(outputs)
+        return {name: np.concatenate([o[name] for o in done]) for name in done[0]}, t1
+
     def _execute(
         self, model: Model, run: Run, inputs: Arrays | None, first: FloatArray | None
     ) -> Arrays | None:
         """Run once, in a thread; None if the batch was lost."""
         record = self._record
         t0 = perf_counter()
-        if inputs is None:
-            tensor = scale(run.items, model, self._record)
-            if first is not None:
-                tensor[0] = first
-            inputs = model.feeds(tensor)
-            if self._files.needs_input or run.watched or self.on_steps is not None:
-                run.inputs = {model.input_name: tensor}
-        elif self._files.needs_input or self.on_steps is not None:
-            run.inputs = inputs
-        t1 = perf_counter()
         try:
-            outputs = model.session.run(inputs)
+            if inputs is None and model.gpu_scaler is not None and first is None:
+                pieces = _pieces(run.items, model, record)
+                outputs, t1 = self._on_gpu(model, run, pieces, len(run.items))
+            else:
+                inputs = self._inputs(model, run, inputs, first)
+                t1 = perf_counter()
+                outputs = model.session.run(inputs)
         except (EngineError, MemoryError) as error:
             lost_batch(error, len(run.items), record, str(model.config.path))
             return None
@@ -298,28 +358,51 @@ def scale(items: Items, model: Model, record: Record) -> FloatArray:
     """
     pre = model.preprocessor
     assert pre is not None
+    pieces, count = _pieces(items, model, record), len(items)
     try:
-        tensor = np.empty((len(items), *pre.shape), np.float32)
+        array = np.empty((count, *pre.shape), np.float32)
     except MemoryError as error:
         net = model.network
         raise EngineError(
-            f"Failed to queue input batch for inferencing: there is no memory for {len(items)} "
+            f"Failed to queue input batch for inferencing: there is no memory for {count} "
             f"input(s) of {net.width}x{net.height} pixels",
             where=str(model.config.path),
             fix="a smaller infer-dims or batch-size needs less",
         ) from error
+    start = 0
+    for piece in pieces:
+        end = start + len(piece.src)
+        if end > start:
+            pre.write(piece.frame, piece.src, piece.dst, array[start:end])
+        start = end
+    return array
+
+
+def _pieces(items: Items, model: Model, record: Record) -> list[Piece]:
+    """The pieces of frames that items show, in order; fills in where each lies."""
+    pre = model.preprocessor
+    assert pre is not None
+    pieces: list[Piece] = []
     if items.rects is not None:
         for start, end in items.by_frame():
-            crops = pre.crops(items.frames[start], items.rects[start:end], tensor[start:end])
+            frame = items.frames[start]
+            crops = pre.fitted(items.rects[start:end], frame.width, frame.height)
             items.crops.append(crops)
-        return tensor
+            pieces.append(Piece(frame, crops.src, crops.dst))
+        return pieces
     transforms: list[ScaleTransform | None] = []
-    for frame, row in zip(items.frames, tensor, strict=True):
+    for frame in items.frames:
         try:
-            transforms.append(pre(frame, row))
+            placed = pre.place(frame)
         except GeometryError as error:
-            row.fill(0)
-            transforms.append(None)
             record.warn(f"{error.found}: nothing is inferred on such frames")
+            pieces.append(Piece(frame, _NOTHING, _NOTHING))
+            transforms.append(None)
+        else:
+            pieces.append(Piece(frame, placed.src, placed.dst, whole=True))
+            transforms.append(placed.transform)
     items.transforms = transforms
-    return tensor
+    return pieces
+
+
+_NOTHING = np.zeros((1, 4), np.int32)  # its item is zeros

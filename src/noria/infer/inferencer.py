@@ -17,6 +17,7 @@ from noria._core.text import quoted
 from noria.config import ModelConfig
 from noria.config.enums import ProcessMode
 from noria.config.overrides import combined, given_keywords
+from noria.engine.device import Device, choose_device
 from noria.engine.machine import usable_cores
 from noria.infer.attach import Generation
 from noria.infer.batch import Batch, frame_meta
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 _MAX_LABELS = 12  # in a notebook
 _ARGUMENTS = (
     "threads", "streams", "abi", "rebuild", "generation", "guard", "unique_id", "name", "parser",
-    "profile",
+    "profile", "device",
 )  # fmt: skip
 
 Picture: TypeAlias = "Frame | npt.NDArray[Any] | str | Path"
@@ -104,6 +105,7 @@ class Inferencer:
         unique_id: int | None = None,
         name: str | None = None,
         parser: Callable[..., Any] | None = None,
+        device: str | Device = "auto",
         conf: float | None = None,
         labels: str | Path | None = None,
         **keys: Any,
@@ -128,6 +130,8 @@ class Inferencer:
             name: of the stage in reports; the config file's by default.
             parser: a function `(layers, network, params)` that decodes the outputs instead of the
                 parser that the config names; its results are checked like those of any parser.
+            device: where the engine runs: `auto` takes an NVIDIA GPU that is there and that the
+                runtime can use; `cpu`, `cuda`, `cuda:N`.
             conf: smallest confidence of what is found, 0 to 1: sets the threshold that decides for
                 this network type.
             labels: label file instead of the config's.
@@ -150,7 +154,9 @@ class Inferencer:
             cfg = cfg.with_overrides(profile=profile)
         if streams is not None and streams > 1:
             threads = max(1, (threads or usable_cores()) // streams)
-        options = LoadOptions(threads, abi, rebuild, generation, streams, guard, parser)
+        if isinstance(device, str):
+            device = choose_device(device)
+        options = LoadOptions(threads, abi, rebuild, generation, streams, guard, parser, device)
         record = Record()
         model = Model.load(cfg, options, record)
         if streams is None:

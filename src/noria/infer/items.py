@@ -10,11 +10,43 @@ import numpy.typing as npt
 
 from noria.infer.geometry import Crops, Rect, ScaleTransform
 from noria.meta import FrameMeta, Layer, Roi
-from noria.meta.detections import FloatArray
+from noria.meta.detections import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from noria.infer.selection import Selection
     from noria.media.frame import Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Items from one frame: where they are cropped, and where they lie in the network input.
+
+    Attributes:
+        src, dst: (N, 4) int32 of `Preprocessor.place` or `fitted`; zeros of what has no area.
+        whole: True for the whole frame, whose tables other frames share.
+    """
+
+    frame: Frame
+    src: IntArray
+    dst: IntArray
+    whole: bool = False
+
+
+def split_pieces(pieces: list[Piece], most: int) -> Iterator[tuple[list[Piece], int]]:
+    """Parts of at most `most` items in order, each with its number of items."""
+    part: list[Piece] = []
+    count = 0
+    for piece in pieces:
+        start = 0
+        while start < len(piece.src):
+            end = min(len(piece.src), start + most - count)
+            part.append(Piece(piece.frame, piece.src[start:end], piece.dst[start:end], piece.whole))
+            count, start = count + end - start, end
+            if count == most:
+                yield part, count
+                part, count = [], 0
+    if count:
+        yield part, count
 
 
 @dataclass(slots=True)

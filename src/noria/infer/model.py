@@ -14,6 +14,7 @@ from noria._core.errors import ConfigError, CustomLibraryError, EngineError
 from noria._core.notices import Notice, notices_on_errors
 from noria.config.enums import ClusterMode, NetworkType, ProcessMode
 from noria.config.profile import with_profile
+from noria.engine.device import CPU, LANES, Device
 from noria.engine.machine import usable_cores
 from noria.infer.attach import Generation
 from noria.infer.class_checks import outputs_notices
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from noria.custom.guard import GuardMode
     from noria.engine.plan import Plan
     from noria.engine.session import Session
+    from noria.infer.gpu.scaler import GpuScaler
     from noria.network.tensor_spec import TensorSpec
 
 MAX_STREAMS = 4  # each holds the engine's memory for one batch
@@ -65,6 +67,7 @@ class LoadOptions:
         rebuild: build the engine even if a valid one is saved.
         generation: whose rules apply where they differ.
         parser: the program's own parser; None takes the config's.
+        device: where the engine runs.
     """
 
     threads: int | None = None
@@ -74,6 +77,7 @@ class LoadOptions:
     streams: int | None = 1
     guard: GuardMode | None = None
     parser: Callable[..., Any] | None = None
+    device: Device = CPU
 
 
 @dataclass(slots=True, weakref_slot=True)
@@ -90,6 +94,7 @@ class Model:
         notices: what was decided while loading.
         engine_path: the saved engine; None if it could not be saved.
         watch: the plausibility watch; None where nothing is parsed or scaled here.
+        gpu_scaler: does the preprocessor's work where the engine is on a GPU; else None.
     """
 
     config: ModelConfig
@@ -104,6 +109,7 @@ class Model:
     notices: list[Notice] = field(default_factory=list)
     engine_path: Path | None = None
     watch: Watch | None = None
+    gpu_scaler: GpuScaler | None = None
 
     @property
     def input_name(self) -> str:
@@ -178,6 +184,7 @@ class Model:
                     cfg, network.width, network.height, network.channels
                 )
                 notices += preprocessor.notices
+            gpu_scaler = None if preprocessor is None else _gpu_scaler(preprocessor, session)
             if choice is not None and choice.parser is parse_coverage_bbox:
                 require_grid_outputs(cfg, session.outputs, network)
             notices += outputs_notices(cfg, choice, session.outputs, network, labels)
@@ -197,6 +204,7 @@ class Model:
                 selector,
                 notices=notices,
                 engine_path=engine_path,
+                gpu_scaler=gpu_scaler,
             )
             library = _library(cfg, choice, options) if len(session.inputs) > 1 else None
             model.extra_inputs = initialize_extra_inputs(cfg, session, network, library)
@@ -225,11 +233,11 @@ class Model:
             notices += self.selector.notices
         return notices
 
-    def feeds(self, tensor: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
+    def feeds(self, tensor: Any) -> dict[str, Any]:
         """The inputs of one run: the pictures, and as many rows of each constant input."""
-        return self.filled({self.input_name: tensor}, len(tensor))
+        return self.filled({self.input_name: tensor}, int(tensor.shape[0]))
 
-    def filled(self, given: dict[str, npt.NDArray[Any]], rows: int) -> dict[str, npt.NDArray[Any]]:
+    def filled(self, given: dict[str, Any], rows: int) -> dict[str, Any]:
         """The inputs of a run of `rows` items: the given ones, and constants for the others."""
         feeds = dict(given)
         for name, constant in self.extra_inputs.items():
@@ -370,15 +378,35 @@ def _open(cfg: ModelConfig, options: LoadOptions) -> tuple[Session, Plan]:
         cfg = cfg.with_overrides(custom_lib_guard=options.guard)
     threads, streams = options.threads, options.streams
     free = threads is None and streams is None
-    if streams is None:
+    if streams is None and options.device.is_gpu:
+        streams = LANES
+    elif streams is None:
         total = threads or usable_cores()
         streams = min(total, MAX_STREAMS)
         threads = max(1, total // streams)
-    plan = load_or_build(cfg, threads=threads, streams=streams, rebuild=options.rebuild)
+    plan = load_or_build(
+        cfg,
+        threads=threads,
+        streams=streams,
+        rebuild=options.rebuild,
+        device=options.device.kind,
+        # a GPU that computes one item at a time idles
+        dynamic_batch=options.device.is_gpu and cfg.batch_size > 1,
+    )
     if free and plan.decides_sharing:
         plan.threads = None
         return plan.open_session(), plan
     return plan.open_session(threads=threads, streams=streams), plan
+
+
+def _gpu_scaler(preprocessor: Preprocessor, session: Session) -> GpuScaler | None:
+    """The scaler of an engine on a GPU; None elsewhere, or where the input is of another type."""
+    dtype = session.inputs[0].dtype
+    if not session.device.startswith("cuda") or dtype not in (np.float32, np.float16):
+        return None
+    from noria.infer.gpu.scaler import GpuScaler
+
+    return GpuScaler(preprocessor, half=dtype == np.float16)
 
 
 INITIALIZER = "NvDsInferInitializeInputLayers"

@@ -93,13 +93,22 @@ def color_matrix(color: ColorSpace) -> ColorMatrix:
     return _MATRICES[color]
 
 
+class Placed(NamedTuple):
+    """Where a piece of a frame lies: (1, 4) int32 rectangles of the scaler, and the transform."""
+
+    src: IntArray
+    dst: IntArray
+    transform: ScaleTransform
+
+
 Where = Callable[[str], str | None]
 _Enum = TypeVar("_Enum", bound=IntEnum)
 
 # As the native core numbers them.
-_LAYOUTS = {format: i for i, format in enumerate(PixelFormat)}
+LAYOUTS = {format: i for i, format in enumerate(PixelFormat)}
 _NEAREST = (ScalingFilter.ALGO4, ScalingFilter.DEFAULT)
 _OPENCV = 5
+_MOST_SIZES = 64  # of frames whose places are kept
 _FILLS: dict[Profile, float] = {"nvinfer": 0.0, "modern": 114.0}  # levels
 
 
@@ -127,6 +136,8 @@ class Preprocessor:
 
     Attributes:
         shape: of one item: (channels, height, width), or (height, width, channels) for NHWC.
+        means: three, zeros where there are none or a mean image wins.
+        mean_planes: (channels, height, width) mean image, or None.
         notices: what does not happen as asked.
 
     Raises:
@@ -179,11 +190,11 @@ class Preprocessor:
         self.mean = None if mean is None else _mean_image(mean, (*image, self.channels), where)
         # The forms the native pass takes: always three means, a planar mean image.
         used = () if self.mean is not None else self.offsets
-        self._means = (*used, 0.0, 0.0, 0.0)[:3]
-        self._whole: tuple[tuple[int, int], tuple[Crops, ScaleTransform]] | None = None
-        self._mean_planes = None
+        self.means = (*used, 0.0, 0.0, 0.0)[:3]
+        self._whole: dict[tuple[int, int], Placed] = {}
+        self.mean_planes = None
         if self.mean is not None:
-            self._mean_planes = np.ascontiguousarray(self.mean.transpose(2, 0, 1))
+            self.mean_planes = np.ascontiguousarray(self.mean.transpose(2, 0, 1))
         self._generic = os.environ.get("NORIA_GENERIC_KERNELS", "") not in ("", "0")
 
     @classmethod
@@ -256,27 +267,41 @@ class Preprocessor:
             ValueError: `out` is not such an array.
         """
         self._check_out(out, self.shape)
+        placed = self.place(frame, crop)
+        self.write(frame, placed.src, placed.dst, out)
+        return placed.transform
+
+    def place(self, frame: Frame, crop: Rect | None = None) -> Placed:
+        """Where the frame, or a crop of it, lies in the network input.
+
+        Raises:
+            GeometryError: as a call.
+        """
+        size = (frame.width, frame.height)
+        if crop is None and size in self._whole:
+            return self._whole[size]
+        rect = crop if crop is not None else Rect(0, 0, *size)
         if self.profile == "modern":
-            crops, found = self._one(frame.width, frame.height, crop)
-            self._run(frame, crops.src, crops.dst, out)
-            return found
-        transform = fit(
-            crop if crop is not None else Rect(0, 0, frame.width, frame.height),
-            self.width,
-            self.height,
-            maintain_aspect_ratio=self.maintain_aspect_ratio,
-            symmetric_padding=self.symmetric_padding,
-        )
-        src = transform.src
-        if src.left >= frame.width or src.top >= frame.height:
-            raise GeometryError(
-                f"a crop at {src.left},{src.top} lies outside a {frame.width}x{frame.height} frame",
-                where=f"frame {frame.frame} of {frame.source!r}",
+            crops = self.fitted(np.array([rect], np.float64), *size)
+            found = Placed(crops.src, crops.dst, crops.transform(0))
+        else:
+            transform = fit(
+                rect,
+                self.width,
+                self.height,
+                maintain_aspect_ratio=self.maintain_aspect_ratio,
+                symmetric_padding=self.symmetric_padding,
             )
-        self._run(
-            frame, np.array([transform.src], np.int32), np.array([transform.dst], np.int32), out
-        )
-        return transform
+            src, dst = transform.src, transform.dst
+            if src.left >= frame.width or src.top >= frame.height:
+                text = f"a crop at {src.left},{src.top} lies outside a {size[0]}x{size[1]} frame"
+                raise GeometryError(text, where=f"frame {frame.frame} of {frame.source!r}")
+            found = Placed(np.array([src], np.int32), np.array([dst], np.int32), transform)
+        if crop is None:
+            if len(self._whole) == _MOST_SIZES:  # pictures of a folder, each of its own size
+                self._whole.clear()
+            self._whole[size] = found
+        return found
 
     def crops(self, frame: Frame, rects: FloatArray, out: FloatArray) -> Crops:
         """Write one item for each of N rectangles of a frame, the same bits as N calls.
@@ -297,12 +322,13 @@ class Preprocessor:
         if np.ndim(rects) != 2 or np.shape(rects)[1] != 4:
             raise ValueError(f"rects has shape {np.shape(rects)}; expected (N, 4)")
         self._check_out(out, (len(rects), *self.shape))
-        crops = self._fitted(rects, frame.width, frame.height)
+        crops = self.fitted(rects, frame.width, frame.height)
         if len(crops):
-            self._run(frame, crops.src, crops.dst, out)
+            self.write(frame, crops.src, crops.dst, out)
         return crops
 
-    def _fitted(self, rects: npt.ArrayLike, frame_width: int, frame_height: int) -> Crops:
+    def fitted(self, rects: npt.ArrayLike, frame_width: int, frame_height: int) -> Crops:
+        """Where N crops of a frame lie in the network input; rects as for `crops`."""
         return fit_crops(
             rects,
             frame_width,
@@ -313,19 +339,6 @@ class Preprocessor:
             symmetric_padding=self.symmetric_padding,
             modern=self.profile == "modern",
         )
-
-    def _one(
-        self, frame_width: int, frame_height: int, crop: Rect | None
-    ) -> tuple[Crops, ScaleTransform]:
-        """Where one crop lies; what whole frames of a stream have in common is found once."""
-        size = (frame_width, frame_height)
-        if crop is None and self._whole is not None and self._whole[0] == size:
-            return self._whole[1]
-        crops = self._fitted([crop or (0, 0, *size)], *size)
-        found = crops, crops.transform(0)
-        if crop is None:
-            self._whole = size, found
-        return found
 
     def empty(self, batch: int) -> FloatArray:
         """An uninitialised float32 batch, (batch, *shape)."""
@@ -338,11 +351,26 @@ class Preprocessor:
                 f" of shape {shape}"
             )
 
-    def _run(self, frame: Frame, src: IntArray, dst: IntArray, out: FloatArray) -> None:
-        """The native pass over N pieces of a frame, (N, 4) int32 rectangles."""
+    @property
+    def filter(self) -> int:
+        """The sampler, as the native core numbers it."""
+        if self.profile == "modern" and self.scaling_filter == ScalingFilter.BILINEAR:
+            return _OPENCV
+        return 0 if self.scaling_filter in _NEAREST else int(self.scaling_filter)
+
+    @property
+    def fill(self) -> float:
+        """Level of the bars, before it is normalised."""
+        return _FILLS[self.profile]
+
+    def write(self, frame: Frame, src: IntArray, dst: IntArray, out: FloatArray) -> None:
+        """The native pass over N pieces of a frame, (N, 4) int32 rectangles of `place`, `fitted`.
+
+        An item whose `src` has no width becomes zeros. `out` is not checked.
+        """
         _native.preprocess(
             planes=frame.planes,
-            layout=_LAYOUTS[frame.format],
+            layout=LAYOUTS[frame.format],
             frame_size=(frame.width, frame.height),
             src=src,
             dst=dst,
@@ -352,19 +380,13 @@ class Preprocessor:
             color=int(self.color_format),
             nhwc=self.order == TensorOrder.NHWC,
             scale=self.scale,
-            fill=_FILLS[self.profile],
-            mean=self._means,
-            mean_image=self._mean_planes,
-            filter=_filter(self.scaling_filter, self.profile),
+            fill=self.fill,
+            mean=self.means,
+            mean_image=self.mean_planes,
+            filter=self.filter,
             threads=self.threads,
             generic=self._generic,
         )
-
-
-def _filter(scaling_filter: ScalingFilter, profile: Profile) -> int:
-    if profile == "modern" and scaling_filter == ScalingFilter.BILINEAR:
-        return _OPENCV
-    return 0 if scaling_filter in _NEAREST else int(scaling_filter)
 
 
 def _normalisation(

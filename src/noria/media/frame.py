@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from noria._core.errors import MediaError
+from noria.media.device_planes import DevicePlanes
 from noria.media.pixel_format import ColorSpace, PixelFormat, Plane, plane_shapes
 from noria.media.pixels import to_png, to_rgb
 
@@ -18,7 +20,6 @@ class Frame:
 
     Attributes:
         planes: uint8 arrays as `PixelFormat` says. Rows may be padded (any positive row stride),
-            pixels within a row are contiguous. May be read-only views on decoder memory.
         format: layout of `planes`.
         width, height: size in pixels.
         color: matrix and range for I420 and NV12.
@@ -31,7 +32,7 @@ class Frame:
         MediaError: planes do not fit the format and size.
     """
 
-    planes: tuple[Plane, ...]
+    planes: Sequence[Plane]
     format: PixelFormat
     width: int
     height: int
@@ -43,6 +44,15 @@ class Frame:
     owner: Any = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.planes, DevicePlanes):
+            size = (self.planes.width, self.planes.height)
+            if self.format is not self.planes.format or size != (self.width, self.height):
+                raise MediaError(
+                    f"planes of an NV12 picture of {self.planes.width}x{self.planes.height}",
+                    where="Frame.planes",
+                    expected=f"{self.format}, {self.width}x{self.height}",
+                )
+            return
         expected = plane_shapes(self.format, self.width, self.height)
         if len(self.planes) != len(expected):
             raise MediaError(
@@ -73,6 +83,14 @@ class Frame:
         """A frame over an (h, w, 3) RGB or BGR, or (h, w) GRAY array; no copy if contiguous."""
         array = np.ascontiguousarray(array)
         return cls((array,), format, array.shape[1], array.shape[0], **kwargs)
+
+    @property
+    def on_device(self) -> DevicePlanes | None:
+        """The planes in the GPU's memory, where the picture was decoded there; else None.
+
+        `frame.on_device.surfaces[0]` is luma, for CuPy and PyTorch.
+        """
+        return self.planes if isinstance(self.planes, DevicePlanes) else None
 
     def __repr__(self) -> str:
         size = f"{self.width}x{self.height}"

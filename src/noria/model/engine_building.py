@@ -91,7 +91,7 @@ class EngineBuilding:
             dynamic_batch=choice.dynamic_batch,
             infer_dims=requirement.infer_dims,
             input_order=requirement.order,
-            runtime=choice.runtime,
+            runtime=choice.built_for if choice.device == "cuda" else choice.runtime,
             tactic=choice.tactic,
             tuning=choice.tuning,
             picture_range=picture_range(self.cfg),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from noria._core.errors import EngineError
 from noria._core.notices import Notice, notices_on_errors
-from noria.engine.backends import DEFAULT_BACKEND, get_backend, installed_backends
+from noria.engine.backends import get_backend, installed_backends
 from noria.engine.plan import Plan
 from noria.engine.plan_header import Precision
 from noria.model.engine_search import EngineSearch
@@ -36,6 +36,7 @@ def load_or_build(
     dynamic_batch: bool = False,
     save: bool = True,
     progress: Progress | None = None,
+    device: str | None = None,
 ) -> Plan:
     """Load the plan of a config where a valid one is saved, else build and save it.
 
@@ -54,6 +55,7 @@ def load_or_build(
         dynamic_batch: free the batch of a model that fixes it at 1, if that turns out right.
         save: False keeps a new plan in memory.
         progress: called as tuning goes on.
+        device: `cuda` or `cpu`, where the plan must run; None takes a saved plan of any.
 
     Raises:
         ModelError: the model's files cannot be read, see the importer of their format.
@@ -62,7 +64,7 @@ def load_or_build(
         CustomLibraryError: plugins of `custom-lib-path` cannot be loaded.
         Each with the notices of the config and what was decided so far.
     """
-    choice = RunChoice(backend, tactic, tuning, precision, dynamic_batch)
+    choice = RunChoice(backend, tactic, tuning, precision, dynamic_batch, device)
     planning = _Planning(cfg, choice, threads, streams, progress, save)
     with notices_on_errors(cfg.notices, planning.notices):
         return planning.run(rebuild=rebuild)
@@ -133,7 +135,7 @@ class _Planning:
             tuned_among=among,
             tuned=choice.tuning is not None,
         )
-        precisions.decide(choice.runtime or DEFAULT_BACKEND)
+        precisions.decide(choice.built_for)
         return precisions
 
     def _load_python_plugins(self) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from noria._core.errors import EngineError
-from noria.engine.backends import DEFAULT_BACKEND, get_backend
+from noria.engine.backends import DEFAULT_BACKEND, GPU_RUNTIMES, get_backend
 from noria.engine.fingerprint import what_changed
 from noria.engine.input_shapes import AxisOrder, Dims, complete_infer_dims
 from noria.engine.machine import Machine, this_machine
@@ -56,6 +56,7 @@ class RunChoice:
         tuning: the plan must be tuned for this objective on this machine; None accepts any.
         precision: precision in the graph; None follows `network-mode`.
         dynamic_batch: a plan with a fixed batch must have been tried with a free one.
+        device: where it runs: `cuda`, `cpu`, or None for any.
     """
 
     runtime: str | None = None
@@ -63,11 +64,26 @@ class RunChoice:
     tuning: TuneOptions | None = None
     precision: Precision | None = None
     dynamic_batch: bool = False
+    device: str | None = None
+
+    @property
+    def built_for(self) -> str:
+        """Name of the backend that a new plan is for, unless tuning finds another one."""
+        return self.runtime or (GPU_RUNTIMES[0] if self.device == "cuda" else DEFAULT_BACKEND)
+
+    def refuses(self, runtime: str) -> str | None:
+        """Why a plan for a runtime does not serve; None if it does."""
+        if self.runtime not in (None, runtime):
+            return f"built for {runtime}, not {self.runtime}"
+        if self.device is not None and (runtime in GPU_RUNTIMES) != (self.device == "cuda"):
+            return f"built for {runtime}, which does not run on {self.device}"
+        return None
 
     @property
     def is_specific(self) -> bool:
         """True if the caller asks for a way of running; False if any plan will do."""
-        return self.dynamic_batch or (self.runtime, self.tactic, self.tuning) != (None, None, None)
+        asked = (self.runtime, self.tactic, self.tuning, self.device)
+        return self.dynamic_batch or any(value is not None for value in asked)
 
 
 _NO_CHOICE = RunChoice()
@@ -123,7 +139,7 @@ class PlanRequirement:
     @property
     def decision(self) -> PrecisionDecision:
         """The decision for a new plan."""
-        return self.precisions.decide(self.choice.runtime or DEFAULT_BACKEND)
+        return self.precisions.decide(self.choice.built_for)
 
     @property
     def precision(self) -> Precision:
@@ -180,8 +196,8 @@ class PlanRequirement:
         """Compare the way of running with the choice; a runtime must be installed."""
         header, choice = plan.header, self.choice
         runtime = header.runtime.name
-        if choice.runtime not in (None, runtime):
-            return Mismatch("choice", f"built for {runtime}, not {choice.runtime}")
+        if (text := choice.refuses(runtime)) is not None:
+            return Mismatch("choice", text)
         try:
             get_backend(runtime).version()
         except EngineError as error:

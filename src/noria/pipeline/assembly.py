@@ -14,6 +14,7 @@ from noria._core.notices import Notice, notices_on_errors
 from noria.config import ModelConfig
 from noria.config.enums import NetworkType, ProcessMode
 from noria.config.origin import OVERRIDE
+from noria.engine.device import Device, choose_device
 from noria.infer.inferencer import Inferencer
 from noria.media import (
     ReconnectPolicy,
@@ -58,6 +59,7 @@ class AssemblyOptions:
         guard: whether users' libraries run in worker processes; None takes each config's.
         profile: `nvinfer` or `modern`; None takes each config's.
         parser: the program's own parser of the only model.
+        device: where engines run and films are decoded: `auto`, `cpu`, `cuda` or `cuda:N`.
     """
 
     threads: int | None = None
@@ -70,6 +72,7 @@ class AssemblyOptions:
     guard: GuardMode | None = None
     profile: Profile | None = None
     parser: Callable[..., Any] | None = None
+    device: str = "auto"
 
 
 @dataclass(slots=True)
@@ -139,6 +142,9 @@ def assemble(
         check_sinks([s.text for s in spec.sinks if s.text], inputs)
         check_limit(options.limit)
         segments_of([item for item in items if not isinstance(item, ModelConfig)])  # may refuse
+        device = choose_device(options.device)
+        notices += device.notices
+        untold += device.notices
         on_stage("opening source")
         sources: list[Source] = []
         several = spec.keep_open or len(spec.opened_sources) > 1
@@ -147,7 +153,8 @@ def assemble(
                 sources.append(opened[number])
                 sources[-1].source_id = number
             else:
-                sources.append(undo.enter_context(_open(source_spec, number, several)))
+                opening = _open(source_spec, number, several, on_gpu=device.is_gpu)
+                sources.append(undo.enter_context(opening))
         if not spec.keep_open and all(isinstance(s, FailedSource) for s in sources):
             next(sources[0])  # raises
         own: list[Any] = []
@@ -155,7 +162,7 @@ def assemble(
             if isinstance(item, ModelConfig):
                 on_stage(f"loading or building engine: {item.path.name}")
                 live = spec.keep_open or any(s.live for s in sources)
-                items[place] = undo.enter_context(open_model(item, options, live=live))
+                items[place] = undo.enter_context(open_model(item, options, device, live=live))
                 own.append(items[place])
                 untold += items[place].notices
         inferencers = [item for item in items if is_stage(item)]
@@ -305,7 +312,7 @@ def _inputs(spec: PipelineSpec, configs: Sequence[ModelConfig]) -> list[str | Pa
     return read
 
 
-def _open(spec: SourceSpec, number: int, several: bool) -> Source:
+def _open(spec: SourceSpec, number: int, several: bool, *, on_gpu: bool = False) -> Source:
     """A source of a run.
 
     Beside others, a stream that is not there yet is waited for while they run, and a file that is
@@ -315,15 +322,15 @@ def _open(spec: SourceSpec, number: int, several: bool) -> Source:
         MediaError: there is no such file, or it cannot be opened and is the only source.
     """
     try:
-        return _opened(spec, number, several)
+        return _opened(spec, number, several, on_gpu=on_gpu)
     except MediaError as error:
         if not several or not (spec.is_stream or Path(spec.uri).exists()):
             raise
         return FailedSource(error, spec.label, number)
 
 
-def _opened(spec: SourceSpec, number: int, several: bool) -> Source:
-    options: dict[str, Any] = {"live": spec.live, "fps": spec.fps}
+def _opened(spec: SourceSpec, number: int, several: bool, *, on_gpu: bool) -> Source:
+    options: dict[str, Any] = {"live": spec.live, "fps": spec.fps, "on_gpu": on_gpu}
     if spec.rtp_protocol in ("tcp", "udp"):
         options["transport"] = spec.rtp_protocol
     if spec.latency_ms is not None:
@@ -345,18 +352,28 @@ def _opened(spec: SourceSpec, number: int, several: bool) -> Source:
     return source
 
 
-def open_model(cfg: ModelConfig, options: AssemblyOptions, *, live: bool = False) -> Inferencer:
+def open_model(
+    cfg: ModelConfig,
+    options: AssemblyOptions,
+    device: Device | None = None,
+    *,
+    live: bool = False,
+) -> Inferencer:
     """Open one model as a run does.
 
     Args:
         cfg: its config, numbered already.
         options: of the run.
+        device: where it runs; None chooses by the options.
         live: whether frames come in real time.
 
     Raises:
         NoriaError: see `Inferencer.from_config`.
     """
-    streams = 1 if live and options.streams is None else options.streams
+    device = device or choose_device(options.device)
+    streams = options.streams
+    if live and streams is None and not device.is_gpu:
+        streams = 1
     return Inferencer.from_config(
         cfg,
         threads=options.threads,
@@ -367,6 +384,7 @@ def open_model(cfg: ModelConfig, options: AssemblyOptions, *, live: bool = False
         guard=options.guard,
         profile=options.profile,
         parser=options.parser,
+        device=device,
     )
 
 

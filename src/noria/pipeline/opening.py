@@ -42,7 +42,7 @@ _WHERE = "open_pipeline"
 _ARGUMENTS = (
     "sources", "tracker", "analytics", "outputs", "limit", "on_result", "painter", "threads",
     "streams", "abi", "guard", "generation", "palette", "rebuild", "strict", "parser",
-    "profile",
+    "profile", "device",
 )  # fmt: skip
 
 
@@ -116,6 +116,7 @@ def open_pipeline(
     rebuild: bool = False,
     strict: bool = False,
     parser: Callable[..., Any] | None = None,
+    device: str = "auto",
     conf: float | None = None,
     labels: str | PathLike[str] | None = None,
     **keys: Any,
@@ -165,6 +166,8 @@ def open_pipeline(
             takes exactly the config's; not used with `painter`.
         rebuild: build engines even if valid ones are saved.
         strict: refuse warnings of the opening, before an output is created.
+        device: where engines run and films are decoded: `auto` takes an NVIDIA GPU that is there
+            and that the runtime can use; `cpu`, `cuda`, `cuda:N`.
         parser, conf, labels, keys: of the only model, as `Inferencer.from_config` takes them. Of
             several, set them on each: `ModelConfig.load(path).with_overrides(conf=0.4)`.
 
@@ -218,6 +221,7 @@ def open_pipeline(
                 guard,
                 profile,
                 parser,
+                device,
             ),
             stages=items,
             rules=rules,

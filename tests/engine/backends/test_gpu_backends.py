@@ -34,7 +34,7 @@ class FakeBinding:
 
     def __init__(self, session, log):
         self.session, self.log = session, log
-        self.feeds, self.outputs = {}, []
+        self.feeds, self.outputs, self.places = {}, [], {}
 
     def bind_cpu_input(self, name, array):
         self.log.append(("host input", name))
@@ -44,9 +44,13 @@ class FakeBinding:
         self.log.append(("device input", name, value.data_ptr()))
         self.feeds[name] = value.numpy()
 
-    def bind_output(self, name, device, number):
+    def bind_output(self, name, device, number=0, dtype=None, shape=None, address=None):
         self.log.append(("output", name, device, number))
         self.outputs.append(name)
+        if address is not None:
+            size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+            buffer = (ctypes.c_ubyte * size).from_address(address)
+            self.places[name] = np.frombuffer(buffer, dtype).reshape(shape)
 
     def synchronize_inputs(self):
         self.log.append("inputs waited for")
@@ -76,6 +80,16 @@ class FakeSession:
     def run_with_iobinding(self, binding, run_options):
         self.log.append("run")
         binding.results = self._real.run(binding.outputs, binding.feeds, run_options)
+        for name, result in zip(binding.outputs, binding.results, strict=True):
+            if name in binding.places:
+                binding.places[name][:] = result
+
+
+class HostPool:
+    """Memory of the host in the place of pinned memory."""
+
+    def take(self, dtype, shape):
+        return np.full(shape, np.nan, dtype)
 
 
 @pytest.fixture
@@ -95,6 +109,7 @@ def fake_ort(monkeypatch):
 
     monkeypatch.setattr(ort_cuda, "ort", Fake)
     monkeypatch.setattr(ort_cuda, "why_no_gpu", lambda: None)
+    monkeypatch.setattr(ort_cuda, "PinnedPool", HostPool)
 
 
 class OnGpu:

@@ -23,6 +23,7 @@ from noria.engine.backends.protocol import (
 __all__ = [
     "BACKENDS",
     "DEFAULT_BACKEND",
+    "GPU_RUNTIMES",
     "Backend",
     "CallingBackend",
     "CompilingBackend",
@@ -45,6 +46,9 @@ BACKENDS = {
     "tensorrt": "noria.engine.backends.tensorrt",
 }
 """Backend name -> module with an object `backend`; imported on first use."""
+
+GPU_RUNTIMES = ("onnxruntime-cuda", "tensorrt")
+"""Backends that compute on an NVIDIA GPU; engines are built for the first."""
 
 _PACKAGES = {
     "openvino": (("openvino",), "noria[openvino]"),

@@ -5,6 +5,7 @@ Needs the package `onnxruntime-gpu` in the place of `onnxruntime`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,12 +14,17 @@ import numpy.typing as npt
 import onnxruntime as ort
 
 from noria._core.cuda import why_no_gpu
-from noria._core.errors import EngineError
+from noria._core.cuda_kernels import PinnedPool
+from noria._core.errors import DeviceMemoryError, EngineError
 from noria.engine.backends import RunOptions
 from noria.engine.backends.onnxruntime_common import SILENT, session_options, spec, worded
 
 _PROVIDER = "CUDAExecutionProvider"
 _DEVICE = ("cuda", 0)
+_NO_MEMORY = re.compile(r"out of memory|failed to allocate memory|bad_alloc", re.IGNORECASE)
+_SEARCH = {"cudnn_conv_algo_search": "HEURISTIC"}
+"""Measured on an H200, batch 32, items a second: YOLO11n in FP16 3,725 with it, 2,223 with the
+exhaustive default; YOLOX-nano 6,158 and 5,757."""
 
 
 class OrtTensor:
@@ -49,7 +55,11 @@ class OrtTensor:
 
 
 class CudaRunner:
-    """An `InferenceSession` on the GPU; each run has a binding of its own."""
+    """An `InferenceSession` on the GPU; each run has a binding of its own.
+
+    Outputs for the host are copied into memory that the GPU writes directly: into that of any
+    other kind the copy takes ten times as long.
+    """
 
     device = "cuda:0"
 
@@ -57,7 +67,8 @@ class CudaRunner:
         ort.set_default_logger_severity(SILENT)  # it warns of what it does not need
         if hasattr(ort, "preload_dlls"):  # CUDA and cuDNN as pip installs them are on no path
             ort.preload_dlls()
-        provider = (_PROVIDER, {"device_id": _DEVICE[1], "use_tf32": 0})  # fp32 is fp32
+        settings = {"device_id": _DEVICE[1], "use_tf32": 0, **_SEARCH}  # fp32 is fp32
+        provider = (_PROVIDER, settings)
         try:
             session = ort.InferenceSession(model, session_options(options), providers=[provider])
         except Exception as error:  # the binding's exception types share no base of their own
@@ -72,6 +83,8 @@ class CudaRunner:
         self._run_options.log_severity_level = SILENT
         self.inputs = tuple(spec(arg) for arg in session.get_inputs())
         self.outputs = tuple(spec(arg) for arg in session.get_outputs())
+        self._pinned = PinnedPool()
+        self._batched = options.batched
 
     def run(self, feeds: Mapping[str, Any], *, to_host: bool = True) -> Sequence[Any]:
         session = self._session
@@ -84,18 +97,49 @@ class CudaRunner:
                     binding.bind_cpu_input(name, value)
                 else:
                     binding.bind_ortvalue_input(name, ort.OrtValue.from_dlpack(value))
-            for output in self.outputs:
-                binding.bind_output(output.name, *(("cpu", 0) if to_host else _DEVICE))
+            places = self._places(feeds) if to_host else [None] * len(self.outputs)
+            for output, place in zip(self.outputs, places, strict=True):
+                if place is not None:
+                    address = place.ctypes.data
+                    binding.bind_output(output.name, "cpu", 0, place.dtype, place.shape, address)
+                else:
+                    binding.bind_output(output.name, *(("cpu", 0) if to_host else _DEVICE))
             binding.synchronize_inputs()
             session.run_with_iobinding(binding, self._run_options)
             binding.synchronize_outputs()
             values = binding.get_outputs()
         except Exception as error:
-            raise worded(error, "failed") from error
-        return [value.numpy() if to_host else OrtTensor(value) for value in values]
+            raise _failed(error) from error
+        if not to_host:
+            return [OrtTensor(value) for value in values]
+        pairs = zip(values, places, strict=True)
+        return [value.numpy() if place is None else place for value, place in pairs]
+
+    def _places(self, feeds: Mapping[str, Any]) -> list[npt.NDArray[Any] | None]:
+        """Memory for each output with a shape that is known before the run; None for others."""
+        rows = next(iter(feeds.values())).shape[0] if self._batched and feeds else None
+        places: list[npt.NDArray[Any] | None] = []
+        for output in self.outputs:
+            sizes = list(output.shape)
+            if sizes and rows is not None and not isinstance(sizes[0], int):
+                sizes[0] = rows
+            shape = tuple(size for size in sizes if isinstance(size, int))
+            known = len(shape) == len(sizes)
+            places.append(self._pinned.take(output.dtype, shape) if known else None)
+        return places
 
     def close(self) -> None:
         self._session = None
+
+
+def _failed(error: Exception) -> EngineError:
+    """Word an error of a run; the GPU's memory may do for fewer items."""
+    if isinstance(error, EngineError):
+        return error
+    found = worded(error, "failed")
+    if _NO_MEMORY.search(str(error)):
+        return DeviceMemoryError(found.found, where=found.where)
+    return found
 
 
 class OnnxRuntimeCudaBackend:

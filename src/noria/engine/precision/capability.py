@@ -13,11 +13,10 @@ from typing import Literal
 
 from noria._core.errors import EngineError
 from noria._core.notices import Notice
-from noria.engine.backends import get_backend
+from noria.engine.backends import GPU_RUNTIMES, get_backend
 from noria.engine.machine import cpu_flags
 from noria.engine.plan_header import Precision
 
-_GPU = frozenset({"onnxruntime-cuda", "tensorrt"})
 # Instructions that add products of bytes in 32 bits. Without them sums are kept in 16 bits.
 _BYTE_PRODUCTS = frozenset({"avx512_vnni", "avx_vnni", "amx_int8", "asimddp", "i8mm"})
 
@@ -25,7 +24,7 @@ _BYTE_PRODUCTS = frozenset({"avx512_vnni", "avx_vnni", "amx_int8", "asimddp", "i
 @cache
 def fast_fp16(runtime: str) -> bool:
     """True if FP16 is computed as such: GPUs, and OpenVINO on CPUs with FP16 arithmetic."""
-    if runtime in _GPU:
+    if runtime in GPU_RUNTIMES:
         return True
     return runtime == "openvino" and "FP16" in _openvino_capabilities()
 

@@ -11,10 +11,12 @@ import av
 from av.video.reformatter import VideoReformatter
 
 from noria._core.errors import MediaError
+from noria.media.device_planes import DevicePlanes
 from noria.media.frame import Frame
 from noria.media.pixel_format import PixelFormat, color_space
 from noria.media.pixels import plane_views
 from noria.media.sources.base import Source
+from noria.media.sources.gpu_decoding import ON_GPU, on_cpu_instead
 
 _FULL_RANGE = 2  # AVCOL_RANGE_JPEG
 
@@ -26,6 +28,8 @@ _VIEWS = {
     "rgb24": PixelFormat.RGB,
     "bgr24": PixelFormat.BGR,
 }
+# Layouts of pictures on a GPU: whether their samples have 16 bits.
+_SURFACES = {"nv12": False, "p010le": True, "p012le": True, "p016le": True}
 
 
 class FrameReader:
@@ -44,6 +48,15 @@ class FrameReader:
     ) -> Frame:
         """A `Frame` over `picture`: read-only views, no copy for the common formats."""
         name = picture.format.name
+        if name == ON_GPU:
+            known = self._on_gpu(picture)
+            if known is not None:
+                full = int(picture.color_range) == _FULL_RANGE
+                color = color_space(int(picture.colorspace), full)
+                size = picture.width, picture.height
+                return Frame(known, known.format, *size, color, pts_ns, frame, source, source_id)
+            picture = picture.reformat(format=picture.sw_format.name)  # copies it to the host
+            name = picture.format.name
         full = name.startswith("yuvj") or int(picture.color_range) == _FULL_RANGE
         format = _VIEWS.get(name)
         if format is None or any(plane.line_size < 0 for plane in picture.planes):
@@ -61,6 +74,11 @@ class FrameReader:
             source_id,
             picture,
         )
+
+    def _on_gpu(self, picture: Any) -> DevicePlanes | None:
+        """The planes where they are; None of a layout that only the host reads."""
+        wide = _SURFACES.get(picture.sw_format.name)
+        return None if wide is None else DevicePlanes(picture, wide=wide)
 
     def _convert(self, picture: Any, full: bool) -> tuple[Any, PixelFormat]:
         if self._reformatter is None:
@@ -112,7 +130,7 @@ def pick_stream(container: Any, name: str, *, threads: int | None, live: bool) -
     context = streams[0].codec_context
     if context is None:
         raise MediaError("its video codec is unknown to this FFmpeg", where=name)
-    context.thread_count = threads or 2
+    context.thread_count = 1 if context.is_hwaccel else threads or 2
     context.thread_type = "SLICE" if live else "AUTO"
     return streams[0]
 
@@ -170,8 +188,17 @@ class DecodedSource(Source):
         given: frames given so far.
     """
 
-    def __init__(self, name: str, source_id: int, threads: int | None, fps: float | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        source_id: int,
+        threads: int | None,
+        fps: float | None,
+        *,
+        on_gpu: bool = False,
+    ) -> None:
         super().__init__(name, source_id)
+        self._wants_gpu = on_gpu
         self.given = 0
         self._threads = threads
         self._asked_fps = fps
@@ -253,6 +280,8 @@ class DecodedSource(Source):
                 self._notice("info", "times that went back are shifted, so that they always rise")
             if self.given == 0:
                 self.width, self.height = picture.width, picture.height
+                if self._wants_gpu and picture.format.name != ON_GPU:
+                    self._notice("info", on_cpu_instead(picture.format.name))
                 if getattr(picture, "rotation", 0):
                     self._notice(
                         "info",

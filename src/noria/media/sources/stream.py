@@ -11,6 +11,7 @@ import av
 from noria._core.errors import MediaError
 from noria.media.sources.decoded import DecodedSource, pick_stream
 from noria.media.sources.feed import Connect, ConnectionLostError, Feed, PipeFile
+from noria.media.sources.gpu_decoding import gpu_decoding
 from noria.media.sources.reconnect import Losses, ReconnectPolicy
 
 OpenContainer = Callable[[Feed], Any]
@@ -31,6 +32,7 @@ class StreamSource(DecodedSource):
         timeout_s: a loss is when nothing arrives for so long.
         reconnect: how a live stream comes back; None: it ends, with a notice.
         wait: open it when it is read, not now; size and rate are unknown until then.
+        on_gpu: True if `open_container` asks for decoding on the GPU.
 
     Raises:
         MediaError: it cannot be opened or holds no video.
@@ -48,8 +50,9 @@ class StreamSource(DecodedSource):
         timeout_s: float = 10.0,
         reconnect: ReconnectPolicy | None = None,
         wait: bool = False,
+        on_gpu: bool = False,
     ) -> None:
-        super().__init__(name, source_id, threads, fps)
+        super().__init__(name, source_id, threads, fps, on_gpu=on_gpu)
         self.live = live
         self._connect = _connector(open_container, name, threads, live)
         self._timeout_s = timeout_s
@@ -258,10 +261,20 @@ def _connector(
 
 
 def url_opener(
-    url: str, timeout_s: float, *, format: str | None = None, options: Mapping[str, str]
+    url: str,
+    timeout_s: float,
+    *,
+    format: str | None = None,
+    options: Mapping[str, str],
+    on_gpu: bool = False,
 ) -> OpenContainer:
-    """Opens a URL or device that FFmpeg knows."""
-    return lambda feed: av.open(url, format=format, options=dict(options), timeout=timeout_s)
+    """Opens a URL or device that FFmpeg knows; `on_gpu` as for `open_source`."""
+
+    def open_url(_: Feed) -> Any:
+        decoding = gpu_decoding() if on_gpu else {}
+        return av.open(url, format=format, options=dict(options), timeout=timeout_s, **decoding)
+
+    return open_url
 
 
 def pipe_opener(path: str, timeout_s: float) -> OpenContainer:

@@ -11,6 +11,7 @@ import av
 from noria._core.errors import MediaError
 from noria.media.names import sniff
 from noria.media.sources.decoded import DecodedSource, pick_stream, reason_of
+from noria.media.sources.gpu_decoding import gpu_decoding
 
 _WHOLE = 0.9  # of the frames that a length promises: rates vary, and sound may be longer
 
@@ -26,6 +27,7 @@ class VideoSource(DecodedSource):
         name: how to call it in messages.
         threads: decoder threads; None means 2.
         fps: rate of video without time stamps.
+        on_gpu: see `open_source`.
 
     Raises:
         MediaError: it cannot be opened or holds no video.
@@ -39,8 +41,9 @@ class VideoSource(DecodedSource):
         source_id: int = 0,
         threads: int | None = None,
         fps: float | None = None,
+        on_gpu: bool = False,
     ) -> None:
-        super().__init__(name, source_id, threads, fps)
+        super().__init__(name, source_id, threads, fps, on_gpu=on_gpu)
         self._path = path
         self._size = _size(path)
         self._container = self._open()
@@ -58,7 +61,7 @@ class VideoSource(DecodedSource):
     def _open(self) -> Any:
         try:
             # A colon in a plain name would be taken for a protocol.
-            return av.open(f"file:{self._path}")
+            return av.open(f"file:{self._path}", **(gpu_decoding() if self._wants_gpu else {}))
         except (av.error.FFmpegError, OSError, ValueError):
             raise MediaError(
                 f"is not a video that can be read: it is {sniff(self._path)}",

@@ -1,0 +1,348 @@
+"""The proof on an NVIDIA GPU: `python -m benchmarks.gpu [PART …]`, or all parts.
+
+It needs a GPU, onnxruntime-gpu, and the folder of real models and films (NORIA_TEST_DATA). Clips of
+1920x1080 are made of one of the films, and kept in GPU_CLIPS if that names a folder. Parts:
+
+  tensors     surfaces scaled on the GPU, against the same pictures copied to the host
+  boxes       three films on the CPU and on the GPU, FP32 and FP16
+  decode      frames a second that the video unit decodes, and nothing else
+  engine      items a second of the engine alone
+  streams     the whole: YOLOX-nano, FP16, N films at once, JSON Lines out
+  latency     one stream: from a picture's packet to its metadata
+  memory      100,000 frames, and sources opened and closed
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
+from pathlib import Path
+from time import perf_counter, process_time, sleep
+from typing import Any
+
+import av
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import noria
+from benchmarks.common import data_dir
+from noria.config import ModelConfig
+from noria.engine.device import choose_device
+from noria.infer.gpu.scaler import GpuScaler
+from noria.infer.items import Piece
+from noria.infer.preprocess import Preprocessor
+from noria.media import open_source
+from noria.media.frame import Frame
+from noria.media.sources.gpu_decoding import gpu_decoding
+
+DATA = data_dir()
+FILMS = ("car-detection", "one-by-one-person-detection", "bottle-detection")
+FRAMES = 300
+SECONDS = float(os.environ.get("GPU_SECONDS", "6"))
+STREAMS = [int(n) for n in os.environ.get("GPU_STREAMS", "32,96,160").split(",")]
+
+
+def model() -> Path:
+    assert DATA is not None, "NORIA_TEST_DATA names no folder of models and films"
+    return DATA / "models" / "yolox_nano.onnx"
+
+
+def film(name: str) -> Path:
+    assert DATA is not None
+    return DATA / "videos" / f"{name}.mp4"
+
+
+def clip(codec: str, *, frames: int = FRAMES, pixels: str = "yuv420p") -> Path:
+    """A film of 1920x1080 at 30 frames a second, of a real one."""
+    folder = Path(os.environ.get("GPU_CLIPS") or tempfile.gettempdir())
+    path = folder / f"{codec}_{pixels}_{frames}.mp4"
+    if path.exists():
+        return path
+    folder.mkdir(parents=True, exist_ok=True)
+    with av.open(str(film(FILMS[0]))) as source, av.open(f"{path}.part", "w", "mp4") as out:
+        stream = out.add_stream(codec, rate=30, width=1920, height=1080, pix_fmt=pixels)
+        stream.options = {"preset": "veryfast", "crf": "26"}
+        pictures = cycle(list(source.decode(video=0)))
+        for number, picture in zip(range(frames), pictures, strict=False):
+            big = picture.reformat(width=1920, height=1080, format=pixels)
+            big.pts = number
+            out.mux(stream.encode(big))
+        out.mux(stream.encode(None))
+    Path(f"{path}.part").rename(path)
+    return path
+
+
+def config(**keys: Any) -> ModelConfig:
+    return ModelConfig.load(model()).with_overrides(**keys)
+
+
+def show(title: str, headings: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
+    table = Table(title=title, title_justify="left")
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading == headings[0] else "right")
+    for row in rows:
+        table.add_row(*(f"{v:,.4g}" if isinstance(v, float) else str(v) for v in row))
+    Console(width=140).print(table)
+
+
+def pictures(path: Path, count: int) -> Iterator[Frame]:
+    with open_source(str(path), on_gpu=True) as source:
+        for number, frame in enumerate(source):
+            if number == count:
+                return
+            yield frame
+
+
+def tensors() -> None:
+    """Bits of surfaces against bits of the same pictures on the host."""
+    rows = []
+    clips = [film(name) for name in FILMS]
+    clips += [clip("libx264"), clip("libx265"), clip("libx265", pixels="yuv420p10le", frames=30)]
+    for path in clips:
+        there = same = worst = 0
+        for frame in pictures(path, 30):
+            there += frame.on_device is not None
+            for filter in (0, 1, 2, 3, 4):
+                for profile in ("nvinfer", "modern"):
+                    pre = Preprocessor(
+                        416, 416, scale=1 / 255, maintain_aspect_ratio=True,
+                        scaling_filter=filter, profile=profile,  # type: ignore[arg-type]
+                    )  # fmt: skip
+                    placed = pre.place(frame)
+                    piece = Piece(frame, placed.src, placed.dst, whole=True)
+                    got = GpuScaler(pre)([piece], 1).numpy()
+                    out = pre.empty(1)
+                    host = Frame(
+                        tuple(frame.planes), frame.format, frame.width, frame.height, frame.color
+                    )
+                    pre.write(host, placed.src, placed.dst, out)
+                    same += got.tobytes() == out.tobytes()
+                    worst = max(worst, float(np.abs(got - out).max()))
+        rows.append((path.name, there, same, worst))
+    show("tensors", ("film", "on the GPU, of 30", "equal, of 300", "largest difference"), rows)
+
+
+def found(path: Path, device: str, mode: int) -> list[Any]:
+    cfg = config(batch_size=8, network_mode=mode)
+    with noria.open_pipeline(cfg, sources=str(path), device=device) as pipeline:
+        return [meta.objects for _, meta in pipeline]
+
+
+def boxes() -> None:
+    """Boxes of the GPU against those of the CPU, frame by frame."""
+    rows = []
+    for name in FILMS:
+        wanted = found(film(name), "cpu", 0)
+        for mode, precision in ((0, "FP32"), (2, "FP16")):
+            got = found(film(name), "cuda", mode)
+            equal = both = 0
+            least, drift = 1.0, 0.0
+            for mine, known in zip(got, wanted, strict=True):
+                equal += len(mine) == len(known)
+                for i, rect in enumerate(known.rects):
+                    overlaps = [_iou(rect, other) for other in mine.rects]
+                    best = int(np.argmax(overlaps)) if overlaps else -1
+                    if best >= 0 and overlaps[best] > 0.5:
+                        both += 1
+                        least = min(least, overlaps[best])
+                        score = abs(float(known.confidences[i]) - float(mine.confidences[best]))
+                        drift = max(drift, score)
+            total = sum(len(o) for o in wanted)
+            there = sum(len(o) for o in got)
+            rows.append(
+                (f"{name} {precision}", len(wanted), equal, total, there, both, least, drift)
+            )
+    headings = ("film", "frames", "same count", "CPU's", "GPU's", "matched", "least IoU", "score")
+    show("boxes", headings, rows)
+
+
+def _iou(a: Any, b: Any) -> float:
+    width = min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0])
+    height = min(a[1] + a[3], b[1] + b[3]) - max(a[1], b[1])
+    both = max(width, 0) * max(height, 0)
+    return float(both / max(a[2] * a[3] + b[2] * b[3] - both, 1e-9))
+
+
+def decoded(path: Path, streams: int) -> float:
+    """Frames a second of `streams` decoders, each in a thread of this process."""
+    counts = [0] * streams
+    go, stop = threading.Event(), threading.Event()
+
+    def work(place: int) -> None:
+        while not stop.is_set():
+            with av.open(str(path), **gpu_decoding()) as container:
+                container.streams.video[0].codec_context.thread_count = 1
+                for _ in container.decode(video=0):
+                    counts[place] += 1
+                    if stop.is_set():
+                        return
+
+    threads = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(streams)]
+    for thread in threads:
+        thread.start()
+    while min(counts) < 3:
+        sleep(0.01)
+    start, before = perf_counter(), sum(counts)
+    go.wait(SECONDS)
+    rate = (sum(counts) - before) / (perf_counter() - start)
+    stop.set()
+    for thread in threads:
+        thread.join(20)
+    return rate
+
+
+def decode() -> None:
+    rows = []
+    for codec in ("libx264", "libx265"):
+        for streams in (1, 8, 32, 96):
+            rows.append((f"{codec} 1080p", streams, decoded(clip(codec), streams)))
+    show("decode", ("clip", "streams", "frames/s"), rows)
+
+
+def engine() -> None:
+    rows = []
+    for mode, precision in ((0, "FP32"), (2, "FP16")):
+        cfg = config(batch_size=32, network_mode=mode)
+        with noria.Inferencer.from_config(cfg, device="cuda", streams=3) as inferencer:
+            pieces = _pieces(inferencer, 32)
+            for lanes in (1, 3):
+                rows.append((f"YOLOX-nano {precision}", lanes, _rate(inferencer, pieces, lanes)))
+            scaler = inferencer.model.gpu_scaler
+            assert scaler is not None
+            start = perf_counter()
+            for _ in range(50):
+                scaler(pieces, 32)
+            rows.append(("scaling alone, 32 frames", 1, 1600 / (perf_counter() - start)))
+    show("engine", ("model", "lanes", "items/s"), rows)
+
+
+def _pieces(inferencer: noria.Inferencer, count: int) -> list[Piece]:
+    pre = inferencer.model.preprocessor
+    assert pre is not None
+    frames = list(pictures(clip("libx264"), count))
+    placed = [pre.place(frame) for frame in frames]
+    return [Piece(f, p.src, p.dst, whole=True) for f, p in zip(frames, placed, strict=True)]
+
+
+def _rate(inferencer: noria.Inferencer, pieces: list[Piece], lanes: int) -> float:
+    """Items a second of the engine, each lane with one tensor of its own."""
+    scaler, session = inferencer.model.gpu_scaler, inferencer.session
+    assert scaler is not None
+
+    def work(_: int) -> float:
+        feeds = {inferencer.model.input_name: scaler(pieces, len(pieces))}
+        for _ in range(5):
+            session.run(feeds)
+        start, count = perf_counter(), 0
+        while perf_counter() - start < SECONDS / 2:
+            session.run(feeds)
+            count += len(pieces)
+        return count / (perf_counter() - start)
+
+    with ThreadPoolExecutor(lanes) as pool:
+        return sum(pool.map(work, range(lanes)))
+
+
+def streamed(path: Path, streams: int, cfg: ModelConfig) -> tuple[float, float, Any]:
+    """Frames a second behind the first result, and CPU microseconds a frame."""
+    with tempfile.TemporaryDirectory() as folder:
+        cpu = process_time()
+        with noria.open_pipeline(
+            cfg, sources=[str(path)] * streams, outputs=f"{folder}/out.jsonl", device="cuda"
+        ) as pipeline:
+            report = pipeline.run()
+        cpu = process_time() - cpu
+        frames = sum(s.frames for s in report.sources)
+        seconds = report.seconds - (report.first_result_s or 0.0)
+        return frames / seconds, cpu / frames * 1e6, report
+
+
+def streams() -> None:
+    rows = []
+    cfg = config(batch_size=32, network_mode=2)
+    for codec in ("libx264", "libx265"):
+        path = clip(codec)
+        for count in STREAMS:
+            rate, cpu, report = streamed(path, count, cfg)
+            times = (
+                ", ".join(f"{k} {v:.3g}" for k, v in report.to_dict()["stages"].items())
+                if ("stages" in report.to_dict())
+                else ""
+            )
+            rows.append((f"{codec} 1080p", count, rate, rate / 30, cpu, times))
+    headings = ("clip", "films", "frames/s", "streams at 30", "CPU us a frame", "seconds")
+    show("streams", headings, rows)
+
+
+def latency() -> None:
+    cfg = config(batch_size=1, network_mode=2)
+    took: list[float] = []
+    handed: dict[int, float] = {}
+    source = open_source(str(clip("libx264")), on_gpu=True)
+    read = source._decode  # type: ignore[attr-defined]
+
+    def timed(context: Any, packets: Any) -> Any:
+        def marked() -> Iterator[Any]:
+            for number, packet in enumerate(packets):
+                sleep(1 / 60)
+                handed[number] = perf_counter()
+                yield packet
+
+        return read(context, marked())
+
+    source._decode = timed  # type: ignore[attr-defined, method-assign]
+
+    def result(meta: Any) -> None:
+        took.append(perf_counter() - max(t for t in list(handed.values())))
+
+    noria.open_pipeline(cfg, sources=source, on_result=result, device="cuda").run()
+    rest = sorted(took[30:])
+    row = (len(rest), statistics.median(rest) * 1e3, rest[int(len(rest) * 0.99)] * 1e3)
+    show("latency", ("frames", "median ms", "99 % ms"), [row])
+
+
+def memory() -> None:
+    import subprocess
+
+    def used() -> tuple[float, float]:
+        text = subprocess.run(
+            ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"],
+            capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * 4096 / 1e6, float(text.split()[0])
+
+    cfg = config(batch_size=32, network_mode=2)
+    rows = [("start", *used())]
+    total = 0
+    while total < int(os.environ.get("GPU_MEMORY_FRAMES", "100000")):
+        *_, report = streamed(clip("libx264"), 32, cfg)
+        total += sum(s.frames for s in report.sources)
+        rows.append((f"{total:,} frames", *used()))
+    for number in range(int(os.environ.get("GPU_MEMORY_SOURCES", "500"))):
+        list(pictures(clip("libx264"), 2))
+        if number % 100 == 99:
+            rows.append((f"{number + 1} sources", *used()))
+    show("memory", ("after", "RSS MB", "GPU MB"), rows)
+
+
+PARTS = {f.__name__: f for f in (tensors, boxes, decode, engine, streams, latency, memory)}
+
+
+def report() -> None:
+    choose_device("cuda")  # says why there is none
+    for name in sys.argv[1:] if sys.argv[0].endswith("gpu.py") else PARTS:
+        start = perf_counter()
+        PARTS[name]()
+        print(f"{name}: {perf_counter() - start:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    report()

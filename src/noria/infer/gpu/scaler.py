@@ -1,0 +1,235 @@
+"""`GpuScaler`: pieces of frames to a network input, in one launch of the kernel."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from ctypes import c_uint64
+from importlib.resources import files
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from noria import _native
+from noria._core.cuda import CudaTensor, Memory, Stream, entered
+from noria._core.cuda_kernels import Event, Kernel, PinnedPool, upload
+from noria.infer.gpu.items import (
+    ITEM,
+    Records,
+    component_addresses,
+    frame_template,
+    has_chroma,
+    settings_of,
+)
+
+if TYPE_CHECKING:
+    from noria.infer.items import Piece
+    from noria.infer.preprocess import Preprocessor
+    from noria.media.frame import Frame
+    from noria.meta.detections import IntArray
+
+_BLOCK = (32, 8, 1)
+_ALIGNED = 256  # bytes, of planes that are copied to the GPU
+_NEEDS = "520.61 (CUDA 11.8)"  # the PTX is of version 7.8
+_MOST_KINDS = 64  # of whole frames whose tables stay on the GPU
+
+
+class GpuScaler:
+    """Does what `Preprocessor.write` does, on the GPU, for all pieces of a batch at once.
+
+    Pictures in the GPU's memory are read where they are, others are copied there first. The
+    results are those of the CPU, bit for bit. Thread-safe: each thread has a queue of its own.
+
+    Args:
+        pre: the settings.
+        half: True for FP16 items, each value rounded to nearest, even.
+
+    Raises:
+        EngineError: the driver is too old, or there is no memory for the mean image.
+    """
+
+    def __init__(self, pre: Preprocessor, *, half: bool = False) -> None:
+        ptx = files("noria.infer.gpu").joinpath("preprocess.ptx").read_bytes()
+        self._kernel = Kernel(ptx, "noria_preprocess", needs=_NEEDS)
+        self._pre = pre
+        self._half = half
+        self._mean: Memory | None = None
+        if pre.mean_planes is not None:
+            with entered():
+                stream = Stream()
+                self._mean = Memory(pre.mean_planes.nbytes)
+                upload(stream, self._mean.pointer, pre.mean_planes)
+                stream.wait()
+        self._kinds: dict[Any, tuple[Records, Memory]] = {}
+        self._lock = threading.Lock()
+        self._lanes = threading.local()
+
+    def __call__(self, pieces: Sequence[Piece], rows: int) -> CudaTensor:
+        """Scale all pieces, one after the other.
+
+        Args:
+            pieces: of any frames.
+            rows: items of the tensor, at least as many as the pieces have; what is left is zeros.
+
+        Returns:
+            (rows, *shape), complete; valid until the next call in this thread.
+
+        Raises:
+            EngineError: the GPU has no memory left, or failed.
+        """
+        with entered():
+            lane = self._lane()
+            items = np.zeros(rows, ITEM)
+            self._describe(pieces, items, lane)
+            out = lane.tensor((rows, *self._pre.shape), np.dtype("f2" if self._half else "f4"))
+            mean = 0 if self._mean is None else self._mean.pointer
+            settings = settings_of(self._pre, out.pointer, mean, half=self._half)
+            lane.run(self._kernel, settings, items, (self._pre.width, self._pre.height))
+        return out
+
+    def _lane(self) -> _Lane:
+        lane = getattr(self._lanes, "lane", None)
+        if lane is None:
+            lane = self._lanes.lane = _Lane()
+        return lane
+
+    def _describe(self, pieces: Sequence[Piece], items: Records, lane: _Lane) -> None:
+        """Fill the records of all items; queue the copies that they need."""
+        tables = [None if piece.whole else self._tables(piece) for piece in pieces]
+        words = lane.begin(pieces, items.nbytes, [t[0] for t in tables if t is not None])
+        addresses: list[list[int]] = []
+        pitches: list[list[int]] = []
+        at = 0
+        for piece, table in zip(pieces, tables, strict=True):
+            frame, count = piece.frame, len(piece.src)
+            surfaces = frame.on_device
+            wide = surfaces is not None and surfaces.wide
+            if surfaces is not None:
+                planes = surfaces.rows
+            else:
+                planes = lane.upload_frame(frame)
+            address, pitch = component_addresses(frame.format, planes, wide=wide)
+            addresses += [address] * count
+            pitches += [pitch] * count
+            part = items[at : at + count]
+            if table is None:
+                part[:] = self._kind(piece, wide)
+            else:
+                part[:] = frame_template(frame.format, frame.color, wide=wide)
+                part["dst"], part["axes"], part["tables"] = piece.dst, table[1], next(words)
+            at += count
+        if at:
+            items["component"]["data"][:at] = addresses
+            items["component"]["pitch"][:at] = pitches
+
+    def _tables(self, piece: Piece) -> tuple[IntArray, IntArray]:
+        """The samplers' tables of a piece: words, and (N, 2, 2, 2) places by axis and plane."""
+        frame = piece.frame
+        places = np.empty((len(piece.src), 2, 2, 2), np.int32)
+        words = _native.sampling_tables(
+            src=piece.src, dst=piece.dst, frame_size=(frame.width, frame.height),
+            filter=self._pre.filter, chroma=has_chroma(frame.format), places=places,
+        )  # fmt: skip
+        return words, places.transpose(0, 2, 1, 3)
+
+    def _kind(self, piece: Piece, wide: bool) -> Records:
+        """The record of whole frames of a kind; their tables are copied once."""
+        frame = piece.frame
+        key = (frame.width, frame.height, frame.format, frame.color, wide)
+        with self._lock:
+            if key not in self._kinds:
+                words, places = self._tables(piece)
+                memory, stream = Memory(words.nbytes), Stream()
+                upload(stream, memory.pointer, words)
+                stream.wait()
+                item = frame_template(frame.format, frame.color, wide=wide)
+                item["dst"], item["axes"], item["tables"] = piece.dst, places, memory.pointer
+                if len(self._kinds) == _MOST_KINDS:
+                    self._kinds.pop(next(iter(self._kinds)))
+                self._kinds[key] = item, memory
+            return self._kinds[key][0]
+
+
+class _Lane:
+    """One thread's queue, with the memory that it uses again and again."""
+
+    def __init__(self) -> None:
+        self._stream, self._event = Stream(apart=True), Event()
+        self._pinned = PinnedPool()
+        self._staging, self._staged = np.empty(0, np.uint8), Memory(1)
+        self._frames = Memory(1)
+        self._out: dict[Any, CudaTensor] = {}
+        self._used = self._frames_used = 0
+        self._kept: list[Any] = []
+
+    def begin(
+        self, pieces: Sequence[Piece], record_bytes: int, tables: Sequence[IntArray]
+    ) -> Iterator[int]:
+        """Make room for the records, tables and frames of a run; stage the tables.
+
+        Returns:
+            The address of each table on the GPU.
+        """
+        self._kept, self._frames_used = [], 0
+        needed = sum(_frame_bytes(p.frame) for p in pieces if p.frame.on_device is None)
+        if needed > self._frames.size_bytes:
+            self._frames = Memory(needed)
+        places = list(
+            accumulate((_aligned(t.nbytes) for t in tables), initial=_aligned(record_bytes))
+        )
+        self._used = places[-1]
+        if self._used > len(self._staging):
+            self._staging = self._pinned.take(np.dtype(np.uint8), (2 * self._used,))
+            self._staged = Memory(2 * self._used)
+        for place, words in zip(places, tables, strict=False):
+            self._staging[place : place + words.nbytes] = words.view(np.uint8)
+        return (self._staged.pointer + place for place in places)
+
+    def tensor(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> CudaTensor:
+        """Memory for the items, the same at each call."""
+        key = (shape, dtype)
+        if key not in self._out:
+            self._out.clear()
+            self._out[key] = CudaTensor(shape, dtype)
+        return self._out[key]
+
+    def upload_frame(self, frame: Frame) -> list[tuple[int, int]]:
+        """Queue a copy of a frame's planes; their addresses and pitches."""
+        found = []
+        for plane in frame.planes:
+            address = self._frames.pointer + self._frames_used
+            upload(self._stream, address, plane)
+            self._kept.append(plane)
+            found.append((address, plane.strides[0]))
+            self._frames_used += _plane_bytes(plane)
+        return found
+
+    def run(
+        self,
+        kernel: Kernel,
+        settings: Any,
+        items: Records,
+        size: tuple[int, int],
+    ) -> None:
+        """Copy the records, launch the kernel behind the decoder's work, and wait."""
+        stream, base = self._stream, self._staged.pointer
+        self._staging[: items.nbytes] = items.view(np.uint8)
+        stream.upload(self._staging.ctypes.data, self._used, base)
+        self._event.follow(stream)
+        grid = (-(-size[0] // _BLOCK[0]), -(-size[1] // _BLOCK[1]), len(items))
+        kernel.launch(stream, grid, _BLOCK, (settings, c_uint64(base)))
+        stream.wait()
+        self._kept = []
+
+
+def _aligned(size: int) -> int:
+    return -(-size // _ALIGNED) * _ALIGNED
+
+
+def _plane_bytes(plane: Any) -> int:
+    return _aligned(plane.shape[0] * plane.strides[0])
+
+
+def _frame_bytes(frame: Frame) -> int:
+    return sum(_plane_bytes(plane) for plane in frame.planes)

@@ -1,0 +1,127 @@
+// NVIDIA's driver as far as noria's scaler calls it, on the CPU: device memory is host memory, a launch
+// runs the kernel's own source over its grid. Copies check that they stay inside what was allocated.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "preprocess_kernel.cu"
+
+namespace {
+
+std::mutex lock;
+std::map<uint64_t, size_t> allocated;
+int fail_allocations = 0;
+thread_local void *current = nullptr;
+int context;
+
+bool inside(uint64_t address, size_t size) {
+    std::lock_guard<std::mutex> hold(lock);
+    auto after = allocated.upper_bound(address);
+    if (after == allocated.begin()) return false;
+    const auto &[start, length] = *--after;
+    return address + size <= start + length;
+}
+
+}  // namespace
+
+extern "C" {
+
+int cuInit(unsigned) { return 0; }
+int cuDeviceGetCount(int *count) { return *count = 1, 0; }
+int cuDeviceGet(int *device, int) { return *device = 0, 0; }
+int cuDevicePrimaryCtxSetFlags_v2(int, unsigned flags) { return flags == 4 ? 0 : 1; }
+int cuDevicePrimaryCtxRetain(void **to, int) { return *to = &context, 0; }
+int cuCtxSetCurrent(void *to) { return current = to, 0; }
+int cuCtxGetCurrent(void **to) { return *to = current, 0; }
+int cuCtxSynchronize() { return 0; }
+int cuGetErrorString(int status, const char **text) {
+    static thread_local char said[64];
+    std::snprintf(said, sizeof said, status == 2 ? "out of memory" : "error %d", status);
+    return *text = said, 0;
+}
+
+void noria_test_fail_allocations(int count) { fail_allocations = count; }
+size_t noria_test_allocated() {
+    std::lock_guard<std::mutex> hold(lock);
+    return allocated.size();
+}
+
+int cuMemAlloc_v2(void **to, size_t size) {
+    std::lock_guard<std::mutex> hold(lock);
+    if (fail_allocations && --fail_allocations == 0) return 2;
+    *to = std::malloc(size);
+    std::memset(*to, 0xa5, size);
+    allocated[uint64_t(*to)] = size;
+    return 0;
+}
+int cuMemFree_v2(void *pointer) {
+    std::lock_guard<std::mutex> hold(lock);
+    allocated.erase(uint64_t(pointer));
+    return std::free(pointer), 0;
+}
+int cuMemHostAlloc(void **to, size_t size, unsigned) { return *to = std::malloc(size), 0; }
+int cuMemFreeHost(void *pointer) { return std::free(pointer), 0; }
+int cuStreamCreate(void **to, unsigned) { return *to = new int, 0; }
+int cuStreamDestroy_v2(void *stream) { return delete static_cast<int *>(stream), 0; }
+int cuStreamSynchronize(void *) { return current ? 0 : 201; }
+int cuEventCreate(void **to, unsigned) { return *to = new int, 0; }
+int cuEventDestroy_v2(void *event) { return delete static_cast<int *>(event), 0; }
+int cuEventRecord(void *, void *) { return current ? 0 : 201; }
+int cuStreamWaitEvent(void *, void *, unsigned) { return 0; }
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t size, void *) {
+    if (!inside(to, size)) return 1;
+    return std::memcpy(reinterpret_cast<void *>(to), from, size), 0;
+}
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t size, void *) {
+    if (!inside(from, size)) return 1;
+    return std::memcpy(to, reinterpret_cast<void *>(from), size), 0;
+}
+
+struct Copy2D {
+    size_t from_x, from_y;
+    int from_type;
+    const void *from_host;
+    uint64_t from_device;
+    void *from_array;
+    size_t from_pitch, to_x, to_y;
+    int to_type;
+    char *to_host;
+    uint64_t to_device;
+    void *to_array;
+    size_t to_pitch, width, height;
+};
+int cuMemcpy2D_v2(const Copy2D *copy) {
+    if (copy->from_type != 2 || copy->to_type != 1) return 1;
+    for (size_t row = 0; row < copy->height; ++row)
+        std::memcpy(copy->to_host + row * copy->to_pitch,
+                    reinterpret_cast<const char *>(copy->from_device + row * copy->from_pitch),
+                    copy->width);
+    return 0;
+}
+
+int cuModuleLoadData(void **to, const char *ptx) {
+    if (!std::strstr(ptx, ".entry noria_preprocess")) return 218;
+    return *to = &context, 0;
+}
+int cuModuleGetFunction(void **to, void *, const char *name) {
+    return *to = &context, std::strcmp(name, "noria_preprocess") ? 500 : 0;
+}
+int cuLaunchKernel(void *, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                   unsigned, void *, void **arguments, void **) {
+    const auto &settings = *static_cast<const Settings *>(arguments[0]);
+    const auto *items = *static_cast<const Item *const *>(arguments[1]);
+    const size_t channels = settings.color == model_gray ? 1 : 3;
+    const size_t size = size_t(settings.width) * size_t(settings.height) * channels * gz;
+    if (bz != 1 || gx * bx < unsigned(settings.width) || gy * by < unsigned(settings.height) ||
+        !inside(uint64_t(settings.out), size * (settings.half ? 2 : 4)) ||
+        !inside(uint64_t(items), gz * sizeof(Item)))
+        return 1;
+    for (int i = 0; i < int(gz); ++i)
+        for (int y = 0; y < settings.height; ++y)
+            for (int x = 0; x < settings.width; ++x) make_pixel(settings, items[i], i, x, y);
+    return 0;
+}
+}

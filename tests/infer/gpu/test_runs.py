@@ -1,0 +1,149 @@
+"""An inferencer on a GPU gives what it gives on the CPU; driver and runtime are stand-ins."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+
+import noria
+from noria._core.cuda import CudaTensor
+from noria._core.errors import ConfigError, EngineError
+from noria.engine import device as devices
+from noria.engine.backends import onnxruntime_cuda as ort_cuda
+from noria.engine.device import choose_device
+from noria.media.frame import Frame
+from noria.media.pixel_format import ColorSpace, PixelFormat
+from tests.engine.backends.test_gpu_backends import FakeBinding, FakeSession
+from tests.infer.gpu.test_scaler import on_gpu, picture
+
+Config = Callable[..., Path]
+
+
+class Binding(FakeBinding):
+    """Fails like a full GPU when it is given more items than fit."""
+
+    most = 99
+
+    def bind_ortvalue_input(self, name: str, value: CudaTensor) -> None:
+        if value.shape[0] > self.most:
+            raise RuntimeError("CUDA error cudaErrorMemoryAllocation:out of memory")
+        self.feeds[name] = value.numpy()
+
+
+class Session(FakeSession):
+    def io_binding(self) -> Binding:
+        return Binding(self, self.log)
+
+
+@pytest.fixture
+def gpu(driver: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU with onnxruntime-gpu, as far as noria can tell."""
+    fake = SimpleNamespace(
+        __version__=ort.__version__,
+        InferenceSession=Session,
+        OrtValue=SimpleNamespace(from_dlpack=lambda tensor: tensor),
+        set_default_logger_severity=lambda level: None,
+        RunOptions=ort.RunOptions,
+        get_available_providers=lambda: ["CUDAExecutionProvider", "CPUExecutionProvider"],
+    )
+    monkeypatch.setattr(ort_cuda, "ort", fake)
+    monkeypatch.setattr(Binding, "most", 99)
+
+
+def frames(count: int) -> list[Frame]:
+    rng = np.random.default_rng(7)
+    return [picture(rng, PixelFormat.NV12, 64, 48, ColorSpace.BT709) for _ in range(count)]
+
+
+def boxes(config: Path, pictures: list[Frame], device: str) -> tuple[list[object], list[str]]:
+    with noria.Inferencer.from_config(config, device=device) as inferencer:
+        assert inferencer.session.device == ("cpu" if device == "cpu" else "cuda:0")
+        size = inferencer.config.batch_size
+        starts = range(0, len(pictures), size)
+        metas = [m for i in starts for m in inferencer.process(pictures[i : i + size])]
+        found = [(m.objects.rects.tolist(), m.objects.confidences.tolist()) for m in metas]
+        assert any(rects for rects, _ in found)
+        return list(found), [str(notice) for notice in inferencer.notices]
+
+
+@pytest.mark.parametrize("batch", ["n", 1])
+def test_boxes_are_those_of_the_cpu(gpu: None, mean_config: Config, batch: int | str) -> None:
+    config = mean_config(batch=batch, batch_size=4)
+    pictures = frames(6)
+    known, _ = boxes(config, pictures, "cpu")
+    assert boxes(config, [on_gpu(f) for f in pictures], "cuda")[0] == known
+    assert boxes(config, [pictures[0], *map(on_gpu, pictures[1:])], "cuda")[0] == known
+
+
+def test_a_full_gpu_takes_smaller_runs(
+    gpu: None, mean_config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = mean_config(batch_size=8)
+    pictures = frames(8)
+    known, _ = boxes(config, pictures, "cpu")
+    monkeypatch.setattr(Binding, "most", 3)
+    found, notices = boxes(config, pictures, "cuda")
+    assert found == known
+    (text,) = [n for n in notices if "no memory for 8 items" in n]
+    assert "runs are smaller" in text
+    monkeypatch.setattr(Binding, "most", 0)
+    with pytest.raises(EngineError, match="out of memory"):
+        boxes(config, pictures, "cuda")
+
+
+def test_auto_takes_the_gpu_and_its_own_engine(gpu: None, mean_config: Config) -> None:
+    config = mean_config(batch_size=2)
+    assert boxes(config, frames(2), "cpu")[0]
+    with noria.Inferencer.from_config(config) as inferencer:
+        assert inferencer.session.device == "cuda:0"
+        assert inferencer.engine_path is not None
+    text = " ".join(map(str, inferencer.model.notices))
+    assert "which does not run on cuda" in text
+
+
+def test_a_gpu_without_its_runtime_is_said(
+    driver: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = choose_device()
+    assert not device.is_gpu
+    (notice,) = device.notices
+    assert "built without CUDA" in notice.message
+    assert "onnxruntime-gpu" in notice.message
+    with pytest.raises(EngineError, match="built without CUDA"):
+        choose_device("cuda")
+    assert choose_device("cpu").notices == ()
+
+
+def test_devices_that_are_none() -> None:
+    for name in ("gpu", "cuda:", "cuda:x", "CUDA:0", "0"):
+        with pytest.raises(ConfigError, match="no device is called"):
+            choose_device(name)
+
+
+@pytest.mark.parametrize(
+    ("visible", "number", "after"), [("", 1, "1"), ("3,5", 1, "5"), ("GPU-ab,GPU-cd", 0, "GPU-ab")]
+)
+def test_a_process_sees_the_gpu_that_it_is_given(
+    monkeypatch: pytest.MonkeyPatch, visible: str, number: int, after: str
+) -> None:
+    monkeypatch.setattr(devices, "driver_is_open", lambda: False)
+    monkeypatch.setattr(devices, "why_no_gpu", lambda: "there is no NVIDIA GPU")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    with pytest.raises(EngineError, match="there is no NVIDIA GPU"):
+        choose_device(f"cuda:{number}")
+    assert devices.os.environ["CUDA_VISIBLE_DEVICES"] == after
+
+
+def test_a_second_gpu_in_one_process_is_refused(
+    driver: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(devices, "driver_is_open", lambda: True)
+    with pytest.raises(EngineError, match="uses another GPU already"):
+        choose_device("cuda:1")

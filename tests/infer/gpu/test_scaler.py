@@ -1,0 +1,185 @@
+"""The GPU's scaler gives the CPU's tensors, bit for bit; run by the stand-in driver."""
+
+from __future__ import annotations
+
+import ctypes
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noria._core.errors import EngineError
+from noria.config.enums import ColorFormat, ScalingFilter, TensorOrder
+from noria.infer.gpu.items import ITEM, Settings
+from noria.infer.gpu.scaler import GpuScaler
+from noria.infer.items import Piece
+from noria.infer.preprocess import Preprocessor
+from noria.media.device_planes import DevicePlanes
+from noria.media.frame import Frame
+from noria.media.pixel_format import ColorSpace, PixelFormat, plane_shapes
+
+FILTERS = [f for f in ScalingFilter if f is not ScalingFilter.ALGO4]
+
+
+def picture(
+    rng: np.random.Generator, format: PixelFormat, width: int, height: int, color: ColorSpace
+) -> Frame:
+    """Random pixels, rows padded by some bytes."""
+    planes = []
+    for shape in plane_shapes(format, width, height):
+        padded = rng.integers(0, 256, (shape[0], shape[1] + 7, *shape[2:]), np.uint8)
+        planes.append(padded[:, : shape[1]])
+    return Frame(tuple(planes), format, width, height, color)
+
+
+def on_gpu(frame: Frame, *, wide: bool = False) -> Frame:
+    """The same NV12 picture as a decoder leaves it on the GPU; the stand-in's GPU is the host."""
+    planes, kept = [], []
+    for plane in frame.planes:
+        rows = np.zeros((plane.shape[0], 512 * (1 + wide)), np.uint8)
+        flat = plane.reshape(len(plane), -1)
+        if wide:
+            rows.view(np.uint16)[:, : flat.shape[1]] = flat.astype(np.uint16) << 8
+        else:
+            rows[:, : flat.shape[1]] = flat
+        kept.append(rows)
+        planes.append(SimpleNamespace(buffer_ptr=rows.ctypes.data, line_size=rows.strides[0]))
+    surface = SimpleNamespace(planes=planes, width=frame.width, height=frame.height, kept=kept)
+    return Frame(
+        DevicePlanes(surface, wide=wide), frame.format, frame.width, frame.height, frame.color
+    )
+
+
+def by_cpu(pre: Preprocessor, pieces: list[Piece], rows: int) -> np.ndarray[Any, Any]:
+    out = np.zeros((rows, *pre.shape), np.float32)
+    at = 0
+    for piece in pieces:
+        pre.write(piece.frame, piece.src, piece.dst, out[at : at + len(piece.src)])
+        at += len(piece.src)
+    return out
+
+
+def whole(pre: Preprocessor, frame: Frame) -> Piece:
+    placed = pre.place(frame)
+    return Piece(frame, placed.src, placed.dst, whole=True)
+
+
+def test_records_are_those_of_the_kernel() -> None:
+    assert ITEM.itemsize == 152
+    assert ctypes.sizeof(Settings) == 64
+    assert [ITEM.fields[n][1] for n in ("tables", "axes", "layout", "dst", "matrix")] == [
+        48, 56, 88, 96, 112,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("filter", FILTERS)
+@pytest.mark.parametrize("profile", ["nvinfer", "modern"])
+@given(data=st.data())
+@settings(max_examples=20, deadline=None)
+def test_the_same_bits_as_the_cpu(
+    driver: ctypes.CDLL, filter: ScalingFilter, profile: str, data: st.DataObject
+) -> None:
+    draw = data.draw
+    rng = np.random.default_rng(draw(st.integers(0, 999)))
+    format, color = draw(st.sampled_from(PixelFormat)), draw(st.sampled_from(ColorSpace))
+    width, height = draw(st.integers(2, 70)), draw(st.integers(2, 50))
+    net = draw(st.integers(1, 40)), draw(st.integers(1, 30))
+    model = draw(st.sampled_from(list(ColorFormat)[:3]))
+    channels = 1 if model is ColorFormat.GRAY else 3
+    mean = rng.random((net[1], net[0], channels)) * 9 if draw(st.booleans()) else None
+    pre = Preprocessor(
+        *net,
+        color_format=model,
+        order=draw(st.sampled_from(TensorOrder)),
+        scale=draw(st.sampled_from([1.0, 1 / 255, 0.017])),
+        offsets=(3.5, 17.0, 120.25)[:channels],
+        mean=mean,
+        maintain_aspect_ratio=draw(st.booleans()),
+        symmetric_padding=draw(st.booleans()),
+        scaling_filter=filter,
+        profile=profile,  # type: ignore[arg-type]
+    )
+    frame = picture(rng, format, width, height, color)
+    rects = rng.uniform(-5, 60, (draw(st.integers(0, 4)), 4))
+    crops = pre.fitted(rects, width, height)
+    pieces = [whole(pre, frame), Piece(frame, crops.src, crops.dst), whole(pre, frame)]
+    rows = 2 + len(rects) + draw(st.integers(0, 2))
+    got = GpuScaler(pre)(pieces, rows).numpy()
+    wanted = by_cpu(pre, pieces, rows)
+    assert got[: 2 + len(rects)].tobytes() == wanted[: 2 + len(rects)].tobytes()
+    assert not got[2 + len(rects) :].any()
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_pictures_on_the_gpu_are_read_where_they_are(driver: ctypes.CDLL, wide: bool) -> None:
+    rng = np.random.default_rng(1)
+    pre = Preprocessor(24, 16, maintain_aspect_ratio=True, scaling_filter=ScalingFilter.BILINEAR)
+    frame = picture(rng, PixelFormat.NV12, 50, 38, ColorSpace.BT709)
+    there = on_gpu(frame, wide=wide)
+    got = GpuScaler(pre)([whole(pre, there)], 1).numpy()
+    assert got.tobytes() == by_cpu(pre, [whole(pre, frame)], 1).tobytes()
+    assert there.on_device is not None
+    assert not there.on_device.downloaded
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_pixels_are_copied_when_somebody_asks(driver: ctypes.CDLL, wide: bool) -> None:
+    frame = picture(np.random.default_rng(2), PixelFormat.NV12, 33, 21, ColorSpace.BT601)
+    there = on_gpu(frame, wide=wide)
+    for mine, known in zip(there.planes, frame.planes, strict=True):
+        np.testing.assert_array_equal(mine, known)
+    np.testing.assert_array_equal(there.to_rgb(), frame.to_rgb())
+    assert there.on_device is not None
+    assert there.on_device.downloaded
+
+
+def test_half_precision_is_rounded_to_nearest(driver: ctypes.CDLL) -> None:
+    pre = Preprocessor(16, 16, scale=1 / 255)
+    piece = whole(pre, picture(np.random.default_rng(3), PixelFormat.RGB, 16, 16, ColorSpace.BT601))
+    got = GpuScaler(pre, half=True)([piece], 1).numpy()
+    np.testing.assert_array_equal(got, by_cpu(pre, [piece], 1).astype(np.float16))
+
+
+def test_threads_do_not_share_memory(driver: ctypes.CDLL) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    rng = np.random.default_rng(4)
+    pre = Preprocessor(20, 20)
+    scaler = GpuScaler(pre)
+    frames = [picture(rng, PixelFormat.I420, 40, 30, ColorSpace.BT601) for _ in range(24)]
+
+    def once(frame: Frame) -> bytes:
+        return scaler([whole(pre, frame)], 1).numpy().tobytes()
+
+    with ThreadPoolExecutor(4) as pool:
+        got = list(pool.map(once, frames))
+    assert got == [by_cpu(pre, [whole(pre, f)], 1).tobytes() for f in frames]
+
+
+def test_memory_is_given_back(driver: ctypes.CDLL) -> None:
+    import gc
+
+    pre = Preprocessor(20, 20)
+    frame = picture(np.random.default_rng(5), PixelFormat.BGR, 40, 30, ColorSpace.BT601)
+    scaler = GpuScaler(pre)
+    scaler([whole(pre, frame)], 1)
+    before = driver.noria_test_allocated()
+    for _ in range(50):
+        scaler([whole(pre, frame)], 1)
+    assert driver.noria_test_allocated() == before
+    del scaler
+    gc.collect()
+    assert driver.noria_test_allocated() == 0
+
+
+def test_no_memory_on_the_gpu_is_said(driver: ctypes.CDLL) -> None:
+    pre = Preprocessor(20, 20)
+    frame = picture(np.random.default_rng(6), PixelFormat.GRAY, 40, 30, ColorSpace.BT601)
+    scaler = GpuScaler(pre)
+    driver.noria_test_fail_allocations(1)
+    with pytest.raises(EngineError, match="out of memory"):
+        scaler([whole(pre, frame)], 1)
+    assert scaler([whole(pre, frame)], 1).numpy().any()
