@@ -19,8 +19,6 @@ namespace {
 
 using noria::In;
 
-constexpr std::uint64_t kTens[] = {1, 10, 100, 1000, 10000, 100000, 1000000};
-
 void append_integer(std::string &text, std::uint64_t value, int least_digits) {
     char digits[20];
     int n = 0;
@@ -30,7 +28,10 @@ void append_integer(std::string &text, std::uint64_t value, int least_digits) {
 
 // Exact: the value times 10^decimals is a whole number of 2^exponent, rounded half to even. A value
 // that is rounded to zero has no sign.
-void append_fixed(std::string &text, double value, int decimals) {
+template <int decimals>
+void append_fixed(std::string &text, double value) {
+    static_assert(decimals == 3 || decimals == 6);
+    constexpr std::uint64_t unit = decimals == 3 ? 1000 : 1000000;
     int exponent;
     const double fraction = std::frexp(std::fabs(value), &exponent);
     if (!(exponent <= 43)) {  // whose units do not fit 64 bits
@@ -41,7 +42,7 @@ void append_fixed(std::string &text, double value, int decimals) {
     }
     const auto mantissa = static_cast<std::uint64_t>(std::ldexp(fraction, 53));
     const int shift = 53 - exponent;
-    unsigned __int128 scaled = static_cast<unsigned __int128>(mantissa) * kTens[decimals];
+    unsigned __int128 scaled = static_cast<unsigned __int128>(mantissa) * unit;
     std::uint64_t units = 0;
     if (shift < 80) {  // else below any half
         units = static_cast<std::uint64_t>(scaled >> shift);
@@ -50,9 +51,9 @@ void append_fixed(std::string &text, double value, int decimals) {
         if (shift && (rest > half || (rest == half && (units & 1)))) ++units;
     }
     if (units && std::signbit(value)) text.push_back('-');
-    append_integer(text, units / kTens[decimals], 1);
+    append_integer(text, units / unit, 1);
     text.push_back('.');
-    append_integer(text, units % kTens[decimals], decimals);
+    append_integer(text, units % unit, decimals);
 }
 
 nb::object text_of(const std::string &text) {
@@ -72,10 +73,10 @@ nb::list json_boxes(In<double, nb::ndim<1>> confidences, In<double, nb::shape<-1
             continue;
         }
         text.clear();
-        append_fixed(text, confidence, 6);
+        append_fixed<6>(text, confidence);
         for (std::size_t k = 0; k < 4; ++k) {
             text += names[k];
-            append_fixed(text, box[k], 3);
+            append_fixed<3>(text, box[k]);
         }
         found.append(text_of(text));
     }
@@ -94,7 +95,7 @@ nb::list json_tracks(In<std::uint64_t, nb::ndim<1>> ids, In<double, nb::ndim<1>>
             append_integer(text, ids.data()[i], 1);
             if (confidences.shape(0) && std::isfinite(confidences.data()[i])) {
                 text += ",\"tracker_confidence\":";
-                append_fixed(text, confidences.data()[i], 6);
+                append_fixed<6>(text, confidences.data()[i]);
             }
         }
         found.append(text_of(text));
