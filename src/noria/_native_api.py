@@ -1,3 +1,3 @@
 """Digest of the native functions that this Python code is written for: `make stubs`."""
 
-NATIVE_API = "e51a7badcbee"
+NATIVE_API = "f96031afcbd3"
