@@ -1,3 +1,3 @@
 """Digest of the native functions that this Python code is written for: `make stubs`."""
 
-NATIVE_API = "6103977a3c94"
+NATIVE_API = "9a56fa72ded7"

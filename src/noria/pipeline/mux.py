@@ -107,6 +107,7 @@ class Muxer:
         with self._lock:
             for feed in self._feeds:
                 feed.report.reconnects = feed.source.reconnects
+                feed.report.decoder = getattr(feed.source, "decoder", "")
             return [*self._gone, *(feed.report for feed in self._feeds)]
 
     @property
