@@ -10,6 +10,7 @@
 #include "arrays.h"
 #include "decode.h"
 #include "module.h"
+#include "thread_pool.h"
 #include "unlocked.h"
 
 namespace nb = nanobind;
@@ -26,7 +27,8 @@ std::ptrdiff_t table_hits(const Tables &tables, int first, const In<float, nb::n
                           const Fill<float, nb::ndim<2>> &planes,
                           const Fill<std::int32_t, nb::ndim<1>> &index,
                           const Fill<std::int32_t, nb::ndim<1>> &class_id,
-                          const Fill<float, nb::ndim<1>> &score, const Starts &starts) {
+                          const Fill<float, nb::ndim<1>> &score, const Starts &starts,
+                          int threads) {
     const auto items = static_cast<std::ptrdiff_t>(tables.shape(0));
     const auto room = static_cast<std::ptrdiff_t>(planes.shape(1));
     const auto row = static_cast<std::ptrdiff_t>(tables.stride(1));
@@ -36,24 +38,38 @@ std::ptrdiff_t table_hits(const Tables &tables, int first, const In<float, nb::n
                              std::numeric_limits<float>::infinity()};
     for (std::ptrdiff_t i = 0; i < limits.count; ++i)
         limits.lowest = std::min(limits.lowest, limits.data[i]);
-    std::ptrdiff_t count = 0;
-    starts.data()[0] = 0;
-    for (std::ptrdiff_t item = 0; item < items; ++item) {
+    const auto candidates = static_cast<std::ptrdiff_t>(tables.shape(1));
+    // Each item in a part of the columns of its own, so that threads share the items.
+    ThreadPool::shared().run(threads, static_cast<int>(items), [&](int item) {
         const float *data = tables.data() + item * static_cast<std::ptrdiff_t>(tables.stride(0));
         const noria::ScoreTable table{data + first * column,
-                                      static_cast<std::ptrdiff_t>(tables.shape(1)),
+                                      candidates,
                                       static_cast<std::ptrdiff_t>(tables.shape(2)) - first,
                                       row,
                                       column,
                                       first > 4 ? data + 4 * column : nullptr,
                                       row};
-        noria::Hits hits{index.data() + count, class_id.data() + count, score.data() + count};
+        const std::ptrdiff_t at = item * candidates;
+        noria::Hits hits{index.data() + at, class_id.data() + at, score.data() + at};
         noria::best_class(table, limits, hits, true);
-        float *out = planes.data() + count;
+        float *out = planes.data() + at;
         for (std::ptrdiff_t k = 0; k < 4; ++k)
             for (std::ptrdiff_t i = 0; i < hits.count; ++i)
                 out[k * room + i] = data[hits.index[i] * row + k * column];
-        count += hits.count;
+        starts.data()[item + 1] = static_cast<std::int32_t>(hits.count);
+    });
+    starts.data()[0] = 0;
+    std::ptrdiff_t count = 0;
+    for (std::ptrdiff_t item = 0; item < items; ++item) {
+        const std::ptrdiff_t at = item * candidates, more = starts.data()[item + 1];
+        auto close_up = [&](auto *values) { std::copy(values + at, values + at + more, values + count); };
+        if (at > count) {
+            close_up(index.data());
+            close_up(class_id.data());
+            close_up(score.data());
+            for (std::ptrdiff_t k = 0; k < 4; ++k) close_up(planes.data() + k * room);
+        }
+        count += more;
         starts.data()[item + 1] = static_cast<std::int32_t>(count);
     }
     return count;
@@ -124,7 +140,7 @@ std::ptrdiff_t boxes_of_centres(const In<float, nb::ndim<2>> &planes,
 void bind_decode_boxes(nb::module_ &m) {
     m.def("table_hits", &table_hits, nb::arg("tables"), nb::arg("first"), nb::arg("thresholds"),
           nb::arg("planes"), nb::arg("index"), nb::arg("class_id"), nb::arg("score"),
-          nb::arg("starts"),
+          nb::arg("starts"), nb::arg("threads") = 1,
           "best_class of each item of (items, candidates, first + classes) tables, of any strides: the "
           "objectness is column 4 where first is 5. Fills columns 0 to 3 of the hits into planes, (4, "
           "room), the three columns, and the first hit of each item, with the end, into starts; returns "

@@ -290,6 +290,7 @@ def test_the_report_as_plain_data_keeps_its_keys() -> None:
             "state": "ended",
             "error": None,
             "reconnects": 0,
+            "decoder": "",
         }
     ]
     (model,) = report["models"]
@@ -297,6 +298,7 @@ def test_the_report_as_plain_data_keeps_its_keys() -> None:
         "name",
         "component_id",
         "profile",
+        "device",
         "inferred",
         "failed",
         "results",

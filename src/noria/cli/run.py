@@ -394,6 +394,10 @@ def print_report(report: RunReport) -> None:
     click.echo(
         f"{state} {report.frames} frames in {report.seconds:.1f} s ({report.fps:.1f} fps{profile})"
     )
+    if on_gpu := [m.name for m in report.models if m.device.startswith("cuda")]:
+        decoded = sum(source.decoder == "cuda" for source in report.sources)
+        films = f"{decoded} of {len(report.sources)} source(s) decoded there"
+        click.echo(printable(f"on the GPU: {', '.join(on_gpu)}; {films}"))
     if len(report.sources) > 1:
         for source in report.sources:
             text = f"  {source.source_id}: {source.name}: {source.frames} frames, {source.state}"

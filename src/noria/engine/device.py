@@ -14,7 +14,7 @@ from noria.engine.backends import GPU_RUNTIMES, get_backend
 _CUDA = re.compile(r"cuda(?::(\d{1,3}))?")
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _NO_DRIVER = "there is no NVIDIA driver"
-LANES = 3
+LANES = 4
 """Runs at the same time on a GPU: one is scaled or copied while another one is computed."""
 
 

@@ -82,6 +82,7 @@ class Muxer:
         self._gone_frames = self._gone_dropped = 0
         self._gone_s = 0.0
         self._started = False
+        self._lacking: _Feed | None = None  # whose frame the reader waits for; None: any
         self._keep_open = keep_open
         self._buffer_size = buffer_size
         self._fill = fill
@@ -107,6 +108,7 @@ class Muxer:
         with self._lock:
             for feed in self._feeds:
                 feed.report.reconnects = feed.source.reconnects
+                feed.report.decoder = getattr(feed.source, "decoder", "")
             return [*self._gone, *(feed.report for feed in self._feeds)]
 
     @property
@@ -236,7 +238,8 @@ class Muxer:
                 raise ChannelClosedError
             feed.items.append(frame)
             feed.awaited = True
-            self._arrived.notify()
+            if self._lacking is None or self._lacking is feed:
+                self._arrived.notify()
 
     # The reader's side.
 
@@ -265,17 +268,18 @@ class Muxer:
         """Move one frame of each of these sources into the batch, as one buffer."""
         with self._lock:
             picks = [f for f in picks if f.items]  # a source may have been removed meanwhile
+            frames = []
             for feed in sorted(picks, key=lambda f: f.index):
-                frame = feed.items.popleft()
+                frames.append(feed.items.popleft())
                 feed.room.notify()
-                batch.frames.append(frame)
-                batch.metas.append(frame_meta(frame))
-                batch.buffers.append(self._buffer)
             if len(picks) < len(self._turns):
                 taken = set(picks)
                 waiting = [f for f in self._turns if f not in taken]
                 self._turns = waiting + picks
             self._drop_ended()
+        batch.frames += frames
+        batch.metas += map(frame_meta, frames)
+        batch.buffers += [self._buffer] * len(frames)
         self._buffer += 1
 
     def _next_buffer(self, *, wait: bool) -> list[_Feed]:
@@ -294,9 +298,11 @@ class Muxer:
                 size = self._buffer_size or len(self._turns)
                 if not self.live:
                     picks = self._turns[:size]
-                    if all(f.items for f in picks):
+                    self._lacking = next((f for f in picks if not f.items), None)
+                    if self._lacking is None:
                         return picks
                     self._arrived.wait(_POLL_S)
+                    self._lacking = None
                     continue
                 picks = [f for f in self._turns if f.items][:size]
                 lacking = [f for f in self._turns if f.awaited and not f.items]

@@ -36,6 +36,7 @@ class SourceReport:
             end, by `limit`, `stop`, or because another part of the pipeline failed.
         error: what it failed with, or None.
         reconnects: how many times a live source was opened again.
+        decoder: `cpu` or `cuda`, where its pictures were decoded; empty for what is no film.
     """
 
     source_id: int
@@ -45,6 +46,7 @@ class SourceReport:
     state: SourceState = "stopped"
     error: str | None = None
     reconnects: int = 0
+    decoder: str = ""
 
 
 @dataclass(slots=True)
@@ -66,6 +68,7 @@ class ModelReport:
         skipped: objects that a secondary model left out: key -> class name -> number.
         dropped: boxes, or a classifier's items, that were left out: filter -> class name -> number.
         reasons: why nothing came out, or less than half; a line each, cause and key first.
+        device: where its engine ran, `cpu` or `cuda:0`; empty of a stage without an engine.
     """
 
     name: str
@@ -78,6 +81,7 @@ class ModelReport:
     skipped: Counts = field(default_factory=dict)
     dropped: Counts = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
+    device: str = ""
 
     def __str__(self) -> str:
         parts = [f"{self.inferred} inferred"]
@@ -99,6 +103,7 @@ class ModelReport:
             "name": self.name,
             "component_id": self.component_id,
             "profile": self.profile,
+            "device": self.device,
             "inferred": self.inferred,
             "failed": self.failed,
             "results": dict(self.results),
@@ -261,6 +266,7 @@ class Meter:
             losses.skipped,
             losses.dropped,
             losses.reasons,
+            getattr(getattr(self.model, "session", None), "device", ""),
         )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
 
-from noria._core.cuda import why_no_gpu
+from noria._core.cuda import CudaTensor, why_no_gpu
 from noria._core.cuda_kernels import PinnedPool
 from noria._core.errors import DeviceMemoryError, EngineError
 from noria.engine.backends import RunOptions
@@ -104,9 +104,13 @@ class CudaRunner:
                     binding.bind_output(output.name, "cpu", 0, place.dtype, place.shape, address)
                 else:
                     binding.bind_output(output.name, *(("cpu", 0) if to_host else _DEVICE))
-            binding.synchronize_inputs()
+            # A run waits for its own work. These two wait for all work on the GPU, that of other
+            # runs and decoders too, and hold the GIL: only for tensors that others may still write.
+            if not all(isinstance(value, CudaTensor) for value in feeds.values()):
+                binding.synchronize_inputs()
             session.run_with_iobinding(binding, self._run_options)
-            binding.synchronize_outputs()
+            if not to_host:
+                binding.synchronize_outputs()
             values = binding.get_outputs()
         except Exception as error:
             raise _failed(error) from error

@@ -105,10 +105,7 @@ class GpuScaler:
             frame, count = piece.frame, len(piece.src)
             surfaces = frame.on_device
             wide = surfaces is not None and surfaces.wide
-            if surfaces is not None:
-                planes = surfaces.rows
-            else:
-                planes = lane.upload_frame(frame)
+            planes = surfaces.rows if surfaces is not None else lane.upload_frame(frame)
             address, pitch = component_addresses(frame.format, planes, wide=wide)
             addresses += [address] * count
             pitches += [pitch] * count

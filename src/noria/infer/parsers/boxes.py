@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from noria import _native
+from noria.engine.machine import usable_cores
 from noria.meta.detections import BatchDetections, Detections, FloatArray, IntArray
 from noria.meta.layers import DetectionParams, NetworkInfo
 
@@ -112,9 +114,23 @@ def table_hits(tables: FloatArray, thresholds: FloatArray, *, objectness: bool) 
             tables = np.ascontiguousarray(tables)
         limits = np.ascontiguousarray(thresholds, np.float32)
         found = _native.table_hits(
-            tables, 4 + objectness, limits, planes, rows, class_ids, scores, starts
+            tables,
+            4 + objectness,
+            limits,
+            planes,
+            rows,
+            class_ids,
+            scores,
+            starts,
+            _threads(),
         )
     return TableHits(planes, rows[:found], class_ids[:found], scores[:found], starts)
+
+
+@cache
+def _threads() -> int:
+    """Threads that share a batch's tables, which come from memory: more than four gain nothing."""
+    return max(1, min(4, usable_cores() // 4))
 
 
 _NO_CELLS = np.empty((3, 0), np.float32)

@@ -33,6 +33,7 @@ class Source(ABC):
         skipped: frames that could not be decoded and were left out so far.
         reconnects: how often a lost connection came back so far.
         files: the images of a folder or pattern.
+        decoder: `cpu` or `cuda`, where its pictures are decoded; empty for what is no film.
     """
 
     def __init__(self, name: str, source_id: int = 0) -> None:
@@ -47,6 +48,7 @@ class Source(ABC):
         self.skipped = 0
         self.reconnects = 0
         self.files: Sequence[Path] = ()
+        self.decoder = ""
         self._generator: Generator[Frame, None, None] | None = None
         self._closing = threading.Event()
         self._reading = threading.Lock()  # held by whoever is inside the generator
@@ -176,6 +178,7 @@ class SteppedSource(Source):
                     gap_ns = pts_ns - last_ns
                 given, last_ns = given + 1, pts_ns
                 self.reconnects, self.skipped = self._source.reconnects, self._source.skipped
+                self.decoder = self._source.decoder
                 yield replace(frame, frame=count, pts_ns=pts_ns, source_id=self.source_id)
                 count += 1
             if self._reopen is None or self._closing.is_set() or not given:

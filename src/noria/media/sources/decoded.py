@@ -280,7 +280,8 @@ class DecodedSource(Source):
                 self._notice("info", "times that went back are shifted, so that they always rise")
             if self.given == 0:
                 self.width, self.height = picture.width, picture.height
-                if self._wants_gpu and picture.format.name != ON_GPU:
+                self.decoder = ON_GPU if picture.format.name == ON_GPU else "cpu"
+                if self._wants_gpu and self.decoder != ON_GPU:
                     self._notice("info", on_cpu_instead(picture.format.name))
                 if getattr(picture, "rotation", 0):
                     self._notice(
