@@ -89,10 +89,13 @@ nc::AttachItem item_of(const std::array<double, 14> &numbers, nc::AttachItem ite
     return item;
 }
 
-int attach(In<float, nb::shape<-1, 4>> boxes, In<std::int32_t, nb::ndim<1>> class_ids, Starts starts,
+int attach(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scores,
+           In<std::int32_t, nb::ndim<1>> class_ids, Starts starts,
            In<float, nb::shape<-1, 6>> filters, In<std::uint32_t, nb::ndim<1>> roi_bottom,
            const Places &places, bool clip, bool crop, bool old, bool modern,
-           Fill<float, nb::shape<-1, 4>> rects, Indices kept, Indices dropped,
+           Fill<std::int64_t, nb::shape<-1, nc::kDrops>> tally,
+           Fill<float, nb::shape<-1, 4>> rects, Fill<float, nb::ndim<1>> out_scores,
+           Indices out_class_ids, Indices kept, Indices dropped,
            Fill<std::uint8_t, nb::ndim<1>> reasons, Indices kept_starts) {
     Unlocked release;
     nc::AttachItem flags{};
@@ -112,7 +115,10 @@ int attach(In<float, nb::shape<-1, 4>> boxes, In<std::int32_t, nb::ndim<1>> clas
             const nc::Drop drop =
                 nc::attach(boxes.data() + 4 * static_cast<std::size_t>(i), limits, item,
                            rects.data() + 4 * static_cast<std::size_t>(inside), shifted);
+            if (drop != nc::kAttached && tally.is_valid()) ++tally.data()[c * nc::kDrops + drop];
             if (drop == nc::kAttached) {
+                out_scores.data()[inside] = scores.data()[i];
+                out_class_ids.data()[inside] = class_ids.data()[i];
                 kept.data()[inside++] = i;
             } else {
                 reasons.data()[lost] = drop;
@@ -127,14 +133,16 @@ int attach(In<float, nb::shape<-1, 4>> boxes, In<std::int32_t, nb::ndim<1>> clas
 }  // namespace
 
 void bind_cluster(nb::module_ &m) {
-    m.def("attach", &attach, nb::arg("boxes"), nb::arg("class_ids"), nb::arg("starts"),
+    m.def("attach", &attach, nb::arg("boxes"), nb::arg("scores"), nb::arg("class_ids"), nb::arg("starts"),
           nb::arg("filters"), nb::arg("roi_bottom"), nb::arg("places"), nb::arg("clip"),
-          nb::arg("crop"), nb::arg("old"), nb::arg("modern"), nb::arg("rects"), nb::arg("kept"),
+          nb::arg("crop"), nb::arg("old"), nb::arg("modern"), nb::arg("tally").none(), nb::arg("rects"),
+          nb::arg("out_scores"), nb::arg("out_class_ids"), nb::arg("kept"),
           nb::arg("dropped"), nb::arg("reasons"), nb::arg("kept_starts"),
-          "Map and filter the boxes of items, which begin at starts: fills rects and kept, with the first of "
-          "each item, and dropped and reasons; returns how many were shifted. filters is (C, 6): "
+          "Map and filter the boxes of items, which begin at starts: fills rects, scores, classes and kept, with "
+          "the first of each item, and dropped and reasons; returns how many were shifted. filters is (C, 6): "
           "min w, min h, max w, max h, top offset, filtered out; class ids are below C. A place is offset "
           "x, y, ratio x, y, origin x, y, region l, t, w, h, parent left, top, frame width, height. "
+          "tally is (C + 1, 11) or None: how many boxes of each class were dropped by what is added to it. "
           "Releases the GIL.");
     m.def("cluster", &cluster, nb::arg("boxes"), nb::arg("scores"), nb::arg("class_ids"),
           nb::arg("starts"), nb::arg("thresholds"), nb::arg("counts"), nb::arg("mode"),

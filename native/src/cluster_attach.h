@@ -19,6 +19,8 @@ enum Drop : std::uint8_t {
     kOutside = 10,
 };
 
+constexpr std::size_t kDrops = 11;
+
 // Filters of one class; the original compares their integers as floats. A maximum of 0 is none.
 struct AttachClass {
     float min_w, min_h, max_w, max_h, roi_top;

@@ -85,14 +85,16 @@ struct Clip {
 };
 
 // Centre x, y, width, height to left, top, width, height inside the network; small boxes go.
-// `cells` is (3, N), column, row and stride of each candidate, or empty; changes all in place.
-std::ptrdiff_t boxes_of_centres(const Fill<float, nb::ndim<2>> &planes,
+// `cells` is (3, N), column, row and stride of each candidate, or empty; changes `starts`.
+std::ptrdiff_t boxes_of_centres(const In<float, nb::ndim<2>> &planes,
+                                const In<std::int32_t, nb::ndim<1>> &index,
+                                const In<std::int32_t, nb::ndim<1>> &class_id,
+                                const In<float, nb::ndim<1>> &score, const Starts &starts,
                                 const In<float, nb::ndim<2>> &cells, std::pair<float, float> scale,
                                 std::pair<float, float> size,
                                 const Fill<float, nb::shape<-1, 4>> &boxes,
-                                const Fill<std::int32_t, nb::ndim<1>> &index,
-                                const Fill<std::int32_t, nb::ndim<1>> &class_id,
-                                const Fill<float, nb::ndim<1>> &score, const Starts &starts) {
+                                const Fill<std::int32_t, nb::ndim<1>> &classes,
+                                const Fill<float, nb::ndim<1>> &scores) {
     const std::size_t room = planes.shape(1), grid = cells.shape(1);
     const float *p = planes.data();
     const Clip clip[2] = {{size.first}, {size.second}};
@@ -123,8 +125,8 @@ std::ptrdiff_t boxes_of_centres(const Fill<float, nb::ndim<2>> &planes,
             }
             if (!(box[2] >= 1.0f && box[3] >= 1.0f)) continue;
             std::copy(box, box + 4, out + 4 * static_cast<std::size_t>(kept));
-            class_id.data()[kept] = class_id.data()[i];
-            score.data()[kept] = score.data()[i];
+            classes.data()[kept] = class_id.data()[i];
+            scores.data()[kept] = score.data()[i];
             ++kept;
         }
         from = to;
@@ -143,10 +145,11 @@ void bind_decode_boxes(nb::module_ &m) {
           "objectness is column 4 where first is 5. Fills columns 0 to 3 of the hits into planes, (4, "
           "room), the three columns, and the first hit of each item, with the end, into starts; returns "
           "how many hits there are. Releases the GIL.");
-    m.def("boxes_of_centres", &boxes_of_centres, nb::arg("planes"), nb::arg("cells"),
-          nb::arg("scale"), nb::arg("size"), nb::arg("boxes"), nb::arg("index"),
-          nb::arg("class_id"), nb::arg("score"), nb::arg("starts"),
+    m.def("boxes_of_centres", &boxes_of_centres, nb::arg("planes"), nb::arg("index"),
+          nb::arg("class_id"), nb::arg("score"), nb::arg("starts"), nb::arg("cells"),
+          nb::arg("scale"), nb::arg("size"), nb::arg("boxes"), nb::arg("classes"),
+          nb::arg("scores"),
           "Boxes of the hits of table_hits, centre and size times scale, or on the grid of cells (3, "
-          "candidates), inside the network's size; those below one pixel go. Fills boxes, and changes "
-          "class_id, score and starts; returns how many there are. Releases the GIL.");
+          "candidates), inside the network's size; those below one pixel go. Fills the last three, and "
+          "changes starts; returns how many there are. Releases the GIL.");
 }

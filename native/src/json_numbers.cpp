@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -18,8 +19,6 @@ namespace {
 
 using noria::In;
 
-constexpr std::uint64_t kTens[] = {1, 10, 100, 1000, 10000, 100000, 1000000};
-
 void append_integer(std::string &text, std::uint64_t value, int least_digits) {
     char digits[20];
     int n = 0;
@@ -29,7 +28,10 @@ void append_integer(std::string &text, std::uint64_t value, int least_digits) {
 
 // Exact: the value times 10^decimals is a whole number of 2^exponent, rounded half to even. A value
 // that is rounded to zero has no sign.
-void append_fixed(std::string &text, double value, int decimals) {
+template <int decimals>
+void append_fixed(std::string &text, double value) {
+    static_assert(decimals == 3 || decimals == 6);
+    constexpr std::uint64_t unit = decimals == 3 ? 1000 : 1000000;
     int exponent;
     const double fraction = std::frexp(std::fabs(value), &exponent);
     if (!(exponent <= 43)) {  // whose units do not fit 64 bits
@@ -40,7 +42,7 @@ void append_fixed(std::string &text, double value, int decimals) {
     }
     const auto mantissa = static_cast<std::uint64_t>(std::ldexp(fraction, 53));
     const int shift = 53 - exponent;
-    unsigned __int128 scaled = static_cast<unsigned __int128>(mantissa) * kTens[decimals];
+    unsigned __int128 scaled = static_cast<unsigned __int128>(mantissa) * unit;
     std::uint64_t units = 0;
     if (shift < 80) {  // else below any half
         units = static_cast<std::uint64_t>(scaled >> shift);
@@ -49,25 +51,32 @@ void append_fixed(std::string &text, double value, int decimals) {
         if (shift && (rest > half || (rest == half && (units & 1)))) ++units;
     }
     if (units && std::signbit(value)) text.push_back('-');
-    append_integer(text, units / kTens[decimals], 1);
+    append_integer(text, units / unit, 1);
     text.push_back('.');
-    append_integer(text, units % kTens[decimals], decimals);
+    append_integer(text, units % unit, decimals);
 }
 
 nb::object text_of(const std::string &text) {
     return nb::steal(PyUnicode_DecodeASCII(text.data(), static_cast<Py_ssize_t>(text.size()), nullptr));
 }
 
-// Rows of confidence, left, top, width, height, all finite.
-nb::list json_boxes(In<double, nb::shape<-1, 5>> rows) {
-    constexpr std::string_view names[] = {"", ",\"left\":", ",\"top\":", ",\"width\":", ",\"height\":"};
+// Of objects whose numbers are not all finite: None.
+nb::list json_boxes(In<double, nb::ndim<1>> confidences, In<double, nb::shape<-1, 4>> rects) {
+    constexpr std::string_view names[] = {",\"left\":", ",\"top\":", ",\"width\":", ",\"height\":"};
     nb::list found;
     std::string text;
-    for (std::size_t i = 0; i < rows.shape(0); ++i) {
+    for (std::size_t i = 0; i < rects.shape(0); ++i) {
+        const double *box = rects.data() + 4 * i, confidence = confidences.data()[i];
+        if (!std::isfinite(confidence) ||
+            !std::all_of(box, box + 4, [](double v) { return std::isfinite(v); })) {
+            found.append(nb::none());
+            continue;
+        }
         text.clear();
-        for (std::size_t k = 0; k < 5; ++k) {
+        append_fixed<6>(text, confidence);
+        for (std::size_t k = 0; k < 4; ++k) {
             text += names[k];
-            append_fixed(text, rows.data()[5 * i + k], k ? 3 : 6);
+            append_fixed<3>(text, box[k]);
         }
         found.append(text_of(text));
     }
@@ -86,7 +95,7 @@ nb::list json_tracks(In<std::uint64_t, nb::ndim<1>> ids, In<double, nb::ndim<1>>
             append_integer(text, ids.data()[i], 1);
             if (confidences.shape(0) && std::isfinite(confidences.data()[i])) {
                 text += ",\"tracker_confidence\":";
-                append_fixed(text, confidences.data()[i], 6);
+                append_fixed<6>(text, confidences.data()[i]);
             }
         }
         found.append(text_of(text));
@@ -97,9 +106,9 @@ nb::list json_tracks(In<std::uint64_t, nb::ndim<1>> ids, In<double, nb::ndim<1>>
 }  // namespace
 
 void bind_json_numbers(nb::module_ &m) {
-    m.def("json_boxes", &json_boxes, nb::arg("rows"),
-          "JSON text of each of (N, 5) finite confidences and boxes, from the number of the confidence on: "
-          "confidences with 6 decimals, left, top, width, height with 3.");
+    m.def("json_boxes", &json_boxes, nb::arg("confidences"), nb::arg("rects"),
+          "JSON text of confidence and box of each of N objects, from the number of the confidence on: "
+          "that with 6 decimals, left, top, width, height with 3. None for numbers that are not finite.");
     m.def("json_tracks", &json_tracks, nb::arg("ids"), nb::arg("confidences"), nb::arg("none"),
           "JSON members with the track of each of N objects, each with its comma; empty for the id none. "
           "Confidences may be empty.");

@@ -239,7 +239,7 @@ std::size_t tracked_objects(In<float, nb::shape<-1, 4>> rects, Ids components, I
             return components.data()[a] < components.data()[b];
         if (classes.data()[a] != classes.data()[b]) return classes.data()[a] < classes.data()[b];
         const float *x = r + 4 * static_cast<std::size_t>(a), *y = r + 4 * static_cast<std::size_t>(b);
-        for (std::size_t k = 0; k < 4; ++k)
+        for (std::size_t k : {1, 0, 2, 3})  // top first
             if (x[k] != y[k]) return x[k] < y[k];
         if (std::isnan(confidence[b])) return !std::isnan(confidence[a]);  // last
         return confidence[a] < confidence[b];

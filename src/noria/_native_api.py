@@ -1,3 +1,3 @@
 """Digest of the native functions that this Python code is written for: `make stubs`."""
 
-NATIVE_API = "9a56fa72ded7"
+NATIVE_API = "f96031afcbd3"

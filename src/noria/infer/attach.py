@@ -156,7 +156,7 @@ class AttachResult:
     @property
     def edge_drops(self) -> int:
         """How many were dropped at the frame's own edges."""
-        return int((self.reasons >= DropReason.FRAME_BOTTOM).sum()) if len(self.reasons) else 0
+        return sum(reason >= DropReason.FRAME_BOTTOM for reason in self.reasons.tolist())
 
 
 class Destination(NamedTuple):
@@ -248,6 +248,8 @@ class Attacher:
         starts: IntArray,
         places: Sequence[Destination],
         generation: Generation | None = None,
+        *,
+        tally: npt.NDArray[np.int64] | None = None,
     ) -> AttachResult:
         """Map, filter and append the objects of N items; mark their frames as inferred.
 
@@ -257,6 +259,8 @@ class Attacher:
             starts: (N + 1,) int32, the first of each item, and the end of the last.
             places: of each item.
             generation: overrides the attacher's.
+            tally: (C + 1, 11) int64, a row for each class, a column for each `DropReason`: the
+                numbers of boxes dropped are added to it.
 
         Raises:
             ConfigError: the generation is neither 6.2 nor 9.1.
@@ -264,11 +268,12 @@ class Attacher:
         """
         old = _known(generation or self.generation) == "6.2"
         n = len(detections)
-        rects, reasons = np.empty((n, 4), np.float32), np.empty(n, np.uint8)
-        kept, dropped = np.empty((2, n), np.int32)
-        first = np.empty(len(starts), np.int32)
+        rects, scores = np.empty((n, 4), np.float32), np.empty(n, np.float32)
+        class_ids, kept, dropped = np.empty((3, n), np.int32)
+        reasons, first = np.empty(n, np.uint8), np.empty(len(starts), np.int32)
         shifted = _native.attach(
             detections.boxes,
+            detections.scores,
             detections.class_ids,
             starts,
             self.params.filters,
@@ -278,19 +283,23 @@ class Attacher:
             self.params.crop,
             old,
             self.modern,
+            tally,
             rects,
+            scores,
+            class_ids,
             kept,
             dropped,
             reasons,
             first,
         )
         ends = first.tolist()
-        rest, left = detections, ends[-1]
-        if left < n:
-            rects, kept = rects[:left], kept[:left]
-            rest = detections.select(kept)
-        dropped, reasons = dropped[: n - left], reasons[: n - left]
-        attached = self._attached(rest, rects, places[0])
+        left = ends[-1]
+        kept, dropped, reasons = kept[:left], dropped[: n - left], reasons[: n - left]
+        attached = Detections.unchecked(
+            rects[:left], scores[:left], class_ids[:left], space=Space.FRAME
+        )
+        if not (detections.masks is detections.angles is detections.keypoints is None):
+            self._add_shapes(attached, detections.select(kept), places[0])
         border_colors = None
         if attached.masks is not None and not old:
             border_colors = mask_border_colors(attached.masks)
@@ -307,44 +316,39 @@ class Attacher:
             place.meta.inferred = True
         return AttachResult(attached, first, kept, dropped, reasons, shifted)
 
-    def _attached(self, rest: Detections, rects: FloatArray, place: Destination) -> Detections:
-        """The boxes that are left, at their places in the frame.
+    def _add_shapes(self, attached: Detections, rest: Detections, place: Destination) -> None:
+        """Masks, angles and keypoints of boxes, at their places in the frame.
 
         Args:
-            rest: in network space.
-            rects: (N, 4) of each in frame pixels.
-            place: of all of them, where they are more than boxes.
+            attached: gets them; a box that is turned is not cut.
+            rest: the same boxes in network space.
+            place: of all of them.
         """
         masks = rest.masks if self.output_instance_mask else None
         angles = rest.angles
         if self.modern and not (masks is None and angles is None):
             parent = self._parent(place)
             whole = self.to_frame(rest.boxes, place.transform, roi=place.roi, parent=parent)
-            masks = _keep_shapes(whole, rects, masks, angles)
-        return Detections.unchecked(
-            rects,
-            rest.scores,
-            rest.class_ids,
-            masks=masks,
-            angles=None if angles is None else angles * DEGREES_PER_RADIAN,
-            space=Space.FRAME,
-            keypoints=self._keypoints_to_frame(rest.keypoints, place),
-        )
+            masks = _keep_shapes(whole, attached.boxes, masks, angles)
+        attached.masks = masks
+        attached.angles = None if angles is None else angles * DEGREES_PER_RADIAN
+        attached.keypoints = self._keypoints_to_frame(rest.keypoints, place)
 
     def _parent(self, place: Destination) -> Rect | None:
         return self.parent_rect(place.transform, place.parent)
 
     def _numbers(self, place: Destination) -> tuple[float, ...]:
         """The place of an item as the native call takes it."""
-        transform, meta, parent = place.transform, place.meta, self._parent(place)
+        transform, meta, roi, parent, _ = place
+        origin = self.parent_rect(transform, parent) or (0, 0)
         # The division is `ScaleTransform.to_frame`, made natively; a test holds them together.
         return (
             transform.offset_x,
             transform.offset_y,
             transform.ratio_x,
             transform.ratio_y,
-            *_region(place.roi),
-            *(parent[:2] if parent else (0, 0)),
+            *_region(roi),
+            *origin[:2],
             meta.width,
             meta.height,
         )

@@ -18,6 +18,7 @@ from noria.engine.device import CPU, LANES, Device
 from noria.engine.machine import usable_cores
 from noria.infer.attach import Generation
 from noria.infer.class_checks import outputs_notices
+from noria.infer.class_maps import SegmentationPostprocessor
 from noria.infer.classify import narrow_outputs
 from noria.infer.labels import Labels, load_labels
 from noria.infer.parser_choice import (
@@ -32,7 +33,6 @@ from noria.infer.postprocess import (
     ClassifierPostprocessor,
     DetectorPostprocessor,
     Postprocessor,
-    SegmentationPostprocessor,
 )
 from noria.infer.preprocess import Preprocessor
 from noria.infer.record import Record

@@ -115,21 +115,20 @@ class BoxTally:
             if len(scores):
                 self.best_of[class_id] = max(float(scores.max()), self.best_of.get(class_id, 0.0))
 
-    def dropped(
+    def measure(
         self,
         found: Detections,
         rows: IntArray,
         reasons: npt.NDArray[np.uint8],
         transform: ScaleTransform,
     ) -> None:
-        """Count the boxes of an item that attaching dropped.
+        """Measure the boxes of an item that the size filters dropped.
 
         Args:
             found: boxes that were to be attached, in network space.
             rows: (K,) those dropped, with the `DropReason` of each.
             transform: how the item was scaled.
         """
-        np.add.at(self.attached, (found.class_ids[rows], reasons), 1)
         for number in set(reasons.tolist()):
             reason = DropReason(number)
             if measure := _MEASURES.get(reason):

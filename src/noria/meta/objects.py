@@ -27,6 +27,8 @@ NO_MASK: FloatArray = np.empty((0, 0), np.float32)
 NO_KEYPOINTS: FloatArray = np.empty((0, 3), np.float32)
 _NO_INTS: IntArray = np.empty(0, np.int32)
 _NO_FLOATS: FloatArray = np.empty(0, np.float32)
+_NO_RECTS: FloatArray = np.empty((0, 4), np.float32)
+_NO_IDS: npt.NDArray[np.uint64] = np.empty(0, np.uint64)
 
 _COLUMNS = (
     "rects",
@@ -151,11 +153,11 @@ class Objects:
     )
 
     def __init__(self) -> None:
-        self.rects: FloatArray = np.empty((0, 4), np.float32)
+        self.rects: FloatArray = _NO_RECTS
         self.class_ids: IntArray = _NO_INTS
         self.confidences: FloatArray = _NO_FLOATS
         self.component_ids: IntArray = _NO_INTS
-        self.object_ids: npt.NDArray[np.uint64] = np.empty(0, np.uint64)
+        self.object_ids: npt.NDArray[np.uint64] = _NO_IDS
         self.parents: IntArray = _NO_INTS
         self.angles: FloatArray | None = None
         self.masks: list[FloatArray] | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -73,6 +74,24 @@ class TableHits(NamedTuple):
     starts: IntArray
 
 
+class _Room(threading.local):
+    """Memory for the hits of a thread, used again and again: fresh pages cost more than a scan."""
+
+    def __init__(self) -> None:
+        self.planes = np.empty((4, 0), np.float32)
+        self.numbers = np.empty((2, 0), np.int32)
+
+    def of(self, count: int) -> tuple[FloatArray, IntArray, IntArray, FloatArray]:
+        """Planes, rows, class ids and scores of up to `count` hits."""
+        if self.numbers.shape[1] < count:
+            self.planes = np.empty((5, count), np.float32)
+            self.numbers = np.empty((2, count), np.int32)
+        return self.planes[:4], self.numbers[0], self.numbers[1], self.planes[4]
+
+
+_room = _Room()
+
+
 def table_hits(tables: FloatArray, thresholds: FloatArray, *, objectness: bool) -> TableHits:
     """`best_class` of the tables of a batch, in one call.
 
@@ -81,22 +100,23 @@ def table_hits(tables: FloatArray, thresholds: FloatArray, *, objectness: bool) 
             5+C); a transposed view costs no copy.
         thresholds: (K,) float32, lowest score of each class.
         objectness: column 4 is multiplied with the best score before the comparison.
+
+    Returns:
+        The hits; they last until the next call in this thread.
     """
     items, count, width = tables.shape
     starts = np.zeros(items + 1, np.int32)
-    room = items * count if len(thresholds) and width > 4 + objectness else 0
-    planes, score = np.empty((4, room), np.float32), np.empty(room, np.float32)
-    index, class_id = np.empty(room, np.int32), np.empty(room, np.int32)
+    planes, rows, class_ids, scores = _room.of(items * count)
     found = 0
-    if room:
+    if count and len(thresholds) and width > 4 + objectness:
         _, row, column = tables.strides
         if tables.itemsize not in (row, column) or min(tables.strides) < 0:
             tables = np.ascontiguousarray(tables)
         limits = np.ascontiguousarray(thresholds, np.float32)
         found = _native.table_hits(
-            tables, 4 + objectness, limits, planes, index, class_id, score, starts, _threads()
+            tables, 4 + objectness, limits, planes, rows, class_ids, scores, starts, _threads()
         )
-    return TableHits(planes, index[:found], class_id[:found], score[:found], starts)
+    return TableHits(planes, rows[:found], class_ids[:found], scores[:found], starts)
 
 
 @cache
@@ -117,20 +137,20 @@ def centre_boxes(
 ) -> BatchDetections:
     """Boxes of hits that hold centre x, centre y, width, height, clipped to [0, W] x [0, H].
 
-    Boxes narrower or lower than 1 go. The columns of `hits` are changed.
+    Boxes narrower or lower than 1 go.
 
     Args:
-        hits: of the tables.
+        hits: of the tables; their `starts` become those of the boxes.
         network: W and H in pixels.
         cells: (3, N) float32 column, row and stride of each candidate: its centre counts from the
             cell, and all in strides.
         scale: network pixels of a unit of x and y, where there are no cells.
     """
-    boxes = np.empty((len(hits.rows), 4), np.float32)
-    kept = _native.boxes_of_centres(
-        hits.planes, cells, scale, (network.width, network.height), boxes, *hits[1:]
-    )
-    found = Detections.unchecked(boxes[:kept], hits.scores[:kept], hits.class_ids[:kept])
+    count, size = len(hits.rows), (network.width, network.height)
+    boxes, class_ids = np.empty((count, 4), np.float32), np.empty(count, np.int32)
+    scores = np.empty(count, np.float32)
+    kept = _native.boxes_of_centres(*hits, cells, scale, size, boxes, class_ids, scores)
+    found = Detections.unchecked(boxes[:kept], scores[:kept], class_ids[:kept])
     return BatchDetections(found, hits.starts)
 
 

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+
 from noria import _native
 from noria._core.errors import MediaError
 from noria.media.frame import Frame
 from noria.media.sinks.base import Sink, create, make_folder, require_there, write_all
 from noria.media.sinks.extras import (
     Components,
-    Rows,
-    finite_rows,
     label_of,
     object_extras,
     quoted_text,
@@ -35,10 +35,8 @@ class LineWriter:
 
     def line(self, meta: FrameMeta) -> tuple[str, int]:
         """The line of one frame with its line feed, and how many objects had to be left out."""
-        rows = finite_rows(meta)
         several = self._components.see(meta)
-        objects = self._objects(meta, rows, several) if rows.keys else ""
-        source = quoted_text(meta.source)
+        objects, lost = self._objects(meta, several) if len(meta.objects) else ("", 0)
         maps = ""
         if meta.analytics is not None:
             maps = f',"analytics":{to_json(meta.analytics.to_dict())}'
@@ -47,28 +45,38 @@ class LineWriter:
                 f',"segmentations":{to_json([segmentation_dict(s) for s in meta.segmentations])}'
             )
         return (
-            f'{{"source":{source},"frame":{meta.frame},"pts_ns":{meta.pts_ns},'
+            f'{{"source":{quoted_text(meta.source)},"frame":{meta.frame},"pts_ns":{meta.pts_ns},'
             f'"width":{meta.width},"height":{meta.height},"objects":[{objects}]{maps}}}\n'
-        ), rows.lost
+        ), lost
 
-    def _objects(self, meta: FrameMeta, rows: Rows, several: bool) -> str:
-        if self._labels != (labels := meta.objects.labels):
+    def _objects(self, meta: FrameMeta, several: bool) -> tuple[str, int]:
+        """The members of the list, and how many objects are left out."""
+        objects = meta.objects
+        if self._labels != objects.labels:
             self._heads.clear()
-            self._labels = dict(labels)
+            self._labels = dict(objects.labels)
         heads = self._heads
-        for key in rows.keys:
+        keys = list(zip(objects.component_ids.tolist(), objects.class_ids.tolist(), strict=True))
+        # Thousandths of a pixel, millionths of confidence: finer than any detector, and short.
+        numbers = _native.json_boxes(
+            objects.confidences.astype(np.float64), objects.rects.astype(np.float64)
+        )
+        kept = None
+        if None in numbers:
+            kept = [i for i, text in enumerate(numbers) if text is not None]
+            keys, numbers = [keys[i] for i in kept], [numbers[i] for i in kept]
+        for key in keys:
             if key not in heads:
                 label = quoted_text(label_of(meta, key))
                 heads[key] = f'{{"class_id":{key[1]},"label":{label},"confidence":'
-        # Thousandths of a pixel, millionths of confidence: finer than any detector, and short.
-        numbers = _native.json_boxes(rows.values)
-        extras = object_extras(meta, rows.kept, components=several)
+        extras = object_extras(meta, kept, components=several)
         if extras is None:
-            objects = [heads[key] + text for key, text in zip(rows.keys, numbers, strict=True)]
+            parts = [heads[key] + text for key, text in zip(keys, numbers, strict=True)]
         else:
-            parts = zip(rows.keys, numbers, extras, strict=True)
-            objects = [heads[key] + text + extra for key, text, extra in parts]
-        return "},".join(objects) + "}"
+            texts = zip(keys, numbers, extras, strict=True)
+            parts = [heads[key] + text + extra for key, text, extra in texts]
+        members = "},".join(parts)
+        return members + "}" * bool(parts), len(objects) - len(parts)
 
 
 _stdout: int | None = None
