@@ -1,3 +1,3 @@
 """Digest of the native functions that this Python code is written for: `make stubs`."""
 
-NATIVE_API = "f96031afcbd3"
+NATIVE_API = "871f7ba32c9a"
