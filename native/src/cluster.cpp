@@ -31,9 +31,11 @@ nb::tuple cluster(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scor
                   In<std::int32_t, nb::ndim<1>> class_ids, Starts starts,
                   In<float, nb::shape<-1, 5>> thresholds, In<std::int32_t, nb::shape<-1, 3>> counts,
                   int mode, bool trace, Fill<std::int64_t, nb::shape<-1, nc::kReasons>> tally,
-                  Fill<float, nb::shape<-1, 4>> out_boxes, Fill<float, nb::ndim<1>> out_scores,
-                  Indices out_class_ids, Indices rows, Indices members, Indices out_starts) {
+                  Fill<float, nb::ndim<1>> floats, Indices integers) {
     const std::size_t n = boxes.shape(0), num_classes = thresholds.shape(0);
+    float *out_boxes = floats.data(), *out_scores = out_boxes + 4 * n;
+    std::int32_t *out_class_ids = integers.data(), *rows = out_class_ids + n, *members = rows + n,
+                 *out_starts = members + n;
     nc::Result result;
     std::int32_t count = 0;
     {
@@ -44,7 +46,7 @@ nb::tuple cluster(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scor
             const std::int32_t *i = counts.data() + 3 * c;
             params[c] = {f[0], f[1], f[2], f[3], f[4], i[0], i[1], i[2]};
         }
-        out_starts.data()[0] = 0;
+        out_starts[0] = 0;
         for (std::size_t item = 0; item + 1 < starts.shape(0); ++item) {
             const std::int32_t first = starts.data()[item], end = starts.data()[item + 1];
             const nc::Input in{boxes.data() + 4 * static_cast<std::size_t>(first),
@@ -55,13 +57,13 @@ nb::tuple cluster(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scor
                              tally.is_valid() ? tally.data() : nullptr);
             for (std::size_t i = 0; i < result.objects.size(); ++i, ++count) {
                 const nc::Object &o = result.objects[i];
-                std::copy(o.box, o.box + 4, out_boxes.data() + 4 * static_cast<std::size_t>(count));
-                out_scores.data()[count] = o.score;
-                out_class_ids.data()[count] = result.class_ids[i];
-                rows.data()[count] = first + o.row;
-                members.data()[count] = o.members;
+                std::copy(o.box, o.box + 4, out_boxes + 4 * static_cast<std::size_t>(count));
+                out_scores[count] = o.score;
+                out_class_ids[count] = result.class_ids[i];
+                rows[count] = first + o.row;
+                members[count] = o.members;
             }
-            out_starts.data()[item + 1] = count;
+            out_starts[item + 1] = count;
         }
     }
     nb::object details = nb::none();
@@ -94,9 +96,11 @@ int attach(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scores,
            In<float, nb::shape<-1, 6>> filters, In<std::uint32_t, nb::ndim<1>> roi_bottom,
            const Places &places, bool clip, bool crop, bool old, bool modern,
            Fill<std::int64_t, nb::shape<-1, nc::kDrops>> tally,
-           Fill<float, nb::shape<-1, 4>> rects, Fill<float, nb::ndim<1>> out_scores,
-           Indices out_class_ids, Indices kept, Indices dropped,
-           Fill<std::uint8_t, nb::ndim<1>> reasons, Indices kept_starts) {
+           Fill<float, nb::ndim<1>> floats, Indices integers, Fill<std::uint8_t, nb::ndim<1>> reasons) {
+    const std::size_t n = boxes.shape(0);
+    float *rects = floats.data(), *out_scores = rects + 4 * n;
+    std::int32_t *out_class_ids = integers.data(), *kept = out_class_ids + n, *dropped = kept + n,
+                 *kept_starts = dropped + n;
     Unlocked release;
     nc::AttachItem flags{};
     flags.clip = clip;
@@ -105,7 +109,7 @@ int attach(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scores,
     flags.modern = modern;
     int shifted = 0;
     std::int32_t inside = 0, lost = 0;
-    kept_starts.data()[0] = 0;
+    kept_starts[0] = 0;
     for (std::size_t place = 0; place < places.size(); ++place) {
         const nc::AttachItem item = item_of(places[place], flags);
         for (std::int32_t i = starts.data()[place]; i < starts.data()[place + 1]; ++i) {
@@ -114,18 +118,18 @@ int attach(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scores,
             const nc::AttachClass limits{f[0], f[1], f[2], f[3], f[4], roi_bottom.data()[c], f[5] != 0};
             const nc::Drop drop =
                 nc::attach(boxes.data() + 4 * static_cast<std::size_t>(i), limits, item,
-                           rects.data() + 4 * static_cast<std::size_t>(inside), shifted);
+                           rects + 4 * static_cast<std::size_t>(inside), shifted);
             if (drop != nc::kAttached && tally.is_valid()) ++tally.data()[c * nc::kDrops + drop];
             if (drop == nc::kAttached) {
-                out_scores.data()[inside] = scores.data()[i];
-                out_class_ids.data()[inside] = class_ids.data()[i];
-                kept.data()[inside++] = i;
+                out_scores[inside] = scores.data()[i];
+                out_class_ids[inside] = class_ids.data()[i];
+                kept[inside++] = i;
             } else {
                 reasons.data()[lost] = drop;
-                dropped.data()[lost++] = i;
+                dropped[lost++] = i;
             }
         }
-        kept_starts.data()[place + 1] = inside;
+        kept_starts[place + 1] = inside;
     }
     return shifted;
 }
@@ -135,21 +139,21 @@ int attach(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scores,
 void bind_cluster(nb::module_ &m) {
     m.def("attach", &attach, nb::arg("boxes"), nb::arg("scores"), nb::arg("class_ids"), nb::arg("starts"),
           nb::arg("filters"), nb::arg("roi_bottom"), nb::arg("places"), nb::arg("clip"),
-          nb::arg("crop"), nb::arg("old"), nb::arg("modern"), nb::arg("tally").none(), nb::arg("rects"),
-          nb::arg("out_scores"), nb::arg("out_class_ids"), nb::arg("kept"),
-          nb::arg("dropped"), nb::arg("reasons"), nb::arg("kept_starts"),
-          "Map and filter the boxes of items, which begin at starts: fills rects, scores, classes and kept, with "
-          "the first of each item, and dropped and reasons; returns how many were shifted. filters is (C, 6): "
+          nb::arg("crop"), nb::arg("old"), nb::arg("modern"), nb::arg("tally").none(), nb::arg("floats"),
+          nb::arg("integers"), nb::arg("reasons"),
+          "Map and filter the boxes of items, which begin at starts: fills floats with "
+          "rects and scores, integers with classes, kept, dropped and the first kept of each item, and "
+          "reasons, each with room for all; returns how many were shifted. filters is (C, 6): "
           "min w, min h, max w, max h, top offset, filtered out; class ids are below C. A place is offset "
           "x, y, ratio x, y, origin x, y, region l, t, w, h, parent left, top, frame width, height. "
           "tally is (C + 1, 11) or None: how many boxes of each class were dropped by what is added to it. "
           "Releases the GIL.");
     m.def("cluster", &cluster, nb::arg("boxes"), nb::arg("scores"), nb::arg("class_ids"),
           nb::arg("starts"), nb::arg("thresholds"), nb::arg("counts"), nb::arg("mode"),
-          nb::arg("trace"), nb::arg("tally").none(), nb::arg("out_boxes"), nb::arg("out_scores"),
-          nb::arg("out_class_ids"), nb::arg("rows"), nb::arg("members"), nb::arg("out_starts"),
-          "Cluster the boxes of items, which begin at starts; fills the last six and returns (how many "
-          "objects there are, trace of a single item or None). "
+          nb::arg("trace"), nb::arg("tally").none(), nb::arg("floats"), nb::arg("integers"),
+          "Cluster the boxes of items, which begin at starts; fills floats with boxes and scores, "
+          "integers with classes, rows, members and the first of each item, each with room for all, and returns "
+          "(how many objects there are, trace of a single item or None). "
           "thresholds is (C, 5): pre, post, IoU, eps, min score; counts is (C, 3): topk, group "
           "threshold, min boxes; trace is (reason, by, object), one entry per input row; tally is (C + 1, "
           "12) or None: how many boxes of each class had which reason is added to it. Releases the GIL.");

@@ -268,9 +268,8 @@ class Attacher:
         """
         old = _known(generation or self.generation) == "6.2"
         n = len(detections)
-        rects, scores = np.empty((n, 4), np.float32), np.empty(n, np.float32)
-        class_ids, kept, dropped = np.empty((3, n), np.int32)
-        reasons, first = np.empty(n, np.uint8), np.empty(len(starts), np.int32)
+        floats, integers = np.empty(5 * n, np.float32), np.empty(3 * n + len(starts), np.int32)
+        reasons = np.empty(n, np.uint8)
         shifted = _native.attach(
             detections.boxes,
             detections.scores,
@@ -284,19 +283,20 @@ class Attacher:
             old,
             self.modern,
             tally,
-            rects,
-            scores,
-            class_ids,
-            kept,
-            dropped,
+            floats,
+            integers,
             reasons,
-            first,
         )
+        first = integers[3 * n :]
         ends = first.tolist()
         left = ends[-1]
-        kept, dropped, reasons = kept[:left], dropped[: n - left], reasons[: n - left]
+        kept, dropped = integers[n : n + left], integers[2 * n : 3 * n - left]
+        reasons = reasons[: n - left]
         attached = Detections.unchecked(
-            rects[:left], scores[:left], class_ids[:left], space=Space.FRAME
+            floats[: 4 * left].reshape(left, 4),
+            floats[4 * n : 4 * n + left],
+            integers[:left],
+            space=Space.FRAME,
         )
         shapes = detections.masks, detections.angles, detections.keypoints
         if any(shape is not None for shape in shapes):

@@ -239,9 +239,7 @@ class Clusterer:
             starts = np.array([0, n], np.int32)
         if tally is not None and len(tally) != len(p.thresholds) + 1:
             raise ValueError(f"tally has {len(tally)} rows, not {len(p.thresholds) + 1}")
-        boxes, scores = np.empty((n, 4), np.float32), np.empty(n, np.float32)
-        class_ids, rows, members = np.empty((3, n), np.int32)
-        first = np.empty(len(starts), np.int32)
+        floats, integers = np.empty(5 * n, np.float32), np.empty(3 * n + len(starts), np.int32)
         count, details = _native.cluster(
             detections.boxes,
             detections.scores,
@@ -252,25 +250,21 @@ class Clusterer:
             int(p.mode),
             trace,
             tally,
-            boxes,
-            scores,
-            class_ids,
-            rows,
-            members,
-            first,
+            floats,
+            integers,
         )
-        rows, members = rows[:count], members[:count]
+        rows, members = integers[n : n + count], integers[2 * n : 2 * n + count]
         found = Detections.unchecked(
-            boxes[:count],
-            scores[:count],
-            class_ids[:count],
+            floats[: 4 * count].reshape(count, 4),
+            floats[4 * n : 4 * n + count],
+            integers[:count],
             masks=_own_masks(detections, rows, members),
             angles=_own_angles(detections, rows, members),
             space=detections.space,
             keypoints=_own_keypoints(detections, rows),
         )
         trace_of = ClusterTrace(*details) if trace else None
-        return ClusterResult(found, first, rows, members, trace_of)
+        return ClusterResult(found, integers[3 * n :], rows, members, trace_of)
 
 
 def _own_keypoints(detections: Detections, rows: IntArray) -> FloatArray | None:
