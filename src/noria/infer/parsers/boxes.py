@@ -78,7 +78,7 @@ class _Room(threading.local):
     """Memory for the hits of a thread, used again and again: fresh pages cost more than a scan."""
 
     def __init__(self) -> None:
-        self.planes = np.empty((4, 0), np.float32)
+        self.planes = np.empty((5, 0), np.float32)
         self.numbers = np.empty((2, 0), np.int32)
 
     def of(self, count: int) -> tuple[FloatArray, IntArray, IntArray, FloatArray]:
