@@ -132,9 +132,12 @@ def _survives(running: Stage, frames: int) -> bool:
 
 def _no_memory_for_input(model: Inferencer) -> None:
     """Scaling, which makes an engine's input, cannot get its memory."""
+    real = model.model.preprocessor
+    assert real is not None
 
     class Preprocessor:
         shape = (1 << 40, 1 << 20)
+        place = real.place
 
     model.model.preprocessor = Preprocessor()  # type: ignore[assignment]
 
