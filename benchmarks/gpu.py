@@ -38,11 +38,11 @@ from benchmarks.common import data_dir
 from noria.config import ModelConfig
 from noria.engine.device import choose_device
 from noria.infer.gpu.scaler import GpuScaler
-from noria.infer.items import Piece
+from noria.infer.items import FramePiece
 from noria.infer.preprocess import Preprocessor
 from noria.media import open_source
 from noria.media.frame import Frame
-from noria.media.sources.gpu_decoding import gpu_decoding
+from noria.media.sources.decoded import gpu_decoding
 
 DATA = data_dir()
 FILMS = ("car-detection", "one-by-one-person-detection", "bottle-detection")
@@ -121,7 +121,7 @@ def tensors() -> None:
                         scaling_filter=filter, profile=profile,  # type: ignore[arg-type]
                     )  # fmt: skip
                     placed = pre.place(frame)
-                    piece = Piece(frame, placed.src, placed.dst, whole=True)
+                    piece = FramePiece(frame, placed.src, placed.dst, whole=True)
                     got = GpuScaler(pre)([piece], 1).numpy()
                     out = pre.empty(1)
                     host = Frame(
@@ -228,15 +228,15 @@ def engine() -> None:
     show("engine", ("model", "lanes", "items/s"), rows)
 
 
-def _pieces(inferencer: noria.Inferencer, count: int) -> list[Piece]:
+def _pieces(inferencer: noria.Inferencer, count: int) -> list[FramePiece]:
     pre = inferencer.model.preprocessor
     assert pre is not None
     frames = list(pictures(clip("libx264"), count))
     placed = [pre.place(frame) for frame in frames]
-    return [Piece(f, p.src, p.dst, whole=True) for f, p in zip(frames, placed, strict=True)]
+    return [FramePiece(f, p.src, p.dst, whole=True) for f, p in zip(frames, placed, strict=True)]
 
 
-def _rate(inferencer: noria.Inferencer, pieces: list[Piece], lanes: int) -> float:
+def _rate(inferencer: noria.Inferencer, pieces: list[FramePiece], lanes: int) -> float:
     """Items a second of the engine, each lane with one tensor of its own."""
     scaler, session = inferencer.model.gpu_scaler, inferencer.session
     assert scaler is not None

@@ -1,4 +1,4 @@
-"""Kernels, events and host memory of NVIDIA's driver: what scaling on the GPU needs."""
+"""Kernels, events and pinned host memory through NVIDIA's driver."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Kernel:
         )  # fmt: skip
 
 
-class Event:
+class CudaEvent:
     """A mark in one queue of the GPU for which another queue can wait."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from noria._core.errors import DeviceMemoryError, EngineError, GeometryError
 from noria.infer.batch import Batch
 from noria.infer.dump import TensorFiles
 from noria.infer.geometry import ScaleTransform
-from noria.infer.items import Items, Piece, layers_of, split_pieces
+from noria.infer.items import FramePiece, Items, layers_of, split_pieces
 from noria.infer.model import Model
 from noria.infer.postprocess import DetectorPostprocessor, attach_cached
 from noria.infer.record import Record
@@ -274,7 +274,7 @@ class EngineRuns:
         return self._files.needs_input or run.watched or self.on_steps is not None
 
     def _on_gpu(
-        self, model: Model, run: Run, pieces: list[Piece], count: int
+        self, model: Model, run: Run, pieces: list[FramePiece], count: int
     ) -> tuple[Arrays, float]:
         """Scale and infer on the GPU; in more goes where its memory does not do for one.
 
@@ -309,7 +309,7 @@ class EngineRuns:
         return {name: array[:count] for name, array in outputs.items()}, t1
 
     def _in_parts(
-        self, model: Model, run: Run, pieces: list[Piece], most: int
+        self, model: Model, run: Run, pieces: list[FramePiece], most: int
     ) -> tuple[Arrays, float]:
         done: list[Arrays] = []
         t1 = perf_counter()
@@ -324,14 +324,15 @@ class EngineRuns:
         """Run once, in a thread; None if the batch was lost."""
         record = self._record
         t0 = perf_counter()
+        on_gpu = inputs is None and model.gpu_scaler is not None and first is None
+        pieces = _pieces(run.items, model, record) if on_gpu else []
+        feeds = {} if on_gpu else self._inputs(model, run, inputs, first)
+        t1 = perf_counter()
         try:
-            if inputs is None and model.gpu_scaler is not None and first is None:
-                pieces = _pieces(run.items, model, record)
+            if on_gpu:
                 outputs, t1 = self._on_gpu(model, run, pieces, len(run.items))
             else:
-                inputs = self._inputs(model, run, inputs, first)
-                t1 = perf_counter()
-                outputs = model.session.run(inputs)
+                outputs = model.session.run(feeds)
         except (EngineError, MemoryError) as error:
             lost_batch(error, len(run.items), record, str(model.config.path))
             return None
@@ -382,17 +383,17 @@ def scale(items: Items, model: Model, record: Record) -> FloatArray:
     return array
 
 
-def _pieces(items: Items, model: Model, record: Record) -> list[Piece]:
+def _pieces(items: Items, model: Model, record: Record) -> list[FramePiece]:
     """The pieces of frames that items show, in order; fills in where each lies."""
     pre = model.preprocessor
     assert pre is not None
-    pieces: list[Piece] = []
+    pieces: list[FramePiece] = []
     if items.rects is not None:
         for start, end in items.by_frame():
             frame = items.frames[start]
             crops = pre.fitted(items.rects[start:end], frame.width, frame.height)
             items.crops.append(crops)
-            pieces.append(Piece(frame, crops.src, crops.dst))
+            pieces.append(FramePiece(frame, crops.src, crops.dst))
         return pieces
     transforms: list[ScaleTransform | None] = []
     for frame in items.frames:
@@ -400,10 +401,10 @@ def _pieces(items: Items, model: Model, record: Record) -> list[Piece]:
             placed = pre.place(frame)
         except GeometryError as error:
             record.warn(f"{error.found}: nothing is inferred on such frames")
-            pieces.append(Piece(frame, _NOTHING, _NOTHING))
+            pieces.append(FramePiece(frame, _NOTHING, _NOTHING))
             transforms.append(None)
         else:
-            pieces.append(Piece(frame, placed.src, placed.dst, whole=True))
+            pieces.append(FramePiece(frame, placed.src, placed.dst, whole=True))
             transforms.append(placed.transform)
     items.transforms = transforms
     return pieces

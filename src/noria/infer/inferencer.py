@@ -115,12 +115,10 @@ class Inferencer:
             detector = noria.Inferencer.from_config("pgie.txt", conf=0.4, cluster_mode=2, topk=50)
 
         Args:
-            config: a loaded config, or the path of an INI or YAML nvinfer config, or of a bare
-                model.
+            config: loaded, or the path of an INI or YAML nvinfer config, or of a bare model.
             threads: CPU threads of the engine; None is one per core.
-            streams: batches that run at once, sharing the threads. Two batches on one thread each
-                finish sooner than one after the other on two. None is what the engine was tuned
-                for, unless `threads` is given; else one per thread, at most 4.
+            streams: batches that run at once, sharing the threads; None is what the engine was
+                tuned for, unless `threads` is given; else one per thread, at most 4.
             abi: box layout of a C++ parser, `auto`, `24` or `28` bytes; None takes the config's.
             rebuild: build the engine even if a valid one is saved.
             generation: `9.1` or `6.2`, whose rules apply where they differ.
@@ -128,16 +126,13 @@ class Inferencer:
             profile: `nvinfer` or `modern`; None takes the config's.
             unique_id: stands in for `gie-unique-id`, as the element's property does.
             name: of the stage in reports; the config file's by default.
-            parser: a function `(layers, network, params)` that decodes the outputs instead of the
-                parser that the config names; its results are checked like those of any parser.
-            device: where the engine runs: `auto` takes an NVIDIA GPU that is there and that the
-                runtime can use; `cpu`, `cuda`, `cuda:N`.
-            conf: smallest confidence of what is found, 0 to 1: sets the threshold that decides for
-                this network type.
+            parser: a function `(layers, network, params)` instead of the config's parser.
+            device: `cpu`, `cuda`, `cuda:N`, or `auto`: a GPU that is there and can be used.
+            conf: smallest confidence, 0 to 1: sets the threshold that decides for the network type.
             labels: label file instead of the config's.
-            keys: keys of the config, with `_` for `-`, those of `[class-attrs-all]` included; they
-                win over the config. One of a class: `**{"class-attrs-2.topk": 5}`. None leaves the
-                config's value. Paths are relative to the working directory.
+            keys: keys that win over the config's, with `_` for `-`, of `[class-attrs-all]` too; of
+                a class: `**{"class-attrs-2.topk": 5}`. None leaves the config's. Paths are relative
+                to the working directory.
 
         Raises:
             ConfigError, ModelError, EngineError, CustomLibraryError: whatever is wrong, before

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class FramePiece:
     """Items from one frame: where they are cropped, and where they lie in the network input.
 
     Attributes:
@@ -32,15 +32,17 @@ class Piece:
     whole: bool = False
 
 
-def split_pieces(pieces: list[Piece], most: int) -> Iterator[tuple[list[Piece], int]]:
+def split_pieces(pieces: list[FramePiece], most: int) -> Iterator[tuple[list[FramePiece], int]]:
     """Parts of at most `most` items in order, each with its number of items."""
-    part: list[Piece] = []
+    part: list[FramePiece] = []
     count = 0
     for piece in pieces:
         start = 0
         while start < len(piece.src):
             end = min(len(piece.src), start + most - count)
-            part.append(Piece(piece.frame, piece.src[start:end], piece.dst[start:end], piece.whole))
+            part.append(
+                FramePiece(piece.frame, piece.src[start:end], piece.dst[start:end], piece.whole)
+            )
             count, start = count + end - start, end
             if count == most:
                 yield part, count

@@ -160,8 +160,7 @@ class DetectorPostprocessor(Postprocessor):
     def parse_ahead(self, outputs: dict[str, npt.NDArray[Any]], items: Items) -> None:
         """Parse a run in the engine's thread, so that `attach` need not: several do at once."""
         start = perf_counter()
-        found = self._parse_batch(outputs, items.places())
-        items.parsed = None if found is None else found.copy()
+        items.parsed = self._parse_batch(outputs, items.places())
         with self._record.lock:
             self._record.times.parse_s += perf_counter() - start
 

@@ -1,4 +1,4 @@
-"""Planes of a picture that a GPU decoded: in its memory until somebody asks for the pixels."""
+"""Planes of a picture in GPU memory, copied to the host when the pixels are read."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from noria._core.errors import EngineError
 from noria.config.enums import ColorFormat, ScalingFilter, TensorOrder
 from noria.infer.gpu.items import ITEM, Settings
 from noria.infer.gpu.scaler import GpuScaler
-from noria.infer.items import Piece
+from noria.infer.items import FramePiece
 from noria.infer.preprocess import Preprocessor
 from noria.media.device_planes import DevicePlanes
 from noria.media.frame import Frame
@@ -53,7 +53,7 @@ def on_gpu(frame: Frame, *, wide: bool = False) -> Frame:
     )
 
 
-def by_cpu(pre: Preprocessor, pieces: list[Piece], rows: int) -> np.ndarray[Any, Any]:
+def by_cpu(pre: Preprocessor, pieces: list[FramePiece], rows: int) -> np.ndarray[Any, Any]:
     out = np.zeros((rows, *pre.shape), np.float32)
     at = 0
     for piece in pieces:
@@ -62,9 +62,9 @@ def by_cpu(pre: Preprocessor, pieces: list[Piece], rows: int) -> np.ndarray[Any,
     return out
 
 
-def whole(pre: Preprocessor, frame: Frame) -> Piece:
+def whole(pre: Preprocessor, frame: Frame) -> FramePiece:
     placed = pre.place(frame)
-    return Piece(frame, placed.src, placed.dst, whole=True)
+    return FramePiece(frame, placed.src, placed.dst, whole=True)
 
 
 def test_records_are_those_of_the_kernel() -> None:
@@ -105,7 +105,7 @@ def test_the_same_bits_as_the_cpu(
     frame = picture(rng, format, width, height, color)
     rects = rng.uniform(-5, 60, (draw(st.integers(0, 4)), 4))
     crops = pre.fitted(rects, width, height)
-    pieces = [whole(pre, frame), Piece(frame, crops.src, crops.dst), whole(pre, frame)]
+    pieces = [whole(pre, frame), FramePiece(frame, crops.src, crops.dst), whole(pre, frame)]
     rows = 2 + len(rects) + draw(st.integers(0, 2))
     got = GpuScaler(pre)(pieces, rows).numpy()
     wanted = by_cpu(pre, pieces, rows)

@@ -31,7 +31,7 @@ ITEM = np.dtype(
 
 
 class Settings(ctypes.Structure):
-    """`Settings`: what the items of a run have in common."""
+    """`Settings`: values that the items of a run share."""
 
     _fields_ = (
         ("out", ctypes.c_uint64),

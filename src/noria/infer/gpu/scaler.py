@@ -13,7 +13,7 @@ import numpy as np
 
 from noria import _native
 from noria._core.cuda import CudaTensor, Memory, Stream, entered
-from noria._core.cuda_kernels import Event, Kernel, PinnedPool, upload
+from noria._core.cuda_kernels import CudaEvent, Kernel, PinnedPool, upload
 from noria.infer.gpu.items import (
     ITEM,
     Records,
@@ -24,7 +24,7 @@ from noria.infer.gpu.items import (
 )
 
 if TYPE_CHECKING:
-    from noria.infer.items import Piece
+    from noria.infer.items import FramePiece
     from noria.infer.preprocess import Preprocessor
     from noria.media.frame import Frame
     from noria.meta.detections import IntArray
@@ -36,7 +36,7 @@ _MOST_KINDS = 64  # of whole frames whose tables stay on the GPU
 
 
 class GpuScaler:
-    """Does what `Preprocessor.write` does, on the GPU, for all pieces of a batch at once.
+    """Scale all pieces of a batch at once on the GPU, as `Preprocessor.write` does one by one.
 
     Pictures in the GPU's memory are read where they are, others are copied there first. The
     results are those of the CPU, bit for bit. Thread-safe: each thread has a queue of its own.
@@ -65,7 +65,7 @@ class GpuScaler:
         self._lock = threading.Lock()
         self._lanes = threading.local()
 
-    def __call__(self, pieces: Sequence[Piece], rows: int) -> CudaTensor:
+    def __call__(self, pieces: Sequence[FramePiece], rows: int) -> CudaTensor:
         """Scale all pieces, one after the other.
 
         Args:
@@ -94,7 +94,7 @@ class GpuScaler:
             lane = self._lanes.lane = _Lane()
         return lane
 
-    def _describe(self, pieces: Sequence[Piece], items: Records, lane: _Lane) -> None:
+    def _describe(self, pieces: Sequence[FramePiece], items: Records, lane: _Lane) -> None:
         """Fill the records of all items; queue the copies that they need."""
         tables = [None if piece.whole else self._tables(piece) for piece in pieces]
         words = lane.begin(pieces, items.nbytes, [t[0] for t in tables if t is not None])
@@ -120,7 +120,7 @@ class GpuScaler:
             items["component"]["data"][:at] = addresses
             items["component"]["pitch"][:at] = pitches
 
-    def _tables(self, piece: Piece) -> tuple[IntArray, IntArray]:
+    def _tables(self, piece: FramePiece) -> tuple[IntArray, IntArray]:
         """The samplers' tables of a piece: words, and (N, 2, 2, 2) places by axis and plane."""
         frame = piece.frame
         places = np.empty((len(piece.src), 2, 2, 2), np.int32)
@@ -130,7 +130,7 @@ class GpuScaler:
         )  # fmt: skip
         return words, places.transpose(0, 2, 1, 3)
 
-    def _kind(self, piece: Piece, wide: bool) -> Records:
+    def _kind(self, piece: FramePiece, wide: bool) -> Records:
         """The record of whole frames of a kind; their tables are copied once."""
         frame = piece.frame
         key = (frame.width, frame.height, frame.format, frame.color, wide)
@@ -152,7 +152,7 @@ class _Lane:
     """One thread's queue, with the memory that it uses again and again."""
 
     def __init__(self) -> None:
-        self._stream, self._event = Stream(apart=True), Event()
+        self._stream, self._event = Stream(apart=True), CudaEvent()
         self._pinned = PinnedPool()
         self._staging, self._staged = np.empty(0, np.uint8), Memory(1)
         self._frames = Memory(1)
@@ -161,7 +161,7 @@ class _Lane:
         self._kept: list[Any] = []
 
     def begin(
-        self, pieces: Sequence[Piece], record_bytes: int, tables: Sequence[IntArray]
+        self, pieces: Sequence[FramePiece], record_bytes: int, tables: Sequence[IntArray]
     ) -> Iterator[int]:
         """Make room for the records, tables and frames of a run; stage the tables.
 

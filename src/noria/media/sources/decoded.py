@@ -8,17 +8,21 @@ from time import monotonic_ns
 from typing import Any
 
 import av
+from av.codec.hwaccel import HWAccel, hwdevices_available
 from av.video.reformatter import VideoReformatter
 
+from noria._core.cuda import why_no_gpu
 from noria._core.errors import MediaError
 from noria.media.device_planes import DevicePlanes
 from noria.media.frame import Frame
 from noria.media.pixel_format import PixelFormat, color_space
 from noria.media.pixels import plane_views
 from noria.media.sources.base import Source
-from noria.media.sources.gpu_decoding import ON_GPU, on_cpu_instead
 
 _FULL_RANGE = 2  # AVCOL_RANGE_JPEG
+
+ON_GPU = "cuda"
+"""FFmpeg's name of the format of pictures in GPU memory."""
 
 _VIEWS = {
     "yuv420p": PixelFormat.I420,
@@ -97,6 +101,24 @@ class FrameReader:
         if format is PixelFormat.I420:
             picture.colorspace = matrix
         return picture, format
+
+
+def gpu_decoding() -> dict[str, Any]:
+    """Arguments of `av.open` that decode on the GPU; none where this FFmpeg cannot.
+
+    What the chip does not decode is decoded by the CPU. The process's context is opened first:
+    FFmpeg joins it, and would refuse one that something else opened with other flags.
+    """
+    if ON_GPU not in hwdevices_available() or why_no_gpu() is not None:
+        return {}
+    return {"hwaccel": HWAccel(ON_GPU, allow_software_fallback=True, is_hw_owned=True)}
+
+
+def on_cpu_instead(format: str) -> str:
+    """Words for a source that was to be decoded on the GPU, and is not."""
+    if ON_GPU not in hwdevices_available():
+        return "decoded on the CPU: this FFmpeg is built without CUDA"
+    return f"decoded on the CPU: the GPU does not decode its codec or format ({format})"
 
 
 DEFAULT_FPS = 25.0

@@ -10,8 +10,7 @@ import av
 
 from noria._core.errors import MediaError
 from noria.media.names import sniff
-from noria.media.sources.decoded import DecodedSource, pick_stream, reason_of
-from noria.media.sources.gpu_decoding import gpu_decoding
+from noria.media.sources.decoded import DecodedSource, gpu_decoding, pick_stream, reason_of
 
 _WHOLE = 0.9  # of the frames that a length promises: rates vary, and sound may be longer
 
