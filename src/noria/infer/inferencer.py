@@ -124,8 +124,7 @@ class Inferencer:
             generation: `9.1` or `6.2`, whose rules apply where they differ.
             guard: whether a user's library runs in a worker process; None takes the config's.
             profile: `nvinfer` or `modern`; None takes the config's.
-            unique_id: stands in for `gie-unique-id`, as the element's property does.
-            name: of the stage in reports; the config file's by default.
+            unique_id, name: stand in for `gie-unique-id`, and for the file's name in reports.
             parser: a function `(layers, network, params)` instead of the config's parser.
             device: `cpu`, `cuda`, `cuda:N`, or `auto`: a GPU that is there and can be used.
             conf: smallest confidence, 0 to 1: sets the threshold that decides for the network type.
