@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import ClassVar
 
 from noria.media.frame import Frame
 from noria.media.sinks.base import Sink, create, make_folder, require_there, write_all, write_file
@@ -35,11 +36,7 @@ def kitti_text(meta: FrameMeta, *, tracks: bool = False) -> tuple[str, int]:
     for key, index, (score, left, top, width, height) in zip(
         rows.keys, rows.indices, rows.values.tolist(), strict=True
     ):
-        name = label_of(meta, key)
-        if key[1] < 0:  # the full-frame object of a classifier: what that says
-            name = text_beyond_label(meta.objects, index)
-        # columns are separated by blanks, so a name has none
-        name = re.sub(r"\s+", "_", name.strip()) or f"class_{key[1]}"
+        name = one_word(meta, key, index)
         box = (left, top, left + width, top + height, score)
         if tracks:
             track = -1 if ids[index] == UNTRACKED_OBJECT_ID else ids[index]
@@ -47,6 +44,18 @@ def kitti_text(meta: FrameMeta, *, tracks: bool = False) -> tuple[str, int]:
         else:
             lines.append(_LINE % (name, *box))
     return "".join(lines), rows.lost
+
+
+def one_word(meta: FrameMeta, key: tuple[int, int], index: int) -> str:
+    """Return the label of an object without blanks, which separate columns.
+
+    Args:
+        meta: its frame.
+        key: its component and class; a class that has no name is `class_N`.
+        index: its place in the frame; the full-frame object of a classifier has its text.
+    """
+    name = text_beyond_label(meta.objects, index) if key[1] < 0 else label_of(meta, key)
+    return re.sub(r"\s+", "_", name.strip()) or f"class_{key[1]}"
 
 
 class KittiSink(Sink):
@@ -59,6 +68,7 @@ class KittiSink(Sink):
     """
 
     kind = "kitti"
+    text_of: ClassVar[Callable[[FrameMeta], tuple[str, int]]] = staticmethod(kitti_text)
 
     def __init__(self, name: str, path: Path, *, labels: Mapping[int, str] | None = None) -> None:
         super().__init__(name, path)
@@ -71,7 +81,7 @@ class KittiSink(Sink):
         return self.path
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
-        text, lost = kitti_text(meta)
+        text, lost = type(self).text_of(meta)
         target = self.path / f"{self._names.stem(frame)}.txt"
         write_file(target, text.encode("utf-8", "backslashreplace"))
         self._lost += lost
