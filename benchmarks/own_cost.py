@@ -8,8 +8,8 @@ cost of a part is the median of what a turn takes more with it than without it. 
 watch looks ever more rarely: its cost is that of the first 1,000 frames of a run.
 
 Outputs are made: noise below the threshold, and 6 candidates for each of 20 objects that move. As
-those of a model that runs they lie in arrays of their own for each run, 1.2 MB (YOLOX-nano) and 2.8 MB
-(YOLOv8) an item: reading them is most of parsing.
+those of a model that runs they lie in arrays of their own for each run, 1.2 MB (YOLOX-nano) and
+2.8 MB (YOLOv8) an item: reading them is most of parsing.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ OBJECTS, EACH = 20, 6  # objects of a frame, and candidates of each
 SCENES = 16  # different outputs, one after the other
 FRAMES = 256  # of a turn
 TURNS = 15
-_RUNS = 4  # of the engine, with arrays of their own
+_RUNS = 2  # of the engine, with arrays of their own
 SIZE = (1920, 1080)
 
 HEADS = {

@@ -74,6 +74,7 @@ class Engine:
     batches: list[int] = field(default_factory=list)
     fed: list[Arrays] = field(default_factory=list)
     closed: bool = False
+    device: str = "cpu"
     _pool: ThreadPoolExecutor | None = None
 
     @property

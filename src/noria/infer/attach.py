@@ -298,7 +298,8 @@ class Attacher:
         attached = Detections.unchecked(
             rects[:left], scores[:left], class_ids[:left], space=Space.FRAME
         )
-        if not (detections.masks is detections.angles is detections.keypoints is None):
+        shapes = detections.masks, detections.angles, detections.keypoints
+        if any(shape is not None for shape in shapes):
             self._add_shapes(attached, detections.select(kept), places[0])
         border_colors = None
         if attached.masks is not None and not old:

@@ -19,7 +19,7 @@ from noria.infer.dump import TensorFiles
 from noria.infer.geometry import ScaleTransform
 from noria.infer.items import Items, Piece, layers_of, split_pieces
 from noria.infer.model import Model
-from noria.infer.postprocess import attach_cached
+from noria.infer.postprocess import DetectorPostprocessor, attach_cached
 from noria.infer.record import Record
 from noria.infer.selection import Selection
 from noria.infer.steps import ItemSteps, RunSteps
@@ -341,6 +341,10 @@ class EngineRuns:
             record.times.preprocess_s += t1 - t0
             record.times.infer_s += t2 - t1
             record.inferred_items += len(run.items)
+        post = model.postprocessor
+        plain = not self.shows_raw and self.on_steps is None
+        if model.gpu_scaler is not None and plain and isinstance(post, DetectorPostprocessor):
+            post.parse_ahead(outputs, run.items)
         if model.asynchronous is not None:
             self.show_raw(run, outputs, model)
             model.asynchronous.remember_outputs(outputs, run.items)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from noria.infer.geometry import Crops, Rect, ScaleTransform
 from noria.meta import FrameMeta, Layer, Roi
-from noria.meta.detections import FloatArray, IntArray
+from noria.meta.detections import BatchDetections, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from noria.infer.selection import Selection
@@ -66,6 +66,7 @@ class Items:
         crops: the same for objects, a part for each frame in turn.
         parts: the selections that the items are from: selection, place of the first item in
             `selection.infer`, number of items.
+        parsed: the boxes of all valid items, where an engine's thread has read them already.
         cached: frames with objects that keep an earlier result, each with the number of items of
             this run that came before it: what these say is remembered first.
     """
@@ -79,6 +80,7 @@ class Items:
     crops: list[Crops] = field(default_factory=list)
     parts: list[tuple[Selection, int, int]] = field(default_factory=list)
     cached: list[tuple[int, FrameMeta, Selection]] = field(default_factory=list)
+    parsed: BatchDetections | None = None
 
     def __len__(self) -> int:
         return len(self.metas)
@@ -99,6 +101,10 @@ class Items:
         if self.crops:
             return [ok for part in self.crops for ok in part.valid.tolist()]
         return [transform is not None for transform in self.transforms]
+
+    def places(self) -> list[int]:
+        """Places of the items that were really inferred on."""
+        return [i for i, valid in enumerate(self.valid()) if valid]
 
     def transform(self, index: int) -> ScaleTransform:
         """Where a valid item lies in the network input."""

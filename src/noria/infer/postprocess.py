@@ -142,9 +142,11 @@ class DetectorPostprocessor(Postprocessor):
         steps: Sequence[ItemSteps] | None = None,
     ) -> None:
         """See `Postprocessor.attach`."""
-        places = [i for i, valid in enumerate(items.valid()) if valid]
+        places = items.places()
         start = perf_counter()
-        batch = None if steps is not None else self._parse_batch(outputs, items, places)
+        batch = items.parsed
+        if batch is None and steps is None:
+            batch = self._parse_batch(outputs, places)
         if batch is not None:
             self._attach(batch.boxes, batch.starts, places, items, outputs, start)
             return
@@ -155,8 +157,16 @@ class DetectorPostprocessor(Postprocessor):
             starts = np.array([0, len(found)], np.int32)
             self._attach(found, starts, [i], items, outputs, start, step)
 
+    def parse_ahead(self, outputs: dict[str, npt.NDArray[Any]], items: Items) -> None:
+        """Parse a run in the engine's thread, so that `attach` need not: several do at once."""
+        start = perf_counter()
+        found = self._parse_batch(outputs, items.places())
+        items.parsed = None if found is None else found.copy()
+        with self._record.lock:
+            self._record.times.parse_s += perf_counter() - start
+
     def _parse_batch(
-        self, outputs: dict[str, npt.NDArray[Any]], items: Items, places: list[int]
+        self, outputs: dict[str, npt.NDArray[Any]], places: list[int]
     ) -> BatchDetections | None:
         """The boxes of all items at `places`, where the parser reads a batch at once, else None."""
         if not (places and isinstance(self._parser, BuiltinParser)):
@@ -231,7 +241,8 @@ class DetectorPostprocessor(Postprocessor):
                 if first < end:
                     rows, reasons = attached.dropped[first:end], attached.reasons[first:end]
                     tally.measure(kept, rows, reasons, destination.transform)
-        times.parse_s += t1 - start
+        with self._record.lock:
+            times.parse_s += t1 - start
         times.cluster_s += t2 - t1
         if self.watch is not None and places[0] == 0:
             first_parsed, first_kept = parsed.rows(0, ends[1]), kept.rows(0, kept_ends[1])

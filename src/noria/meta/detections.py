@@ -229,3 +229,11 @@ class BatchDetections:
 
     boxes: Detections
     starts: IntArray
+
+    def copy(self) -> BatchDetections:
+        """The same in memory of its own: a decoder may use its own again at its next call."""
+        of = self.boxes
+        boxes = Detections.unchecked(of.boxes.copy(), of.scores.copy(), of.class_ids.copy())
+        boxes.masks, boxes.angles, boxes.space = of.masks, of.angles, of.space
+        boxes.keypoints = of.keypoints
+        return BatchDetections(boxes, self.starts)

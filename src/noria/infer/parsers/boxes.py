@@ -114,7 +114,15 @@ def table_hits(tables: FloatArray, thresholds: FloatArray, *, objectness: bool) 
             tables = np.ascontiguousarray(tables)
         limits = np.ascontiguousarray(thresholds, np.float32)
         found = _native.table_hits(
-            tables, 4 + objectness, limits, planes, rows, class_ids, scores, starts, _threads()
+            tables,
+            4 + objectness,
+            limits,
+            planes,
+            rows,
+            class_ids,
+            scores,
+            starts,
+            _threads(),
         )
     return TableHits(planes, rows[:found], class_ids[:found], scores[:found], starts)
 
