@@ -69,7 +69,7 @@ class Scored:
     class_ids: Ints
     scores: Array
     masks: tuple[str, ...] | None = None
-    angles: Array | None = None
+    angles: npt.NDArray[np.floating] | None = None
 
     def select(self, kept: Ints | Bools) -> Scored:
         """Those of the given places, in that order."""
@@ -121,12 +121,15 @@ def shared(a: Scored, b: Scored) -> Array:
     """
     if a.angles is None and b.angles is None:
         return overlaps(a.boxes, b.boxes)
-    sides = []
-    for side in (a, b):
+
+    def radians(side: Scored) -> npt.NDArray[np.float32]:
         degrees = np.zeros(len(side.boxes)) if side.angles is None else side.angles
-        sides += [side.boxes.astype(np.float32), np.radians(degrees).astype(np.float32)]
+        return np.radians(degrees).astype(np.float32)
+
     found = np.empty((len(a.boxes), len(b.boxes)))
-    _native.rotated_iou(*sides, found)
+    _native.rotated_iou(
+        a.boxes.astype(np.float32), radians(a), b.boxes.astype(np.float32), radians(b), found
+    )
     return found
 
 

@@ -24,14 +24,8 @@ def dota_text(meta: FrameMeta) -> tuple[str, int]:
         right, bottom = left + width, top + height
         upright = [(left, top), (right, top), (right, bottom), (left, bottom)]
         corners = rotated_corners(meta.objects, index) or upright
-        lines.append(
-            _LINE
-            % (
-                *(value for corner in corners for value in corner),
-                one_word(meta, key, index),
-                score,
-            )
-        )
+        flat = [value for corner in corners for value in corner]
+        lines.append(_LINE % (*flat, one_word(meta, key, index), score))
     return "".join(lines), rows.lost
 
 
@@ -39,4 +33,6 @@ class DotaSink(KittiSink):
     """A folder of text files, named as those of `KittiSink`."""
 
     kind = "dota"
-    text_of = staticmethod(dota_text)
+
+    def _text(self, meta: FrameMeta) -> tuple[str, int]:
+        return dota_text(meta)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
 
 from noria.media.frame import Frame
 from noria.media.sinks.base import Sink, create, make_folder, require_there, write_all, write_file
@@ -68,7 +67,6 @@ class KittiSink(Sink):
     """
 
     kind = "kitti"
-    text_of: ClassVar[Callable[[FrameMeta], tuple[str, int]]] = staticmethod(kitti_text)
 
     def __init__(self, name: str, path: Path, *, labels: Mapping[int, str] | None = None) -> None:
         super().__init__(name, path)
@@ -80,8 +78,11 @@ class KittiSink(Sink):
         """See `Sink.folder`."""
         return self.path
 
+    def _text(self, meta: FrameMeta) -> tuple[str, int]:
+        return kitti_text(meta)
+
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
-        text, lost = type(self).text_of(meta)
+        text, lost = self._text(meta)
         target = self.path / f"{self._names.stem(frame)}.txt"
         write_file(target, text.encode("utf-8", "backslashreplace"))
         self._lost += lost
