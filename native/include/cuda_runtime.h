@@ -41,12 +41,6 @@ static inline cudaError_t cudaMallocManaged(T **pointer, size_t size,
                                             unsigned int flags = cudaMemAttachGlobal) {
     return cudaMallocManaged(reinterpret_cast<void **>(pointer), size, flags);
 }
-// Its last parameters differ between releases of CUDA.
-template <typename... More>
-static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *made, cudaGraph_t, More...) {
-    *made = nullptr;
-    return cudaErrorInvalidValue;
-}
 template <typename T>
 static inline cudaError_t cudaHostGetDevicePointer(T **device, void *host, unsigned int flags) {
     return cudaHostGetDevicePointer(reinterpret_cast<void **>(device), host, flags);

@@ -327,6 +327,15 @@ static inline cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
     *status = cudaStreamCaptureStatusNone;
     return cudaSuccess;
 }
+#ifdef __cplusplus
+/* Its last parameters differ between releases of CUDA. */
+template <typename... More>
+static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, More...) {
+    (void)graph;
+    *exec = nullptr;
+    return cudaErrorInvalidValue;
+}
+#endif
 static inline cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
     (void)graph, (void)stream;
     return cudaErrorInvalidValue;

@@ -11,6 +11,7 @@
 
 #include "arrays.h"
 #include "cluster_attach.h"
+#include "cluster_rotated.h"
 #include "module.h"
 #include "unlocked.h"
 
@@ -28,8 +29,8 @@ using Indices = Fill<std::int32_t, nb::ndim<1>>;
 
 // Fills the outputs, which have as many rows as there are boxes; (how many rows there are, trace).
 nb::tuple cluster(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scores,
-                  In<std::int32_t, nb::ndim<1>> class_ids, Starts starts,
-                  In<float, nb::shape<-1, 5>> thresholds, In<std::int32_t, nb::shape<-1, 3>> counts,
+                  In<std::int32_t, nb::ndim<1>> class_ids, In<float, nb::ndim<1>> angles,
+                  Starts starts, In<float, nb::shape<-1, 5>> thresholds, In<std::int32_t, nb::shape<-1, 3>> counts,
                   int mode, bool trace, Fill<std::int64_t, nb::shape<-1, nc::kReasons>> tally,
                   Fill<float, nb::ndim<1>> floats, Indices integers) {
     const std::size_t n = boxes.shape(0), num_classes = thresholds.shape(0);
@@ -51,7 +52,8 @@ nb::tuple cluster(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scor
             const std::int32_t first = starts.data()[item], end = starts.data()[item + 1];
             const nc::Input in{boxes.data() + 4 * static_cast<std::size_t>(first),
                                scores.data() + first, class_ids.data() + first,
-                               static_cast<std::size_t>(end - first)};
+                               static_cast<std::size_t>(end - first),
+                               angles.is_valid() ? angles.data() + first : nullptr};
             result = nc::run(in, params.data(), static_cast<std::int32_t>(num_classes),
                              static_cast<nc::Mode>(mode), trace,
                              tally.is_valid() ? tally.data() : nullptr);
@@ -72,6 +74,20 @@ nb::tuple cluster(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scor
                                  array_of(std::move(result.trace.by), {n}),
                                  array_of(std::move(result.trace.object), {n}));
     return nb::make_tuple(count, details);
+}
+
+using Boxes = In<float, nb::shape<-1, 4>>;
+using Angles = In<float, nb::ndim<1>>;
+
+// Fills out (N, M).
+void rotated_iou(Boxes a, Angles angles_a, Boxes b, Angles angles_b,
+                 Fill<double, nb::ndim<2>> out) {
+    Unlocked release;
+    const std::size_t m = b.shape(0);
+    for (std::size_t i = 0; i < a.shape(0); ++i)
+        for (std::size_t j = 0; j < m; ++j)
+            out.data()[i * m + j] = nc::rotated_iou(a.data() + 4 * i, angles_a.data()[i],
+                                                    b.data() + 4 * j, angles_b.data()[j]);
 }
 
 // Of each item: offset x, y; ratio x, y; origin x, y; region l, t, w, h; parent left, top; frame w, h.
@@ -148,12 +164,18 @@ void bind_cluster(nb::module_ &m) {
           "x, y, ratio x, y, origin x, y, region l, t, w, h, parent left, top, frame width, height. "
           "tally is (C + 1, 11) or None: how many boxes of each class were dropped by what is added to it. "
           "Releases the GIL.");
+    m.def("rotated_iou", &rotated_iou, nb::arg("a"), nb::arg("angles_a"), nb::arg("b"),
+          nb::arg("angles_b"), nb::arg("out"),
+          "Fill out (N, M) with the IoU of rectangles (N, 4) and (M, 4) of left, top, width, height that are "
+          "turned about their middles by angles in radians, clockwise; NaN where a number is not finite. "
+          "Releases the GIL.");
     m.def("cluster", &cluster, nb::arg("boxes"), nb::arg("scores"), nb::arg("class_ids"),
-          nb::arg("starts"), nb::arg("thresholds"), nb::arg("counts"), nb::arg("mode"),
-          nb::arg("trace"), nb::arg("tally").none(), nb::arg("floats"), nb::arg("integers"),
+          nb::arg("angles").none(), nb::arg("starts"), nb::arg("thresholds"), nb::arg("counts"),
+          nb::arg("mode"), nb::arg("trace"), nb::arg("tally").none(), nb::arg("floats"), nb::arg("integers"),
           "Cluster the boxes of items, which begin at starts; fills floats with boxes and scores, "
           "integers with classes, rows, members and the first of each item, each with room for all, and returns "
           "(how many objects there are, trace of a single item or None). "
+          "angles is (N,) or None: radians of rectangles that NMS compares turned. "
           "thresholds is (C, 5): pre, post, IoU, eps, min score; counts is (C, 3): topk, group "
           "threshold, min boxes; trace is (reason, by, object), one entry per input row; tally is (C + 1, "
           "12) or None: how many boxes of each class had which reason is added to it. Releases the GIL.");

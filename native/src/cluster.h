@@ -37,6 +37,7 @@ struct Input {
     const float *scores;  // n
     const std::int32_t *class_ids;
     std::size_t n;
+    const float *angles = nullptr;  // n, radians; suppression then compares the turned rectangles
 };
 
 using Rows = std::vector<std::int32_t>;

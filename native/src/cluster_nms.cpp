@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "cluster.h"
+#include "cluster_rotated.h"
 
 #include "vectorise.h"  // last: see there
 
@@ -49,6 +50,19 @@ NORIA_WIDE int suppressors(const float *x0, const float *x1, const float *y0, co
     return count;
 }
 
+// The same for turned rectangles; `kept` are rows.
+int turned_suppressors(const Input &in, const std::int32_t *kept, std::size_t n, std::int32_t row,
+                       float threshold) {
+    const auto box = [&](std::int32_t i) { return in.boxes + 4 * static_cast<std::size_t>(i); };
+    int count = 0;
+    for (std::size_t j = 0; j < n; ++j) {
+        const double iou =
+            rotated_iou(box(row), in.angles[row], box(kept[j]), in.angles[kept[j]]);
+        count += iou <= static_cast<double>(threshold) ? 0 : 1;
+    }
+    return count;
+}
+
 }  // namespace
 
 void nms(const Input &in, const Rows &rows, const ClassParams &p, std::vector<Object> &out,
@@ -77,6 +91,8 @@ void nms(const Input &in, const Rows &rows, const ClassParams &p, std::vector<Ob
         const float x1 = b[0] + b[2], y1 = b[1] + b[3], area = b[2] * b[3];
         const std::size_t n = kept.rows.size();
         auto suppressed_by = [&](std::size_t from, std::size_t count) {
+            if (in.angles)
+                return turned_suppressors(in, &kept.rows[from], count, row, p.iou_threshold);
             return suppressors(&kept.x0[from], &kept.x1[from], &kept.y0[from], &kept.y1[from],
                                &kept.area[from], count, b[0], x1, b[1], y1, area, p.iou_threshold);
         };

@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noria.config import ModelConfig
 from noria.custom import open_library
 from noria.custom.cpp_parsers import ParserReturnedFalseError
 from noria.errors import CustomLibraryError, ParserError
+from noria.infer.parser_choice import custom_library
 from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
 from tests.custom.conftest import Compile, rows_layer
 from tests.memory import resident
@@ -292,6 +294,8 @@ def test_rotation_is_ignored_unless_asked_for(
     assert angles(zoo28, None) is None
     np.testing.assert_array_equal(angles(zoo28, True), np.float32([-0.499, -0.499]))
     assert angles(zoo24, True) is None
+    chosen = custom_library(ModelConfig(rotated_boxes=True), zoo28)
+    assert chosen.bbox_parser("ParseByGrowth")(layers, network, params).angles is not None
 
 
 def test_symbols_and_missing_names(zoo28: Path, compile_parser: Compile) -> None:

@@ -25,7 +25,8 @@ def shown(kind: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [("jsonl", "x.jsonl"), ("coco", "x.json"), ("kitti", "x")]
+    ("kind", "name"),
+    [("jsonl", "x.jsonl"), ("coco", "x.json"), ("kitti", "x"), ("dota", "x.dota")],
 )
 def test_example_is_what_is_written(
     tmp_path: Path, make_meta: MakeMeta, kind: str, name: str
@@ -36,7 +37,7 @@ def test_example_is_what_is_written(
             boxes = [(100.25, 42, 64.5, 48.125, 0.9125, 1)] if i == 12 else []
             sink.write(frame, replace(make_meta(frame, *boxes, labels=["belt", "parcel"])))
     path = tmp_path / name
-    if kind == "kitti":
+    if kind in ("kitti", "dota"):
         path = path / "000012.txt"
     assert path.read_text() == shown(kind)
 

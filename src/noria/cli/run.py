@@ -48,6 +48,7 @@ OUT is chosen by its extension, or written as kind:path:
   out.parquet         one row per object
   images:DIR          annotated pictures, one per frame
   kitti:DIR           one KITTI text file per frame
+  dota:DIR            one DOTA text file per frame: corners of rotated boxes
   masks:DIR           class maps of segmentation
 With {source} or {id} in it there is one for each source: -o '{source}.mp4'
 

@@ -114,6 +114,7 @@ class ModelConfig(Frozen):
     cluster_mode: ClusterMode = ClusterMode.GROUP_RECTANGLES
     filter_out_class_ids: tuple[int, ...] = ()
     crop_objects_to_roi_boundary: bool = False
+    rotated_boxes: bool = False
     mask_content: Literal["auto", "mask", "keypoints"] = "auto"
     keypoint_skeleton: tuple[int, ...] = ()
     output_instance_mask: bool = False

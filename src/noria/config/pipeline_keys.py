@@ -23,6 +23,7 @@ SINK_KINDS: dict[str, str] = {
     "coco": "COCO JSON (.json)",
     "kitti": "KITTI text, one file per frame (kitti:DIR)",
     "kitti-track": "KITTI tracking text, one file per source (kitti-track:DIR)",
+    "dota": "DOTA text, the four corners of each object, one file per frame (dota:DIR, DIR.dota)",
     "masks": "class maps of segmentation as PNG images (masks:DIR)",
     "parquet": "Parquet table, one row per object (.parquet)",
     "arrow": "Arrow table, one row per object (.arrow, .feather)",

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noria import _native
+
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -60,19 +62,22 @@ class Scored:
         boxes, class_ids: as those of `Truth`.
         scores: (N,) confidences.
         masks: N run lengths (`rle_encode`) of the whole picture; None if there are none.
+        angles: (N,) degrees, clockwise, by which the boxes are turned; None if all are upright.
     """
 
     boxes: Array
     class_ids: Ints
     scores: Array
     masks: tuple[str, ...] | None = None
+    angles: npt.NDArray[np.floating] | None = None
 
     def select(self, kept: Ints | Bools) -> Scored:
         """Those of the given places, in that order."""
         masks = self.masks
         if masks is not None:
             masks = tuple(masks[i] for i in np.arange(len(masks))[kept].tolist())
-        return Scored(self.boxes[kept], self.class_ids[kept], self.scores[kept], masks)
+        angles = None if self.angles is None else self.angles[kept]
+        return Scored(self.boxes[kept], self.class_ids[kept], self.scores[kept], masks, angles)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +112,25 @@ def overlaps(found: Array, true: Array, crowd: Bools | None = None) -> Array:
     if crowd is not None:
         union = np.where(crowd[None], area, union)
     return np.asarray(inter / np.maximum(union, 1e-12))
+
+
+def shared(a: Scored, b: Scored) -> Array:
+    """(N, M) intersection over union of objects, of their turned rectangles where they have angles.
+
+    Upright boxes are in float64, turned ones are rounded to float32 first.
+    """
+    if a.angles is None and b.angles is None:
+        return overlaps(a.boxes, b.boxes)
+
+    def radians(side: Scored) -> npt.NDArray[np.float32]:
+        degrees = np.zeros(len(side.boxes)) if side.angles is None else side.angles
+        return np.radians(degrees).astype(np.float32)
+
+    found = np.empty((len(a.boxes), len(b.boxes)))
+    _native.rotated_iou(
+        a.boxes.astype(np.float32), radians(a), b.boxes.astype(np.float32), radians(b), found
+    )
+    return found
 
 
 def match_boxes(truth: Truth, found: Scored, iou: float = 0.5) -> Matches:
@@ -147,7 +171,7 @@ def agreement(
     for mine, theirs in zip(reference, other, strict=True):
         sure = mine.scores >= score
         same = mine.class_ids[sure][:, None] == theirs.class_ids[None]
-        near = overlaps(mine.boxes[sure], theirs.boxes) >= iou
+        near = shared(mine.select(sure), theirs) >= iou
         there += int((same & near).any(axis=1).sum())
         total += int(sure.sum())
     return there / total if total else float("nan")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from noria.config.enums import ClusterMode
-from noria.diagnose.box_matching import Array, Scored, overlaps
+from noria.diagnose.box_matching import Array, Scored, shared
 from noria.engine.precision.choice import Agreement
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Judge:
             return one
         needed = [self.of_class.get(int(c), self.common) for c in one.class_ids]
         kept = one.scores >= margin * np.array(needed)
-        return Scored(one.boxes[kept], one.class_ids[kept], one.scores[kept])
+        return one.select(kept)
 
 
 def _threshold(attrs: ClassAttrs) -> float:
@@ -146,4 +146,4 @@ def _pairs(a: Scored, b: Scored) -> list[tuple[int, int]]:
 def _overlaps_in_class(a: Scored, b: Scored) -> Array:
     """(A, B) IoU of boxes of the same class, 0 of others."""
     same = a.class_ids[:, None] == b.class_ids[None]
-    return np.where(same, overlaps(a.boxes, b.boxes), 0.0)
+    return np.where(same, shared(a, b), 0.0)

@@ -79,4 +79,5 @@ def _scored_frame(inferencer: Inferencer, frame: Frame) -> Scored:
         np.asarray(objects.rects, np.float64).reshape(-1, 4),
         np.asarray(objects.class_ids, np.int64),
         np.asarray(objects.confidences, np.float64),
+        angles=objects.angles,
     )

@@ -78,12 +78,14 @@ class ClusterParams:
         thresholds: (C, 5) float32: pre-cluster, post-cluster, IoU, eps, dbscan-min-score.
         counts: (C, 3) int32: topk (negative: unlimited), group-threshold, minBoxes.
         notices: what was put in place of the configured mode.
+        rotated: True compares turned rectangles in NMS, where the parser gives angles.
     """
 
     mode: ClusterMode
     thresholds: FloatArray
     counts: IntArray
     notices: tuple[Notice, ...] = ()
+    rotated: bool = False
 
     def limits(self, reason: Reason) -> npt.NDArray[Any] | None:
         """The (C,) values that rows of this fate were compared with; None where there are none."""
@@ -128,11 +130,10 @@ class ClusterParams:
 
         Source: spec B.3.
         """
-        if group_rectangles:
-            return cls.from_attrs(cfg.per_class, cfg.cluster_mode)
         mode, overrides = cfg.effective_cluster
-        if mode is cfg.cluster_mode:
-            return cls.from_attrs(cfg.per_class, mode)
+        if group_rectangles or mode is cfg.cluster_mode:
+            params = cls.from_attrs(cfg.per_class, cfg.cluster_mode)
+            return replace(params, rotated=cfg.rotated_boxes)
         # The keys of ClassAttrs come from one place; their types do not show in the mapping.
         per_class = [replace(a, **overrides) for a in cfg.per_class]  # type: ignore[arg-type]
         params = cls.from_attrs(per_class, mode)
@@ -145,7 +146,7 @@ class ClusterParams:
             where=str(cfg.path),
             rule="cluster-mode-0",
         )
-        return cls(params.mode, params.thresholds, params.counts, (notice,))
+        return replace(params, notices=(notice,), rotated=cfg.rotated_boxes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +245,7 @@ class Clusterer:
             detections.boxes,
             detections.scores,
             detections.class_ids,
+            detections.angles if p.rotated else None,
             starts,
             p.thresholds,
             p.counts,

@@ -199,6 +199,7 @@ def custom_library(
     return open_library(
         path,
         abi=abi or cfg.custom_lib_abi,
+        rotation=cfg.rotated_boxes or None,  # without the key, the function's name decides
         guard=guard or cfg.custom_lib_guard,
         guard_options=GuardOptions(
             timeout_s=cfg.custom_lib_guard_timeout,

@@ -40,5 +40,15 @@ PERSON = Skeleton(
 # Source: the landmarks of WIDER FACE, which RetinaFace, SCRFD and the YOLO face models learn.
 FACE = Skeleton(("left_eye", "right_eye", "nose", "left_mouth_corner", "right_mouth_corner"))
 
-KNOWN = {len(skeleton.names): skeleton for skeleton in (PERSON, FACE)}
+# Source: human_pose.json of trt_pose, whose fields have the order of these limbs.
+BODY = Skeleton(
+    (*PERSON.names, "neck"),
+    (
+        (15, 13), (13, 11), (16, 14), (14, 12), (11, 12), (5, 7), (6, 8), (7, 9), (8, 10), (1, 2),
+        (0, 1), (0, 2), (1, 3), (2, 4), (3, 5), (4, 6), (17, 0), (17, 5), (17, 6), (17, 11),
+        (17, 12),
+    ),
+)  # fmt: skip
+
+KNOWN = {len(skeleton.names): skeleton for skeleton in (PERSON, FACE, BODY)}
 """Number of points -> skeleton."""

@@ -25,6 +25,7 @@ from noria.media import (
 )
 from noria.media.sinks.naming import has_placeholder
 from noria.media.sources.base import FailedSource, SteppedSource
+from noria.pipeline.decoder_memory import DecoderMemory
 from noria.pipeline.outlet import Route
 from noria.pipeline.pipeline import Pipeline, check_limit
 from noria.pipeline.segment import segments_of
@@ -148,12 +149,13 @@ def assemble(
         on_stage("opening source")
         sources: list[Source] = []
         several = spec.keep_open or len(spec.opened_sources) > 1
+        memory = DecoderMemory(len(spec.opened_sources))
         for number, source_spec in enumerate(spec.opened_sources):
             if number in opened:
                 sources.append(opened[number])
                 sources[-1].source_id = number
             else:
-                opening = _open(source_spec, number, several, on_gpu=device.is_gpu)
+                opening = _open(source_spec, number, several, memory, on_gpu=device.is_gpu)
                 sources.append(undo.enter_context(opening))
         if not spec.keep_open and all(isinstance(s, FailedSource) for s in sources):
             next(sources[0])  # raises
@@ -312,7 +314,9 @@ def _inputs(spec: PipelineSpec, configs: Sequence[ModelConfig]) -> list[str | Pa
     return read
 
 
-def _open(spec: SourceSpec, number: int, several: bool, *, on_gpu: bool = False) -> Source:
+def _open(
+    spec: SourceSpec, number: int, several: bool, memory: DecoderMemory, *, on_gpu: bool
+) -> Source:
     """A source of a run.
 
     Beside others, a stream that is not there yet is waited for while they run, and a file that is
@@ -322,15 +326,18 @@ def _open(spec: SourceSpec, number: int, several: bool, *, on_gpu: bool = False)
         MediaError: there is no such file, or it cannot be opened and is the only source.
     """
     try:
-        return _opened(spec, number, several, on_gpu=on_gpu)
+        return _opened(spec, number, several, memory, on_gpu=on_gpu)
     except MediaError as error:
         if not several or not (spec.is_stream or Path(spec.uri).exists()):
             raise
         return FailedSource(error, spec.label, number)
 
 
-def _opened(spec: SourceSpec, number: int, several: bool, *, on_gpu: bool) -> Source:
+def _opened(
+    spec: SourceSpec, number: int, several: bool, memory: DecoderMemory, *, on_gpu: bool
+) -> Source:
     options: dict[str, Any] = {"live": spec.live, "fps": spec.fps, "on_gpu": on_gpu}
+    options["threads"] = memory.threads
     if spec.rtp_protocol in ("tcp", "udp"):
         options["transport"] = spec.rtp_protocol
     if spec.latency_ms is not None:
@@ -342,6 +349,7 @@ def _opened(spec: SourceSpec, number: int, several: bool, *, on_gpu: bool) -> So
     options["reconnect"] = ReconnectPolicy(every, most, attempts, from_start=several)
     again = partial(open_source, spec.uri, source_id=number, **options)
     source = again()
+    memory.add(source)
     if spec.name:
         source.name = spec.name
     if spec.loop or spec.drop_frame_interval:

@@ -122,6 +122,18 @@ def test_rotated_columns(parse):
     assert found.class_ids.tolist() == [0, 0, 1]
 
 
+def test_rotated_columns_as_they_are(parse):
+    table = np.zeros((4 + 2 + 1, 50), np.float32)
+    table[:, 0] = [50, 40, 20, 10, 0.9, 0.1, -0.5]
+    table[:, 1] = [51, 40, 20, 10, 0.8, 0.1, 0.3]  # suppression is the clustering's
+    table[:, 2] = [51, 40, 20, 10, 0.1, 0.7, 4.0]  # below the threshold of its class
+    table[:, 3] = [130, -5, 0.2, 300, 0.95, 0, np.nan]
+    found = parse("NoriaParseYoloObb", [table], [0.5, 0.9], (W, H))
+    np.testing.assert_allclose(found.boxes, [[40, 35, 20, 10], [41, 35, 20, 10]])
+    np.testing.assert_allclose(found.angles, [-0.5, 0.3], rtol=1e-6)
+    assert found.class_ids.tolist() == [0, 0]
+
+
 def test_rotated_rows_after_nms(parse):
     seven = np.zeros((10, 7), np.float32)
     seven[0] = [320, 160, 64, 32, 0.9, 0.25, 1]

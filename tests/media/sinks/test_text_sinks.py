@@ -289,6 +289,21 @@ def test_kitti(tmp_path: Path, make_meta: MakeMeta) -> None:
     assert all(len(line.split()) == 16 for line in lines)
 
 
+def test_dota_has_the_corners_of_turned_boxes(tmp_path: Path, make_meta: MakeMeta) -> None:
+    with open_sink(f"{tmp_path}/labels.dota") as sink:
+        for i in range(2):
+            frame = gray_frame(i)
+            meta = make_meta(frame, *[(10, 20, 30, 40, 0.5, 0), (10, 20, 30, 40, 1, 7)][: 2 * i])
+            meta.objects.labels[1] = ["small vehicle"]
+            meta.objects.angles = np.array([90, 0][: 2 * i], np.float32)
+            sink.write(frame, meta)
+    assert (tmp_path / "labels.dota" / "000000.txt").read_text() == ""
+    assert (tmp_path / "labels.dota" / "000001.txt").read_text().splitlines() == [
+        "45.00 25.00 45.00 55.00 5.00 55.00 5.00 25.00 small_vehicle 0 0.500000",
+        "10.00 20.00 40.00 20.00 40.00 60.00 10.00 60.00 class_7 0 1.000000",
+    ]
+
+
 def test_kitti_files_are_named_like_images(tmp_path: Path, make_meta: MakeMeta) -> None:
     sources = ["a/p.jpg", "b/p.jpg", "a/q.png"]
     with open_sink(f"kitti:{tmp_path}") as sink:
@@ -303,7 +318,7 @@ def test_kitti_files_are_named_like_images(tmp_path: Path, make_meta: MakeMeta) 
     assert names == ["000002.txt", "p.txt", "p_000001.txt", "q.txt", "source2_000002.txt"]
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "coco", "kitti"])
+@pytest.mark.parametrize("kind", ["jsonl", "coco", "kitti", "dota"])
 def test_numbers_that_are_none_are_left_out_and_said(
     tmp_path: Path, make_meta: MakeMeta, kind: str
 ) -> None:

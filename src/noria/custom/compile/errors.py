@@ -15,7 +15,14 @@ _BOX_HINT = (
     "the source is of generation 9.x (28-byte boxes): leave out --generation 6.x / "
     "NORIA_BOX_BYTES=24"
 )
-_OPENCV = "it belongs to OpenCV: install libopencv-dev and add -I /usr/include/opencv4"
+_OPENCV = (
+    "it belongs to OpenCV, in Debian and Ubuntu the package libopencv-dev: apt install "
+    "libopencv-dev, then add -I /usr/include/opencv4, and -l opencv_core and those that it calls"
+)
+_PIPELINE = (
+    "it belongs to GStreamer or the pipeline around the model; no parser needs it: leave it out of "
+    "the source, or the file out of the library"
+)
 _GPU_CODE = (
     "this is code for the GPU; if parsers do not need the file, leave it out: noria's headers have "
     "what parsers, network builders and plugins use on a CPU"
@@ -34,10 +41,8 @@ _HINTS: tuple[tuple[str, str], ...] = (
     (r"opencv2?/\S*: No such file", _OPENCV),
     (r"(thrust|cub|cuda|cooperative_groups)/\S*: No such file", _GPU_CODE),
     (r"nvtx3?/\S*: No such file", _GPU_CODE),
-    (
-        r"(gst/\S*|glib\S*|nvbufsurface\S*|gstnvds\S*|nvdsmeta\S*)\.h: No such file",
-        "it belongs to GStreamer or the pipeline around the model, not to the parser: leave it out",
-    ),
+    (r"(gst/\S*|glib\S*|nvbuf\S*|gst-?nv\S*|nvds\S*)\.h: No such file", _PIPELINE),
+    (r"'(nvds_\w+|gst_\w+|g_\w+)' was not declared", _PIPELINE),
     (
         r"(\S+\.h\w*): No such file",
         "name the folder that it is in: -I <folder>, or noria includes for what noria has",

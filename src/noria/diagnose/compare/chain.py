@@ -216,6 +216,7 @@ class Chain:
             np.asarray(found.boxes, np.float64).reshape(-1, 4),
             np.asarray(found.class_ids, np.int64),
             np.asarray(found.scores, np.float64),
+            angles=found.angles,
         )
 
     def _classify(self, post: ClassifierPostprocessor, mix: Mix) -> Scored:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from noria.diagnose.box_matching import Array, Scored, overlaps
+from noria.diagnose.box_matching import Array, Scored, shared
 
 Rows = npt.NDArray[np.int64]
 
@@ -44,7 +44,7 @@ def pair_boxes(a: Scored, b: Scored, least: float = LEAST_IOU) -> BoxPairs:
         a, b: objects in frame pixels.
         least: the lowest IoU of a pair.
     """
-    iou = np.nan_to_num(overlaps(a.boxes, b.boxes), nan=0.0)
+    iou = np.nan_to_num(shared(a, b), nan=0.0)
     same = a.class_ids[:, None] == b.class_ids[None]
     rows = _greedy(np.where(same, iou, 0.0), least)
     free = np.where(same, 0.0, iou)

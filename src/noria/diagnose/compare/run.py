@@ -306,6 +306,7 @@ def _plain(found: Detections) -> Scored:
         np.asarray(found.boxes, np.float64),
         np.asarray(found.class_ids, np.int64),
         np.asarray(found.scores, np.float64),
+        angles=None if found.angles is None else np.degrees(found.angles),
     )
 
 

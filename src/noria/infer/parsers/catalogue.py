@@ -13,6 +13,7 @@ import numpy.typing as npt
 from noria._core.errors import ParserError
 from noria.infer.items import layers_of
 from noria.infer.parsers import (
+    affinity,
     centres,
     classifiers,
     coverage,
@@ -57,6 +58,7 @@ HEADS: tuple[Head, ...] = (
     *centres.HEADS,
     *text.HEADS,
     *keypoints.HEADS,
+    *affinity.HEADS,
     coverage.RESNET,
 )
 """All built-in heads; those named earlier are suggested first."""

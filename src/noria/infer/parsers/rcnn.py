@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.infer.parsers.boxes import (
+    best_class,
     class_numbers,
     clipped_corners,
     column_thresholds,
@@ -106,6 +107,18 @@ def _obb_columns(arrays: Arrays, network: NetworkInfo, params: DetectionParams) 
     return found.select(suppressed(found, _OBB_IOU))
 
 
+def _obb(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
+    """[4+C+1, N]: centre box in pixels, C scores, angle; best score >= T[class]; as they are."""
+    table = arrays[0]
+    index, class_ids, scores = best_class(table[4:-1].T, params.per_class_threshold)
+    rows = table[:, index]
+    whole = np.isfinite(rows[[0, 1, 2, 3, -1]]).all(axis=0)
+    x, y, w, h = rows[:4, whole]
+    corner = x - w * np.float32(0.5), y - h * np.float32(0.5)
+    boxes = np.stack([*corner, w, h], axis=1)
+    return Detections(boxes, scores[whole], class_ids[whole], angles=rows[-1, whole])
+
+
 def _obb_rows(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
     """[N, V] after NMS: x, y, w, h, score, then angle and class (V >= 7) or class (V = 6)."""
     rows = arrays[0]
@@ -143,6 +156,12 @@ def _rotated(
 
 
 HEADS = (
+    Head(
+        "NoriaParseYoloObb",
+        "YOLOv8/11-obb raw: centre boxes in pixels, best of C scores >= T[class], angle; for "
+        "cluster-mode=2 with rotated-boxes=1",
+        (Layout((Out("5+C N"),), _obb, suggested=False),),
+    ),
     Head(
         "NvDsInferParseCustomYoloV11OBB",
         "rotated boxes: centre box in pixels, C scores, angle; score >= T[0]; own NMS at 0.45",

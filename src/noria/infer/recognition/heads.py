@@ -32,6 +32,7 @@ _BY_NAME = {head.name: head for head in (*HEADS, *INSTANCE_HEADS)}
 _UNCOUNTED = "num-detected-classes"
 _YOLOX, _V5, _V8 = "NoriaParseYoloX", "NoriaParseYoloV5", "NoriaParseYoloV8"
 _POSE = "NoriaParseYoloV8Pose"
+_OBB = "NoriaParseYoloObb"
 _ROWS_6 = "NvDsInferParseYolo"
 
 
@@ -46,6 +47,7 @@ class HeadReading:
         words: what the model is, for people.
         why: what tells.
         suppressed: the boxes have passed non-maximum suppression already.
+        rotated: the boxes have angles.
         background: scores have one column more than classes, the first.
         own_names: names of the classes that come with this reading.
         counted: what tells the number of classes; empty: `why`.
@@ -57,6 +59,7 @@ class HeadReading:
     words: str
     why: str
     suppressed: bool = False
+    rotated: bool = False
     background: bool = False
     own_names: tuple[str, ...] = ()
     counted: str = ""
@@ -136,7 +139,7 @@ def _by_task(view: View) -> list[HeadReading] | None:
     if task == "segment":
         return _headed(view, "NoriaParseYoloV8Seg", "YOLO segmentation", why)
     if task == "obb":
-        return _headed(view, "NvDsInferParseCustomYoloV11OBB", "YOLO, rotated boxes", why)
+        return _headed(view, _OBB, "YOLO, rotated boxes", why, rotated=True)
     if task == "pose":
         return _poses(view, why)
     if task != "detect":

@@ -433,6 +433,9 @@ def _values(
         reasons["cluster_mode"] = (
             "the boxes are final" if reading.suppressed else "the boxes overlap"
         )
+        if reading.rotated:
+            values["rotated_boxes"] = True
+            reasons["rotated_boxes"] = reading.why
         values["all_classes"] = ClassAttrs(
             pre_cluster_threshold=trainer.threshold,
             nms_iou_threshold=trainer.iou,

@@ -35,11 +35,7 @@ def kitti_text(meta: FrameMeta, *, tracks: bool = False) -> tuple[str, int]:
     for key, index, (score, left, top, width, height) in zip(
         rows.keys, rows.indices, rows.values.tolist(), strict=True
     ):
-        name = label_of(meta, key)
-        if key[1] < 0:  # the full-frame object of a classifier: what that says
-            name = text_beyond_label(meta.objects, index)
-        # columns are separated by blanks, so a name has none
-        name = re.sub(r"\s+", "_", name.strip()) or f"class_{key[1]}"
+        name = one_word(meta, key, index)
         box = (left, top, left + width, top + height, score)
         if tracks:
             track = -1 if ids[index] == UNTRACKED_OBJECT_ID else ids[index]
@@ -47,6 +43,18 @@ def kitti_text(meta: FrameMeta, *, tracks: bool = False) -> tuple[str, int]:
         else:
             lines.append(_LINE % (name, *box))
     return "".join(lines), rows.lost
+
+
+def one_word(meta: FrameMeta, key: tuple[int, int], index: int) -> str:
+    """Return the label of an object without blanks, which separate columns.
+
+    Args:
+        meta: its frame.
+        key: its component and class; a class that has no name is `class_N`.
+        index: its place in the frame; the full-frame object of a classifier has its text.
+    """
+    name = text_beyond_label(meta.objects, index) if key[1] < 0 else label_of(meta, key)
+    return re.sub(r"\s+", "_", name.strip()) or f"class_{key[1]}"
 
 
 class KittiSink(Sink):
@@ -70,8 +78,11 @@ class KittiSink(Sink):
         """See `Sink.folder`."""
         return self.path
 
+    def _text(self, meta: FrameMeta) -> tuple[str, int]:
+        return kitti_text(meta)
+
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
-        text, lost = kitti_text(meta)
+        text, lost = self._text(meta)
         target = self.path / f"{self._names.stem(frame)}.txt"
         write_file(target, text.encode("utf-8", "backslashreplace"))
         self._lost += lost

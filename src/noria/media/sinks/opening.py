@@ -37,6 +37,7 @@ _SUFFIXES = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".json": "coco",
+    ".dota": "dota",
     ".parquet": "parquet",
     ".arrow": "arrow",
     ".feather": "arrow",
@@ -48,13 +49,14 @@ _CLASSES = {
     "coco": (".coco", "CocoSink"),
     "kitti": (".kitti", "KittiSink"),
     "kitti-track": (".kitti", "KittiTrackSink"),
+    "dota": (".dota", "DotaSink"),
     "masks": (".images", "ClassMapSink"),
     "parquet": (".table", "ParquetSink"),
     "arrow": (".table", "ArrowSink"),
     "messages": (".messages", "MessageSink"),
 }
 _TABLES = frozenset(("parquet", "arrow"))
-_FRAME_FILES = frozenset(("images", "coco", "kitti", "kitti-track", "masks"))
+_FRAME_FILES = frozenset(("images", "coco", "kitti", "kitti-track", "dota", "masks"))
 
 
 def split_spec(spec: str) -> tuple[str, Path]:

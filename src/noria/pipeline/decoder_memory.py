@@ -1,0 +1,82 @@
+"""Memory of films that are decoded side by side: few threads for many, refused where it lacks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from noria._core.errors import NoriaError
+from noria.engine.machine import usable_cores
+
+if TYPE_CHECKING:
+    from noria.media import Source
+
+_BYTES_PER_PIXEL = 1.5  # of pictures in 4:2:0
+# Of one decoder with one thread: 16 reference pictures at most, 6 in usual films, those on their
+# way to the muxer, and the container's own. 10 were measured of H.264 films.
+_PICTURES = 10
+_CGROUP = Path("/sys/fs/cgroup")
+_MEMINFO = Path("/proc/meminfo")
+
+
+def free_memory() -> int | None:
+    """Return the bytes that this process may still take; None where the system has no such number.
+
+    The least of the machine's available memory and the rest of the control group's limit.
+    """
+    found = []
+    try:
+        lines = _MEMINFO.read_text().splitlines()
+        found += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+    except (OSError, ValueError, IndexError):  # not a Linux, or not readable
+        pass
+    try:
+        limit, used = ((_CGROUP / f"memory.{name}").read_text() for name in ("max", "current"))
+        found += [int(limit) - int(used)] if limit.strip() != "max" else []
+    except (OSError, ValueError):  # no control group of the second version
+        pass
+    return min(found, default=None)
+
+
+class DecoderMemory:
+    """The memory of films that are open side by side.
+
+    Args:
+        total: how many sources there will be.
+
+    Attributes:
+        threads: of each decoder: 1 where there are sources for every core, else None. Each further
+            one holds pictures of its own, and finds no core to run on.
+    """
+
+    def __init__(self, total: int) -> None:
+        self.threads = 1 if total > usable_cores() else None
+        self._total = total
+        self._free = free_memory()
+        self._needed, self._films = 0.0, 0
+
+    def add(self, source: Source) -> None:
+        """Count an opened source; one without a decoder, or a size yet, needs nothing.
+
+        Raises:
+            NoriaError: those so far would not fit into memory; with the number that would.
+        """
+        from noria.media.sources.decoded import DecodedSource  # PyAV takes its time
+
+        if not isinstance(source, DecodedSource) or not source.width:
+            return
+        self._needed += source.width * source.height * _PICTURES * _BYTES_PER_PIXEL
+        self._films += 1
+        if self._free is None or self._films < 2 or self._needed <= self._free:
+            return
+        source.close()
+        raise NoriaError(
+            f"{self._total} sources are decoded side by side, and the pictures of the first "
+            f"{self._films} alone need about {self._needed / 1e9:.1f} GB: "
+            f"{self._free / 1e9:.1f} GB of memory are free",
+            expected=f"about {self._films - 1} sources of that size",
+            fix=[
+                "lower repeat, or run some of them later: noria batch takes any number of films",
+                "take films of fewer pixels",
+            ],
+        )
