@@ -54,6 +54,7 @@ typedef enum cudaError {
     cudaErrorLaunchFailure = 719,
     cudaErrorNotSupported = 801,
     cudaErrorStreamCaptureUnsupported = 900,
+    cudaErrorStreamCaptureInvalidated = 901,
     cudaErrorUnknown = 999
 } cudaError_t;
 
@@ -91,7 +92,8 @@ enum cudaDeviceAttr {
     cudaDevAttrMaxThreadsPerBlock = 1,
     cudaDevAttrMultiProcessorCount = 16,
     cudaDevAttrComputeCapabilityMajor = 75,
-    cudaDevAttrComputeCapabilityMinor = 76
+    cudaDevAttrComputeCapabilityMinor = 76,
+    cudaDevAttrMaxPersistingL2CacheSize = 108
 };
 
 struct cudaDeviceProp {
@@ -361,6 +363,7 @@ static inline cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr
     *value = attribute == cudaDevAttrMaxThreadsPerBlock         ? 1024
              : attribute == cudaDevAttrComputeCapabilityMajor ? 7
              : attribute == cudaDevAttrComputeCapabilityMinor ? 5
+             : attribute == cudaDevAttrMaxPersistingL2CacheSize ? 0
                                                               : 1;
     return cudaSuccess;
 }

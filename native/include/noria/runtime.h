@@ -16,6 +16,12 @@ class IEngineInspector;
 
 enum class LayerInformationFormat : int32_t { kONELINE = 0, kJSON = 1 };
 enum class OptProfileSelector : int32_t { kMIN = 0, kOPT = 1, kMAX = 2 };
+template <>
+constexpr int32_t EnumMax<OptProfileSelector>() noexcept {
+    return 3;
+}
+enum class TempfileControlFlag : int32_t { kALLOW_IN_MEMORY_FILES = 0, kALLOW_TEMPORARY_FILES = 1 };
+using TempfileControlFlags = uint32_t;
 enum class ProfilingVerbosity : int32_t {
     kLAYER_NAMES_ONLY = 0,
     kNONE = 1,
@@ -173,6 +179,8 @@ public:
     int64_t getDeviceMemorySizeV2() const { return 0; }
     TensorFormat getTensorFormat(const char *) const { return TensorFormat::kLINEAR; }
     TensorFormat getBindingFormat(int32_t) const { return TensorFormat::kLINEAR; }
+    int32_t getBindingVectorizedDim(int32_t) const { return -1; }
+    int32_t getBindingComponentsPerElement(int32_t) const { return -1; }
     const char *getTensorFormatDesc(const char *name) const {
         return noria::call<const char *>(this, "get_tensor_format_desc", {name});
     }

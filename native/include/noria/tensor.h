@@ -24,6 +24,7 @@ public:
     void setDimensions(const Dims &dims) { noria::set(this, "shape", dims); }
     NORIA_GET(Dims, getDimensions, "shape")
     NORIA_PROPERTY(DataType, getType, setType, "dtype")
+    bool dynamicRangeIsSet() const { return noria::call<bool>(this, "_dynamic_range_is_set"); }
     bool setDynamicRange(float min, float max) {
         return noria::call<bool>(this, "set_dynamic_range", {min, max});
     }

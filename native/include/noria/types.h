@@ -59,6 +59,14 @@ enum class TensorFormat : int32_t {
     kNC2HW2 = kCHW2,
     kNHWC8 = kHWC8
 };
+
+// How many values an enum has.
+template <typename T>
+constexpr int32_t EnumMax() noexcept;
+template <>
+constexpr int32_t EnumMax<TensorFormat>() noexcept {
+    return 13;
+}
 using PluginFormat = TensorFormat;
 using TensorFormats = uint32_t;
 

@@ -161,6 +161,9 @@ class ITensor(Strict):
         self._range = (float(min), float(max))
         return True
 
+    def _dynamic_range_is_set(self) -> bool:
+        return self.dynamic_range is not None
+
     def reset_dynamic_range(self) -> None:
         """Forget it."""
         self._range = None

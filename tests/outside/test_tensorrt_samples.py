@@ -1,0 +1,62 @@
+"""sampleOnnxMNIST of NVIDIA/TensorRT 8.6, unchanged, with a model that knows ten pictures."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from noria.custom.compile.build_library import compile_library
+from tests.outside.conftest import checkout
+
+
+def write_data(folder: Path) -> None:
+    """Ten pictures of noise as digits, and a model whose scores are 20 for the right one, else 0.
+
+    The sample turns pixels into 1 - v / 255 and makes probabilities of the scores itself.
+    """
+    folder.mkdir(parents=True)
+    pictures = np.random.default_rng(0).integers(0, 256, (10, 28, 28), np.uint8)
+    for digit, picture in enumerate(pictures):
+        (folder / f"{digit}.pgm").write_bytes(b"P5\n28 28\n255\n" + picture.tobytes())
+    weights = np.linalg.pinv(1 - pictures.reshape(10, 784) / 255.0) * 20
+    kernel = np.zeros((1, 1, 3, 3), np.float32)
+    kernel[0, 0, 1, 1] = 1
+    tensors = {"kernel": kernel, "weights": weights.astype(np.float32)}
+    graph = helper.make_graph(
+        [
+            helper.make_node("Conv", ["Input3", "kernel"], ["same"], pads=[1, 1, 1, 1]),
+            helper.make_node("Flatten", ["same"], ["flat"]),
+            helper.make_node("Gemm", ["flat", "weights"], ["Plus214_Output_0"]),
+        ],
+        "digits",
+        [helper.make_tensor_value_info("Input3", onnx.TensorProto.FLOAT, [1, 1, 28, 28])],
+        [helper.make_tensor_value_info("Plus214_Output_0", onnx.TensorProto.FLOAT, [1, 10])],
+        [numpy_helper.from_array(data, name) for name, data in tensors.items()],
+    )
+    opset = helper.make_opsetid("", 13)
+    onnx.save(helper.make_model(graph, opset_imports=[opset], ir_version=8), folder / "mnist.onnx")
+
+
+@pytest.mark.slow
+def test_the_sample_reads_onnx_and_finds_the_digit(outside: Path, tmp_path: Path) -> None:
+    root = checkout(outside, "TensorRT-8.6")
+    samples, common = root / "samples", root / "samples" / "common"
+    program = tmp_path / "sample_onnx_mnist"
+    compile_library(
+        [samples / "sampleOnnxMNIST" / "sampleOnnxMNIST.cpp", common / "logger.cpp"],
+        program,
+        program=True,
+        define=["NV_TENSORRT_MAJOR=8"],
+        include=[common, samples],
+        flags=["-w"],
+    )
+    write_data(tmp_path / "data" / "mnist")
+    for options in ([], ["--fp16"], ["--int8"]):
+        done = subprocess.run([program, *options], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "&&&& PASSED" in done.stdout + done.stderr
