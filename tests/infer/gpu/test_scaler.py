@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from noria._core.errors import EngineError
@@ -78,7 +78,6 @@ def test_records_are_those_of_the_kernel() -> None:
 @pytest.mark.parametrize("filter", FILTERS)
 @pytest.mark.parametrize("profile", ["nvinfer", "modern"])
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
 def test_the_same_bits_as_the_cpu(
     driver: ctypes.CDLL, filter: ScalingFilter, profile: str, data: st.DataObject
 ) -> None:
