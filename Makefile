@@ -5,7 +5,7 @@ FUZZ_S ?= 600
 BIN    := $(VENV)/bin
 NATIVE := $(wildcard native/src/*) $(wildcard native/tools/*) $(wildcard native/host/*) $(wildcard native/include/*) $(wildcard native/include/*/*) CMakeLists.txt src/noria/_native_api.py
 
-.PHONY: help build demo demo-gst test test-all test-outside sanitize lint types stubs docs schema operators bench fuzz clean
+.PHONY: help build demo demo-gst test test-all test-outside sanitize lint types stubs ptx docs schema operators bench fuzz clean
 help:            ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -81,6 +81,11 @@ stubs: build $(VENV)/.dev     ## types of the native core and of pyds, after a c
 	$(BIN)/python scripts/native_api.py src/noria/_native.pyi src/noria/_native_api.py
 	$(BIN)/python scripts/pyds_stubs.py packaging/pyds-stubs/__init__.pyi
 	@$(MAKE) --no-print-directory build
+
+ptx: build $(VENV)/.dev       ## the GPU's kernel as PTX, after a change of its source; needs no GPU
+	$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --upgrade --target build/nvrtc \
+	nvidia-cuda-nvrtc-cu11==11.8.89
+	$(BIN)/python scripts/ptx.py build/nvrtc/nvidia/cuda_nvrtc/lib/libnvrtc.so.11.2 src/noria/infer/gpu/preprocess.ptx
 
 docs: build $(VENV)/.dev      ## documentation, warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
