@@ -15,6 +15,12 @@ def dota_text(meta: FrameMeta) -> tuple[str, int]:
 
     Corners are in frame pixels, clockwise, the first is the left upper one before the object is
     turned. Blanks in a label become underscores, an unnamed class is `class_N`.
+
+    Args:
+        meta: the frame.
+
+    Returns:
+        The lines, and the number of objects with a number that is not finite, which have none.
     """
     rows = finite_rows(meta)
     lines = []
