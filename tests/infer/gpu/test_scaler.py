@@ -158,6 +158,15 @@ def test_threads_do_not_share_memory(driver: ctypes.CDLL) -> None:
     assert got == [by_cpu(pre, [whole(pre, f)], 1).tobytes() for f in frames]
 
 
+def test_more_sizes_than_are_kept(driver: ctypes.CDLL) -> None:
+    rng = np.random.default_rng(8)
+    pre = Preprocessor(8, 8)
+    frames = [picture(rng, PixelFormat.GRAY, 20 + 2 * i, 20, ColorSpace.BT601) for i in range(150)]
+    pieces = [whole(pre, frame) for frame in frames]
+    got = GpuScaler(pre)(pieces, len(pieces)).numpy()
+    assert got.tobytes() == by_cpu(pre, pieces, len(pieces)).tobytes()
+
+
 def test_memory_is_given_back(driver: ctypes.CDLL) -> None:
     import gc
 

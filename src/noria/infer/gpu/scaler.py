@@ -111,7 +111,8 @@ class GpuScaler:
             pitches += [pitch] * count
             part = items[at : at + count]
             if table is None:
-                part[:] = self._kind(piece, wide)
+                part[:], used = self._kind(piece, wide)
+                lane.keep(used)
             else:
                 part[:] = frame_template(frame.format, frame.color, wide=wide)
                 part["dst"], part["axes"], part["tables"] = piece.dst, table[1], next(words)
@@ -130,8 +131,8 @@ class GpuScaler:
         )  # fmt: skip
         return words, places.transpose(0, 2, 1, 3)
 
-    def _kind(self, piece: FramePiece, wide: bool) -> Records:
-        """The record of whole frames of a kind; their tables are copied once."""
+    def _kind(self, piece: FramePiece, wide: bool) -> tuple[Records, Memory]:
+        """The record of whole frames of a kind, and its tables, which are copied once."""
         frame = piece.frame
         key = (frame.width, frame.height, frame.format, frame.color, wide)
         with self._lock:
@@ -145,7 +146,7 @@ class GpuScaler:
                 if len(self._kinds) == _MOST_KINDS:
                     self._kinds.pop(next(iter(self._kinds)))
                 self._kinds[key] = item, memory
-            return self._kinds[key][0]
+            return self._kinds[key]
 
 
 class _Lane:
@@ -183,6 +184,10 @@ class _Lane:
             self._staging[place : place + words.nbytes] = words.view(np.uint8)
         return (self._staged.pointer + place for place in places)
 
+    def keep(self, used: Any) -> None:
+        """Keep something alive until the run is over."""
+        self._kept.append(used)
+
     def tensor(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> CudaTensor:
         """Memory for the items, the same at each call."""
         key = (shape, dtype)
@@ -197,7 +202,7 @@ class _Lane:
         for plane in frame.planes:
             address = self._frames.pointer + self._frames_used
             upload(self._stream, address, plane)
-            self._kept.append(plane)
+            self.keep(plane)
             found.append((address, plane.strides[0]))
             self._frames_used += _plane_bytes(plane)
         return found

@@ -37,10 +37,10 @@ _SUFFIXES = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".json": "coco",
-    ".dota": "dota",
     ".parquet": "parquet",
     ".arrow": "arrow",
     ".feather": "arrow",
+    ".dota": "dota",
 }
 _CLASSES = {
     "video": (".video", "VideoSink"),
