@@ -108,8 +108,8 @@ class PinnedPool:
         Raises:
             EngineError: there is no such memory left.
         """
-        count = int(np.prod(shape, dtype=np.int64))
-        size = max(1, count * dtype.itemsize)
+        count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        size = 1 << max(12, (count - 1).bit_length())  # batches of many sizes share few
         try:
             memory = self._free.setdefault(size, []).pop()
         except IndexError:

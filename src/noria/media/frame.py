@@ -20,6 +20,8 @@ class Frame:
 
     Attributes:
         planes: uint8 arrays as `PixelFormat` says. Rows may be padded (any positive row stride),
+            pixels within a row are contiguous. May be read-only views on decoder memory. Those of
+            a picture that a GPU decoded are copied to the host when they are first read.
         format: layout of `planes`.
         width, height: size in pixels.
         color: matrix and range for I420 and NV12.

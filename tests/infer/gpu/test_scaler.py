@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noria._core.cuda_kernels import PinnedPool
 from noria._core.errors import EngineError
 from noria.config.enums import ColorFormat, ScalingFilter, TensorOrder
 from noria.infer.gpu.items import ITEM, Settings
@@ -133,6 +134,19 @@ def test_pixels_are_copied_when_somebody_asks(driver: ctypes.CDLL, wide: bool) -
     np.testing.assert_array_equal(there.to_rgb(), frame.to_rgb())
     assert there.on_device is not None
     assert there.on_device.downloaded
+
+
+def test_pinned_memory_is_lent_again_when_its_last_array_is_gone(driver: ctypes.CDLL) -> None:
+    pool = PinnedPool()
+    first = pool.take(np.dtype(np.float32), (3, 1000))
+    address, part = first.ctypes.data, first[1, 5:]
+    part[:] = 7
+    del first
+    assert pool.take(np.dtype(np.float32), (3, 1000)).ctypes.data != address  # `part` is there
+    assert (part == 7).all()
+    del part
+    again = {pool.take(np.dtype(np.int8), (n,)).ctypes.data for n in (12000, 9000)}
+    assert address in again  # sizes that differ little share their memory
 
 
 def test_half_precision_is_rounded_to_nearest(driver: ctypes.CDLL) -> None:
