@@ -290,11 +290,6 @@ class EngineRuns:
             return self._in_parts(model, run, pieces, most)
         try:
             tensor = model.gpu_scaler(pieces, max(count, model.session.fixed_batch or 0))
-            if self._sees_inputs(run):
-                seen = tensor.numpy()[:count].astype(np.float32)
-                before = run.inputs.get(model.input_name)
-                whole = seen if before is None else np.concatenate([before, seen])
-                run.inputs = {model.input_name: whole}
             t1 = perf_counter()
             outputs = model.session.run(model.feeds(tensor))
         except DeviceMemoryError as error:
@@ -306,6 +301,11 @@ class EngineRuns:
             with self._record.lock:
                 self._record.warn(text, str(model.config.path), rule="gpu-memory")
             return self._in_parts(model, run, pieces, self._most_at_once)
+        if self._sees_inputs(run):
+            seen = [tensor.numpy()[:count].astype(np.float32)]
+            if run.inputs:  # of the parts before this one
+                seen.insert(0, run.inputs[model.input_name])
+            run.inputs = {model.input_name: np.concatenate(seen)}
         return {name: array[:count] for name, array in outputs.items()}, t1
 
     def _in_parts(

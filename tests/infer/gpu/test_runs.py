@@ -97,6 +97,23 @@ def test_a_full_gpu_takes_smaller_runs(
         boxes(config, pictures, "cuda")
 
 
+def test_inputs_that_somebody_wants_to_see_are_those_of_the_cpu(
+    gpu: None, mean_config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = mean_config(batch_size=5)
+    pictures = frames(5)
+    seen: dict[str, np.ndarray] = {}
+    for device, most in (("cpu", 99), ("cuda", 99), ("cuda", 2)):
+        monkeypatch.setattr(Binding, "most", most)
+        with noria.Inferencer.from_config(config, device=device) as inferencer:
+            name = f"{device} {most}"
+            inferencer.runs.on_steps = lambda steps, name=name: seen.update(
+                {name: steps.inputs["image"]}
+            )
+            inferencer.process(pictures)
+    assert seen["cuda 99"].tobytes() == seen["cpu 99"].tobytes() == seen["cuda 2"].tobytes()
+
+
 def test_auto_takes_the_gpu_and_its_own_engine(gpu: None, mean_config: Config) -> None:
     config = mean_config(batch_size=2)
     assert boxes(config, frames(2), "cpu")[0]
