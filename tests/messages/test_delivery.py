@@ -82,11 +82,12 @@ class _Flaky:
     def __init__(self, failures: int) -> None:
         self.left, self.got = failures, list[bytes]()
 
-    def publish(self, messages: Sequence[bytes]) -> None:
+    def publish(self, messages: Sequence[bytes]) -> Sequence[bytes]:
         self.got += messages[:1] if self.left else messages
         if self.left:
             self.left -= 1
             raise ConnectionError("away")
+        return ()
 
     def close(self) -> None:
         pass
@@ -171,6 +172,34 @@ def test_a_webhook_gets_each_message_once(tmp_path: Path) -> None:
     server.shutdown()
     server.server_close()
     assert [json.loads(m)["n"] for m in _Hook.got] == list(range(50))
+
+
+def test_what_a_service_refuses_for_good_is_set_aside(tmp_path: Path) -> None:
+    class Picky(_Hook):
+        bodies: ClassVar[list[bytes]] = []
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(422 if b"2" in body else 200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            self.bodies.append(body)
+
+    server = HTTPServer(("127.0.0.1", 0), Picky)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        broker = broker_for(BrokerAddress("webhook+http", "127.0.0.1", server.server_port, "/"))
+        spool = Spool(tmp_path)
+        sender = Sender(spool, broker, mark=False)
+        for n in range(4):
+            sender.put(b'{"n":%d}' % n)
+        assert sender.close() == 0
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert Picky.bodies == [b'{"n":%d}' % n for n in range(4)]
+    assert (sender.sent, sender.refused, sender.failures) == (3, 1, 0)
+    assert (tmp_path / "refused.jsonl").read_bytes() == b'{"n":2}\n'
 
 
 def test_outputs_with_a_password_or_a_wrong_option_are_refused(tmp_path: Path) -> None:

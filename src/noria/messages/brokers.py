@@ -15,6 +15,9 @@ from noria._core.errors import MediaError
 from noria._core.lazy import import_extra
 
 _TIMEOUT_S = 5.0
+# Bad request, too large, unsupported type, unprocessable: the same message is refused again. What a
+# user may mend meanwhile (a wrong address or token, too many requests) is tried again instead.
+_REFUSES_CONTENT = frozenset((400, 413, 415, 422))
 
 SCHEMES = ("mqtt", "mqtts", "webhook+http", "webhook+https")
 
@@ -22,8 +25,11 @@ SCHEMES = ("mqtt", "mqtts", "webhook+http", "webhook+https")
 class Broker(Protocol):
     """Takes messages; used from one thread."""
 
-    def publish(self, messages: Sequence[bytes]) -> None:
-        """Return once the other side has acknowledged all of them.
+    def publish(self, messages: Sequence[bytes]) -> Sequence[bytes]:
+        """Return once the other side has answered all of them.
+
+        Returns:
+            Those that it refuses for what is in them: no later attempt would do.
 
         Raises:
             OSError: it has not; some may have arrived.
@@ -98,7 +104,7 @@ class MqttBroker:
         self._address = address
         self._client: Any = None
 
-    def publish(self, messages: Sequence[bytes]) -> None:
+    def publish(self, messages: Sequence[bytes]) -> Sequence[bytes]:
         """Publish to the topic; an OSError if one is not acknowledged in time."""
         if self._client is None:
             self._connect()
@@ -110,6 +116,7 @@ class MqttBroker:
                     raise TimeoutError("the server did not acknowledge a message in time")
         except (RuntimeError, ValueError) as error:  # the client's words for a lost connection
             raise ConnectionError(str(error)) from error
+        return ()
 
     def close(self) -> None:
         """Disconnect and end the client's thread."""
@@ -152,9 +159,9 @@ class WebhookBroker:
         self._address = address
         self._connection: http.client.HTTPConnection | None = None
 
-    def publish(self, messages: Sequence[bytes]) -> None:
+    def publish(self, messages: Sequence[bytes]) -> Sequence[bytes]:
         """Post the messages in order over one connection."""
-        address = self._address
+        address, refused = self._address, []
         if self._connection is None:
             secure = address.scheme.endswith("https")
             kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
@@ -167,10 +174,13 @@ class WebhookBroker:
                 self._connection.request("POST", address.path or "/", message, headers)
                 answer = self._connection.getresponse()
                 answer.read()
-                if not 200 <= answer.status < 300:
+                if answer.status in _REFUSES_CONTENT:
+                    refused.append(message)
+                elif not 200 <= answer.status < 300:
                     raise ConnectionError(f"the service answers with status {answer.status}")
         except http.client.HTTPException as error:
             raise ConnectionError(f"the service answers no HTTP: {type(error).__name__}") from error
+        return refused
 
     def close(self) -> None:
         """Close the connection."""

@@ -23,12 +23,14 @@ class Sender:
 
     Attributes:
         sent: messages that the broker acknowledged.
+        refused: messages that it refuses for what is in them; they lie in `refused.jsonl` of the
+            spool's folder, a line each.
         failures: attempts that failed.
         last_error: reason of the latest failure; empty without one.
     """
 
     def __init__(self, spool: Spool, broker: Broker, *, mark: bool = True) -> None:
-        self.sent = self.failures = 0
+        self.sent = self.refused = self.failures = 0
         self.last_error = ""
         self._spool, self._broker, self._mark = spool, broker, mark
         self._more, self._closing = threading.Event(), threading.Event()
@@ -73,7 +75,8 @@ class Sender:
                 self._marked(m) if old or i < tried else m for i, (m, old) in enumerate(batch)
             ]
             try:
-                self._broker.publish(messages)
+                refused = self._broker.publish(messages)
+                self._spool.set_aside(refused)
             except OSError as error:
                 self.failures += 1
                 self.last_error = error_text(error, kind=False)
@@ -86,7 +89,8 @@ class Sender:
                 wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
                 continue
             self._spool.ack()
-            self.sent += len(batch)
+            self.sent += len(batch) - len(refused)
+            self.refused += len(refused)
             wait_s, tried = _FIRST_WAIT_S, 0
         self._broker.close()
 

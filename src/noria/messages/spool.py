@@ -7,12 +7,14 @@ import os
 import struct
 import threading
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from noria._core.errors import MediaError
 
 _HEADER = struct.Struct("<II")  # length, CRC-32 of the message
 _CURSOR = struct.Struct("<QQI")  # segment, offset, CRC-32 of both
+REFUSED = "refused.jsonl"
 SEGMENT_BYTES = 4 << 20
 LIMIT_BYTES = 256 << 20
 
@@ -111,6 +113,16 @@ class Spool:
             for segment in [s for s in self._sizes if s < self._read[0]]:
                 self._remove(segment)
             self._save_cursor()
+
+    def set_aside(self, messages: Sequence[bytes]) -> None:
+        """Append messages that nobody takes to `refused.jsonl` of the folder, a line each.
+
+        Raises:
+            OSError: as the system says.
+        """
+        if messages:
+            with (self.folder / REFUSED).open("ab") as file:
+                file.write(b"".join(message + b"\n" for message in messages))
 
     @property
     def waiting_bytes(self) -> int:

@@ -16,7 +16,7 @@ from noria.messages.brokers import SCHEMES, BrokerAddress, broker_for
 from noria.messages.event import EventFilter
 from noria.messages.payload import SCHEMAS, payloads, read_converter_config
 from noria.messages.sender import Sender
-from noria.messages.spool import Spool
+from noria.messages.spool import REFUSED, Spool
 from noria.meta import FrameMeta
 
 _URL = re.compile(rf"(?:^|[:/])({'|'.join(map(re.escape, SCHEMES))}):/+")
@@ -73,6 +73,12 @@ class MessageSink(Sink):
                 "warning",
                 f"{left} bytes of messages wait in {self.path}; "
                 f"the next run with this output sends them{reason}",
+            )
+        if refused := self._sender.refused:
+            self._notice(
+                "warning",
+                f"the service refuses {refused} message(s) for their content: they lie in "
+                f"{self._spool.folder / REFUSED}",
             )
         if dropped := self._spool.dropped_bytes:
             self._notice("warning", f"{dropped} bytes of the oldest messages were lost{reason}")
