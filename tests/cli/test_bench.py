@@ -58,6 +58,7 @@ def test_tuning_is_shown_and_known_the_next_time(mean_config: Config, noria: Nor
     assert data["tactic"] == next(t["tactic"] for t in data["tactics"] if t["chosen"])
 
 
+@pytest.mark.slow
 def test_a_pinned_tactic_is_shown(mean_config: Config, noria: Noria) -> None:
     tactic = "onnxruntime:threads=1,streams=2,optimization=basic"
     done = noria("build", mean_config(), "--tactic", tactic)

@@ -79,6 +79,7 @@ def config(mean_config: Config) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_crash_its_replay_and_trust(
     config: Path, run: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:

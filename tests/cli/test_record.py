@@ -108,6 +108,7 @@ def test_moved_boxes(noria_recording):
 """
 
 
+@pytest.mark.slow
 def test_the_fixture_finds_a_recording_beside_the_test(folder: Path) -> None:
     (folder / "test_parser.py").write_text(TEST)
     plugin = [] if _installed() else ["-p", "noria.pytest_plugin"]

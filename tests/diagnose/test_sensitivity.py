@@ -87,6 +87,7 @@ def test_int8_costs_the_demo_at_most_one_point(scene):
     assert 10 < report.layers[0].decibels < 40
 
 
+@pytest.mark.slow
 def test_a_layer_made_bad_is_found_and_kept(scene):
     """One tensor's scale is far too small: its layer comes first, and is enough to keep."""
     cfg = ModelConfig.load(scene / "config_infer_primary.txt")

@@ -41,6 +41,7 @@ def commands() -> list[tuple[str, list[str]]]:
     return found
 
 
+@pytest.mark.slow
 def test_the_commands_print_what_is_shown(folder: Path) -> None:
     for line, shown in commands():
         done = noria(*shlex.split(line)[1:], cwd=folder)

@@ -410,6 +410,7 @@ def test_what_says_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(gpu_present(), reason="there nvcc compiles it")
+@pytest.mark.slow
 def test_what_is_compiled_for_the_host_stays_there(tmp_path: Path) -> None:
     source = SOURCES / "swish.cpp"
     plain, marked = (

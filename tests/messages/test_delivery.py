@@ -26,7 +26,8 @@ from noria.messages.event import EventFilter, EventObject, MessageEvent
 from noria.messages.payload import payloads, read_converter_config
 from noria.messages.sender import Sender
 from noria.messages.spool import Spool
-from noria.meta import FrameMeta
+from noria.meta import Detections, FrameMeta, Space
+from noria.meta.analytics import FrameAnalytics, ObjectAnalytics
 
 
 @settings(max_examples=60, deadline=None)
@@ -160,6 +161,27 @@ def test_frames_without_objects_make_no_event() -> None:
     assert EventFilter("frame").event(_meta(0)) is None
 
 
+def test_crossings_make_events(tmp_path: Path) -> None:
+    chosen = EventFilter("crossing", ["car"])
+    for frame, crossed in enumerate(((), ("gate",), ("gate", "exit"), ())):
+        meta = _meta(frame)
+        found = Detections([[1, 2, 3, 4], [5, 6, 7, 8]], [0.5, 0.75], [0, 1], space=Space.FRAME)
+        meta.objects.append(found, 1, labels=["car", "dog"])
+        meta.analytics = FrameAnalytics()
+        for i in range(2):
+            meta.objects.analytics[i] = ObjectAnalytics(regions=("yard",), crossed=crossed)
+        event = chosen.event(meta)
+        if not crossed:
+            assert event is None
+            continue
+        assert event is not None
+        (message,) = map(json.loads, payloads(event, "noria"))
+        assert message["event"] == "crossing"
+        (car,) = message["objects"]
+        assert (car["label"], car["crossed"], car["regions"]) == ("car", list(crossed), ["yard"])
+    assert chosen.counted
+
+
 def test_a_webhook_gets_each_message_once(tmp_path: Path) -> None:
     server = HTTPServer(("127.0.0.1", 0), _Hook)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -213,6 +235,7 @@ def test_outputs_with_a_password_or_a_wrong_option_are_refused(tmp_path: Path) -
 
 
 @pytest.mark.skipif(not shutil.which("mosquitto"), reason="needs the server mosquitto")
+@pytest.mark.slow
 def test_mosquitto_killed_in_the_middle_loses_nothing(tmp_path: Path) -> None:
     mqtt = pytest.importorskip("paho.mqtt.client")
     with socket.create_server(("127.0.0.1", 0)) as free:

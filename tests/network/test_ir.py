@@ -54,6 +54,7 @@ assert _symbolic_shapes.sympy is sympy
     assert said(code, tmp_path).split() == ["7", "4"]
 
 
+@pytest.mark.slow
 def test_a_version_that_takes_no_stand_in_is_imported_as_it_is(tmp_path):
     (tmp_path / "onnx_ir").mkdir()
     (tmp_path / "onnx_ir" / "__init__.py").write_text("from onnx_ir import deep\n")

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from noria.infer.batch import Batch
 from noria.infer.inferencer import Inferencer
 from noria.media import ReconnectPolicy, open_source
@@ -16,6 +18,7 @@ from tests.media.sources.test_rtsp import Server, server  # noqa: F401 - a fixtu
 Config = Callable[..., Path]
 
 
+@pytest.mark.slow
 def test_a_camera_drops_and_returns_beside_files(
     mean_config: Config,
     tmp_path: Path,

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from noria.meta import UNTRACKED_OBJECT_ID, FrameMeta
+from noria.meta.analytics import ObjectAnalytics
 
 _REMEMBERED = 100_000  # tracks; the oldest are forgotten, so memory stays bounded
 
@@ -23,6 +24,7 @@ class EventObject:
         class_id, label, confidence: the detector's result.
         box: left, top, width, height in frame pixels.
         object_id: number of the track; None without a tracker.
+        analytics: rules about places that it fulfils; None without any.
     """
 
     class_id: int
@@ -30,6 +32,7 @@ class EventObject:
     confidence: float
     box: tuple[float, float, float, float]
     object_id: int | None = None
+    analytics: ObjectAnalytics | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class MessageEvent:
     """Objects of one frame that a message is about.
 
     Attributes:
-        kind: `first`, `frame` or `interval`.
+        kind: `first`, `frame`, `crossing` or `interval`.
         source, source_id: the input; `source` carries no credentials.
         frame, pts_ns: number and presentation time of the frame.
         objects: those that passed the filter.
@@ -64,20 +67,26 @@ class EventFilter:
     """Chooses the objects that become events.
 
     Args:
-        every: `first` (each track once; every object without a tracker), `frame`, or a number N
-            for every N-th frame of a source.
+        every: `first` (each track once; every object without a tracker), `frame`, `crossing`
+            (objects that cross a line of the analytics), or a number N for every N-th frame of a
+            source.
         classes: labels that count; empty is all.
+
+    Attributes:
+        counted: True once a frame had results of analytics.
     """
 
     def __init__(self, every: str | int = "first", classes: Sequence[str] = ()) -> None:
         self.every = every
         self.classes = frozenset(classes)
+        self.counted = False
         self._seen: OrderedDict[tuple[int, int], None] = OrderedDict()
 
     def event(self, meta: FrameMeta) -> MessageEvent | None:
         """The event of a frame; None if no object passes."""
         if isinstance(self.every, int) and meta.frame % self.every:
             return None
+        self.counted = self.counted or meta.analytics is not None
         chosen = tuple(self._objects(meta))
         if not chosen:
             return None
@@ -90,6 +99,9 @@ class EventFilter:
             label = objects.label(i)
             if self.classes and label not in self.classes:
                 continue
+            analytics = objects.analytics.get(i)
+            if self.every == "crossing" and not (analytics and analytics.crossed):
+                continue
             confidence = float(objects.confidences[i])
             if not (np.isfinite(objects.rects[i]).all() and np.isfinite(confidence)):
                 continue
@@ -101,7 +113,7 @@ class EventFilter:
             box = (left, top, width, height)
             number = track if tracked else None
             class_id = int(objects.class_ids[i])
-            chosen.append(EventObject(class_id, label, confidence, box, number))
+            chosen.append(EventObject(class_id, label, confidence, box, number, analytics))
         return chosen
 
     def _is_new(self, source_id: int, track: int) -> bool:

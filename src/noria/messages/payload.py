@@ -80,6 +80,7 @@ def _object(obj: EventObject) -> dict[str, Any]:
         "width": width,
         "height": height,
         **({} if obj.object_id is None else {"object_id": obj.object_id}),
+        **({} if obj.analytics is None else obj.analytics.to_dict()),
     }
 
 

@@ -201,6 +201,7 @@ def questions(tmp_path):
     return [json.loads(p.read_text())["question"] for p in (tmp_path / "timings").glob("*.json")]
 
 
+@pytest.mark.slow
 def test_another_model_batch_runtime_version_or_machine_is_measured_again(
     network, tmp_path, monkeypatch
 ):

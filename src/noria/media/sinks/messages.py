@@ -66,6 +66,12 @@ class MessageSink(Sink):
                 self._sender.put(message)
 
     def _finish(self) -> None:
+        if self._filter.every == "crossing" and not self._filter.counted:
+            self._notice(
+                "warning",
+                "every=crossing, and no rules about places ran: no message was sent; --analytics "
+                "names them",
+            )
         left = self._sender.close()
         reason = f" ({self._sender.last_error})" if self._sender.last_error else ""
         if left:
@@ -87,11 +93,13 @@ class MessageSink(Sink):
 def _filter(options: dict[str, str], shown: str) -> EventFilter:
     every = options.get("every", "first")
     classes = [c for c in options.get("classes", "").split(",") if c]
-    if every in ("first", "frame"):
+    if every in ("first", "frame", "crossing"):
         return EventFilter(every, classes)
     if not (every.isascii() and every.isdigit() and int(every[:10]) > 0):
         raise MediaError(
-            f"every={every} is unknown", where=shown, expected="first, frame or a number from 1"
+            f"every={every} is unknown",
+            where=shown,
+            expected="first, frame, crossing or a number from 1",
         )
     return EventFilter(int(every[:10]), classes)
 
