@@ -115,7 +115,7 @@ class Spool:
             self._save_cursor()
 
     def set_aside(self, messages: Sequence[bytes]) -> None:
-        """Append messages that nobody takes to `refused.jsonl` of the folder, a line each.
+        """Append refused messages to `refused.jsonl` of the folder, a line each.
 
         Raises:
             OSError: as the system says.
