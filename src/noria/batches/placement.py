@@ -66,7 +66,7 @@ def placed(
         return Placement(*layouts[0])
     size = sum(len(chunk) for chunk in plan.to_chunks())
     layouts = [one for one in layouts if one[0] * size < _MOST_BYTES or one[0] == 1][:3] or layouts
-    rates = {layout: _rate(plan, *layout) for layout in layouts}
+    rates = {layout: engine_rate(plan, *layout) for layout in layouts}
     best = max(rates, key=lambda layout: rates[layout])
     return Placement(*best, rates[best])
 
@@ -78,8 +78,8 @@ def _plan(models: Sequence[Inferencer]) -> Plan | None:
     return None if plan is None or plan.header.plugins else plan
 
 
-def _rate(plan: Plan, workers: int, threads: int) -> float:
-    """Items per second of so many sessions that run at the same time."""
+def engine_rate(plan: Plan, workers: int, threads: int, window_s: float = _WINDOW_S) -> float:
+    """Items per second of so many sessions that run at the same time, measured for `window_s`."""
     with ExitStack() as opened:
         sessions = [
             opened.enter_context(plan.open_session(threads=threads, streams=1))
@@ -99,5 +99,5 @@ def _rate(plan: Plan, workers: int, threads: int) -> float:
             mine.session.run(feeds)
 
         measure(run, streams=workers, window_s=_WARM_UP_S, at_least=1)
-        times = measure(run, streams=workers, window_s=_WINDOW_S, at_least=2)
+        times = measure(run, streams=workers, window_s=window_s, at_least=2)
     return sum(len(one) / sum(one) for one in times) * size
