@@ -87,8 +87,9 @@ def batch_table(folder: Path, film: Path, cores: Sequence[int]) -> None:
     one, engine = (statistics.median(found[1]) for found in (rates, alone))
     for n in counts:
         fps, items = (statistics.median(found[n]) for found in (rates, alone))
+        hours = 1e6 / (fps / n) / 3600
         print(f"| {n} | {fps:.1f} | {fps / n:.1f} | {fps / n / one:.1%} | {items:.1f} "
-              f"| {items / n / engine:.1%} | {1e6 / (fps / n) / 3600:.2f} |", flush=True)  # fmt: skip
+              f"| {items / n / engine:.1%} | {hours:.2f} |", flush=True)  # fmt: skip
     print()
 
 
@@ -96,7 +97,7 @@ def _engine_alone(folder: Path, cores: Sequence[int]) -> float:
     """Items a second of the engine with nothing around it, one session of one thread a core."""
     (engine,) = folder.glob("*.engine")
     code = (
-        "import sys; from noria.batches.placement import engine_rate; from noria.engine import Plan;"
+        "import sys;from noria.batches.placement import engine_rate;from noria.engine import Plan;"
         "print(engine_rate(Plan.load(sys.argv[1]), int(sys.argv[2]), 1, window_s=4.0))"
     )
     words = [sys.executable, "-c", code, str(engine), str(len(cores))]

@@ -40,13 +40,14 @@ class FakeWorker:
     """Writes a table for each unit; names say what else happens.
 
     `fail…` fails always, `flaky…` at the first attempt, `kill…` ends the process, `slow…` takes
-    100 ms, `full…` finds the disk full.
+    100 ms, `full…` finds the disk full, `hang…` never ends.
     """
 
     def __init__(self, parts: Path | None, kill: bool = True) -> None:
         self.parts = parts
         self.kill = kill
         self.calls: Counter[str] = Counter()
+        pq.write_table(table_of("", 1), pa.BufferOutputStream())  # opens all of pyarrow
 
     def do(self, unit: BatchUnit) -> UnitResult:
         self.calls[unit.input] += 1
@@ -57,6 +58,8 @@ class FakeWorker:
             os.kill(os.getpid(), signal.SIGKILL)
         if name.startswith("full"):
             return UnitResult(unit, "storage", error="the disk is full")
+        if name.startswith("hang"):
+            time.sleep(600)
         if name.startswith("slow"):
             time.sleep(0.1)
         rows = len(name) % 4

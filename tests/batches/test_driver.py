@@ -285,19 +285,20 @@ def test_a_removed_folder_is_told_and_not_made_anew(tmp_path: Path) -> None:
     assert not (out / "ledger.jsonl").exists()
 
 
-def test_processes_survive_a_unit_that_kills_its_worker(tmp_path: Path) -> None:
-    names = ["kill.mp4", *NAMES]
+def test_processes_survive_units_that_kill_their_worker_or_never_end(tmp_path: Path) -> None:
+    names = ["kill.mp4", "hang.mp4", *NAMES]
     folder = BatchFolder(tmp_path, "run")
-    executor = ProcessExecutor(partial(FakeWorker, folder.parts), 1)
+    executor = ProcessExecutor(partial(FakeWorker, folder.parts), 1, timeout_s=0.6)
     try:
         driver = Driver(folder, executor, retries=0)
         progress = driver.run(iter(names))
     finally:
         executor.close()
         folder.close()
-    assert (progress.done, progress.failed) == (8, 1)
+    assert (progress.done, progress.failed) == (8, 2)
     assert progress.errors == [
         ("kill.mp4", "its worker process was killed by SIGKILL"),
+        ("hang.mp4", "it ran longer than the limit of 0.6 s (--unit-timeout)"),
     ]
     assert rows(tmp_path) == expected(NAMES)
 

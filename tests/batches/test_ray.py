@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import noria
 from noria.batches import ray_cluster
@@ -24,6 +25,16 @@ from noria.pipeline.assembly import AssemblyOptions, numbered
 from noria.pipeline.opening import pipeline_spec
 from tests.batches.test_running import rows, rows_of_run
 from tests.media.sources.films import X264, write_film
+
+HANGS = """
+import time
+
+def hangs_on_black(layers, network, params):
+    (layer,) = layers.values()
+    if layer.data[0] == 0:
+        time.sleep(600)
+    return parse(layers, network, params)
+"""
 
 
 def work_of(config: Path, *lines: str) -> tuple[Work, list[ModelConfig]]:
@@ -111,7 +122,17 @@ def wait_for_lines(ledger: Path, count: int) -> None:
 def test_nodes_and_drivers_that_are_killed_cost_no_row(
     cluster: Any, mean_config: Callable[..., Path], clips: list[Path], tmp_path: Path
 ) -> None:
-    config, out = mean_config(), tmp_path / "out"
+    slow, out = tmp_path / "slow", tmp_path / "out"
+    waits = f"""
+import os, time
+
+def waits(layers, network, params):
+    if os.path.exists({str(slow)!r}):
+        time.sleep(0.02)
+    return parse(layers, network, params)
+"""
+    config = mean_config(parser=waits, parse_bbox_func_name="waits")
+    slow.touch()  # a unit takes 0.2 s: what is killed is in the middle
     command = [sys.executable, "-m", "noria", "batch", str(config), str(clips[0].parent),
                "-o", str(out), "--resume", "--threads", "1", "--on", "ray"]  # fmt: skip
     environment = os.environ | {"RAY_ADDRESS": cluster.address}
@@ -123,9 +144,11 @@ def test_nodes_and_drivers_that_are_killed_cost_no_row(
     process.send_signal(signal.SIGKILL)
     process.wait()
     lines = ledger.read_bytes().count(b"\n")
+    assert 10 <= lines < 100
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
     wait_for_lines(ledger, lines + 5)
     replace_node(cluster)
+    slow.unlink()
     printed, _ = process.communicate(timeout=150)
     assert process.returncode == 0, printed
     assert " were done before" in printed
@@ -135,6 +158,27 @@ def test_nodes_and_drivers_that_are_killed_cost_no_row(
         capture_output=True, text=True,
     )  # fmt: skip
     assert checked.stdout == "120 result files read, 0 faults\n"
+
+
+@pytest.mark.slow
+def test_a_unit_that_never_ends_is_given_up_on_ray(
+    cluster: Any, mean_config: Callable[..., Path], clips: list[Path], tmp_path: Path
+) -> None:
+    import ray
+
+    ray.init(address=cluster.address, log_to_driver=False)
+    config = mean_config(parser=HANGS, parse_bbox_func_name="hangs_on_black")
+    black = tmp_path / "black.png"
+    Image.new("RGB", (64, 48)).save(black)
+    report = noria.batch(
+        config, inputs=[black, *clips[:20]], out=tmp_path / "out", threads=1, on="ray",
+        unit_timeout=2,
+    )  # fmt: skip
+    assert report.progress.errors == [
+        (str(black), "it ran longer than the limit of 2 s (--unit-timeout)")
+    ]
+    assert (report.progress.done, report.progress.failed) == (20, 1)
+    assert rows(tmp_path / "out") == rows_of_run(config, *clips[:20])
 
 
 @pytest.mark.slow

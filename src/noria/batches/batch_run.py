@@ -104,6 +104,7 @@ class BatchOptions:
         retry_failed: run units again that failed in an earlier run.
         retries: how often a failing unit is tried again in this run.
         on: `local`, `ray`, or the address of a Ray cluster as `ray://HOST:PORT`.
+        unit_timeout: seconds that one attempt at a unit may take; None is any time.
     """
 
     workers: int | None = None
@@ -112,6 +113,7 @@ class BatchOptions:
     retry_failed: bool = False
     retries: int = 1
     on: str = "local"
+    unit_timeout: float | None = None
 
 
 @dataclass(slots=True)
@@ -258,11 +260,18 @@ class BatchRun:
         self, work: Work, configs: Sequence[Any], placement: Placement, folder: BatchFolder
     ) -> Executor:
         if self.options.on == "local":
-            return ProcessExecutor(partial(open_worker, work, folder.parts), placement.workers)
+            opener = partial(open_worker, work, folder.parts)
+            return ProcessExecutor(opener, placement.workers, self.options.unit_timeout)
         from noria.batches.ray_cluster import RayExecutor
 
         return RayExecutor(
-            self.options.on, work, configs, folder.parts, placement, self.options.workers
+            self.options.on,
+            work,
+            configs,
+            folder.parts,
+            placement,
+            workers=self.options.workers,
+            timeout_s=self.options.unit_timeout,
         )
 
 

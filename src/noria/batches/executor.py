@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from time import monotonic
 from typing import Protocol
 
 from noria.batches.units import BatchUnit, UnitResult
@@ -29,6 +31,7 @@ class Executor(Protocol):
         """Wait for results, at most so long.
 
         A unit whose worker is gone comes back `lost`; `begun` is False if it only waited there.
+        One that ran longer than the time limit comes back `failed`, its worker replaced.
 
         Raises:
             NoriaError: no worker can be kept alive.
@@ -38,3 +41,31 @@ class Executor(Protocol):
     def close(self) -> None:
         """End every worker at once; units under way are given up."""
         ...
+
+
+@dataclass(slots=True)
+class UnitClock:
+    """The time that a worker's oldest unit has run.
+
+    Attributes:
+        limit_s: seconds that a unit may run; None is any time.
+        since_s: when the oldest unit began; None while the worker opens models or has no unit.
+    """
+
+    limit_s: float | None
+    since_s: float | None = None
+
+    def restart(self, busy: bool) -> None:
+        """Begin anew with the next unit, if the worker has one."""
+        self.since_s = monotonic() if busy else None
+
+    @property
+    def is_over(self) -> bool:
+        """True if the unit has run longer than it may."""
+        if self.limit_s is None or self.since_s is None:
+            return False
+        return monotonic() - self.since_s > self.limit_s
+
+    def error(self) -> str:
+        """Text for the user."""
+        return f"it ran longer than the limit of {self.limit_s:g} s (--unit-timeout)"

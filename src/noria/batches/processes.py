@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from noria._core.errors import NoriaError
+from noria.batches.executor import UnitClock
 from noria.batches.units import BatchUnit, UnitResult
 
 _AHEAD = 2  # units at a worker: one that runs, one that waits, so that it never waits for us
@@ -37,8 +38,14 @@ Opener = Callable[[], DoesUnits]
 class _WorkerProcess:
     process: Any
     pipe: Connection
+    clock: UnitClock
     queue: list[BatchUnit] = field(default_factory=list)
+    opened: bool = False
     useful: bool = False
+
+    def restart_clock(self) -> None:
+        """Begin the time of the oldest unit."""
+        self.clock.restart(self.opened and bool(self.queue))
 
 
 class ProcessExecutor:
@@ -47,13 +54,15 @@ class ProcessExecutor:
     Args:
         opener: makes the object that does the work, in each process.
         workers: how many processes.
+        timeout_s: that one unit may run; None is any time. Opening models does not count.
     """
 
     spared_losses = 0
 
-    def __init__(self, opener: Opener, workers: int) -> None:
+    def __init__(self, opener: Opener, workers: int, timeout_s: float | None = None) -> None:
         self.workers = workers
         self.slots = workers * _AHEAD
+        self._timeout_s = timeout_s
         self._opener = opener
         self._context = multiprocessing.get_context("spawn")
         self._early_deaths = 0
@@ -66,12 +75,14 @@ class ProcessExecutor:
         )
         process.start()
         theirs.close()
-        return _WorkerProcess(process, ours)
+        return _WorkerProcess(process, ours, UnitClock(self._timeout_s))
 
     def submit(self, unit: BatchUnit) -> None:
         """Give a unit to the worker that has least to do."""
         worker = min(self._processes, key=lambda w: len(w.queue))
         worker.queue.append(unit)
+        if len(worker.queue) == 1:
+            worker.restart_clock()
         with contextlib.suppress(OSError):  # it is dead: `collect` finds that
             worker.pipe.send(unit)
 
@@ -81,6 +92,8 @@ class ProcessExecutor:
         results: list[UnitResult] = []
         for place, worker in enumerate(self._processes):
             if worker.pipe not in ready:
+                if worker.clock.is_over:
+                    results += self._stopped(place)
                 continue
             try:
                 message = worker.pipe.recv()
@@ -89,10 +102,22 @@ class ProcessExecutor:
                 continue
             if isinstance(message, NoriaError):
                 raise message
-            worker.useful = True
-            worker.queue = [unit for unit in worker.queue if unit.id != message.unit.id]
-            results.append(message)
+            if message is None:
+                worker.opened = True
+            else:
+                worker.useful = True
+                worker.queue = [unit for unit in worker.queue if unit.id != message.unit.id]
+                results.append(message)
+            worker.restart_clock()
         return results
+
+    def _stopped(self, place: int) -> list[UnitResult]:
+        """End a worker that has been at one unit for too long; the units behind it come back."""
+        worker = self._processes[place]
+        worker.useful = True
+        worker.process.kill()
+        first, *rest = self._buried(place)
+        return [UnitResult(first.unit, "failed", error=worker.clock.error()), *rest]
 
     def _buried(self, place: int) -> list[UnitResult]:
         """Replace a dead worker; its units come back."""
@@ -150,6 +175,7 @@ def _serve(opener: Opener, pipe: Connection) -> None:
         pipe.send(error)
         return
     with contextlib.suppress(EOFError, OSError):
+        pipe.send(None)  # opened: from now on a unit's time counts
         while True:
             pipe.send(worker.do(pipe.recv()))
 

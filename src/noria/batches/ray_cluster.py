@@ -17,6 +17,7 @@ from typing import Any
 from noria._core.errors import NoriaError
 from noria._core.lazy import import_extra
 from noria._core.text import error_text
+from noria.batches.executor import UnitClock
 from noria.batches.inputs import shown
 from noria.batches.placement import Placement
 from noria.batches.shipping import Shipment, packed_work, unpacked_work
@@ -30,51 +31,50 @@ _MOST_EARLY_LOSSES = 10  # of nodes and actors before the first result
 
 
 class BatchActor:
-    """Runs units in a process of a Ray cluster.
+    """Runs units in a process of a Ray cluster."""
 
-    Args:
-        shipment: what to open.
-        contents: place -> reference of its content in the object store.
-        parts: where results are written if this machine sees that folder.
-    """
-
-    def __init__(self, shipment: Shipment, contents: dict[str, Any], parts: str) -> None:
-        self._shipment = shipment
-        self._contents = contents
-        self._parts = Path(parts)
+    def __init__(self) -> None:
         self._worker: Worker | None = None
         self._counters: dict[str, Any] = {}
 
-    def do(self, unit: BatchUnit) -> UnitResult | NoriaError:
-        """Run one unit; an error if the models cannot be opened."""
+    def open(self, shipment: Shipment, contents: dict[str, Any], parts: str) -> NoriaError | None:
+        """Open the models.
+
+        Args:
+            shipment: what to open.
+            contents: place -> reference of its content in the object store.
+            parts: where results are written if this machine sees that folder.
+
+        Returns:
+            The error if they cannot be opened.
+        """
+        ray = import_extra("ray", "ray")
+
+        def read(place: str) -> bytes:
+            content: bytes = ray.get(contents[place])
+            return content
+
+        folder = Path(parts)
         try:
-            if self._worker is None:
-                self._worker = self._opened()
+            work = unpacked_work(shipment, node_folder(), read)
+            self._worker = Worker(work, folder if folder.is_dir() else None)
         except NoriaError as error:
             return error
+        metrics = import_extra("ray.util.metrics", "ray")
+        for name in ("units", "frames", "objects"):  # for Ray's dashboard
+            text = f"{name} that Noria has done"
+            self._counters[name] = metrics.Counter(f"noria_batch_{name}", description=text)
+        return None
+
+    def do(self, unit: BatchUnit) -> UnitResult:
+        """Run one unit; it is lost if the actor has started anew since the driver heard of it."""
+        if self._worker is None:
+            return UnitResult(unit, "lost", error="its actor started anew", begun=False)
         result = self._worker.do(unit)
         for name, counter in self._counters.items():
             if count := getattr(result, name, 1):  # Ray refuses to count nothing
                 counter.inc(count)
         return result
-
-    def is_there(self) -> bool:
-        """Answer, once the actor has started."""
-        return True
-
-    def _opened(self) -> Worker:
-        ray = import_extra("ray", "ray")
-
-        def read(place: str) -> bytes:
-            content: bytes = ray.get(self._contents[place])
-            return content
-
-        metrics = import_extra("ray.util.metrics", "ray")
-        for name in ("units", "frames", "objects"):  # for Ray's dashboard
-            text = f"{name} that Noria has done"
-            self._counters[name] = metrics.Counter(f"noria_batch_{name}", description=text)
-        work = unpacked_work(self._shipment, node_folder(), read)
-        return Worker(work, self._parts if self._parts.is_dir() else None)
 
 
 def node_folder() -> Path:
@@ -98,6 +98,7 @@ class RayExecutor:
         parts: where results are written by actors that see the folder.
         placement: cores of an actor.
         workers: number of actors; None is as many as the cluster has cores for now.
+        timeout_s: that one unit may run; None is any time. Opening models does not count.
 
     Raises:
         MissingExtraError: ray is not installed.
@@ -113,7 +114,9 @@ class RayExecutor:
         configs: Sequence[ModelConfig],
         parts: Path,
         placement: Placement,
-        workers: int | None,
+        *,
+        workers: int | None = None,
+        timeout_s: float | None = None,
     ) -> None:
         self._ray = ray = import_extra("ray", "ray")
         self._ours = not ray.is_initialized()
@@ -139,15 +142,20 @@ class RayExecutor:
         actor = ray.remote(BatchActor).options(
             num_cpus=cores, max_restarts=-1, max_task_retries=0, name=None
         )
-        self._actors = [
-            actor.remote(shipment, self._contents, str(parts.resolve())) for _ in range(workers)
-        ]
+        self._actors = [actor.remote() for _ in range(workers)]
+        self._arguments = shipment, self._contents, str(parts.resolve())
         self._under_way: dict[Any, tuple[int, BatchUnit]] = {}
         self._held: deque[BatchUnit] = deque()
-        self._down: dict[int, Any] = {}  # number of an actor -> its answer to come
+        self._clocks = [UnitClock(timeout_s) for _ in self._actors]
+        self._too_long: set[Any] = set()  # units under way that ran into the time limit
+        # number of an actor that opens models, also one that starts anew -> its answer to come
+        self._down = {place: self._opening(place) for place in range(workers)}
         self._useful = False
         self._heard_s = monotonic()
         self._early_losses = 0
+
+    def _opening(self, place: int) -> Any:
+        return self._actors[place].open.remote(*self._arguments)
 
     def submit(self, unit: BatchUnit) -> None:
         """Give a unit to the actor that has least to do, or hold it until one is there."""
@@ -163,12 +171,15 @@ class RayExecutor:
             loads[place] += 1
             unit = self._held.popleft()
             call = self._actors[place].do.options(name=f"noria batch: {shown(unit.input)}")
+            if not any(other == place for other, _ in self._under_way.values()):
+                self._clocks[place].restart(True)
             self._under_way[call.remote(unit)] = place, unit
 
     def collect(self, timeout_s: float) -> list[UnitResult]:
         """Wait for results, and for actors that are lost; see `Executor.collect`."""
         self._ask_the_lost()
         self._send_held()
+        self._stop_the_slow()
         if not self._under_way:
             sleep(timeout_s)
             return []
@@ -178,46 +189,83 @@ class RayExecutor:
             try:
                 found = self._ray.get(reference)
             except self._ray.exceptions.RayTaskError as error:  # a defect, in a living actor
-                _, unit = self._under_way.pop(reference)
+                unit = self._finished(reference)
                 results.append(UnitResult(unit, "failed", error=error_text(error)))
                 continue
             except self._ray.exceptions.RayError as error:
                 results.append(self._lost(reference, error))
                 continue
-            self._under_way.pop(reference)
-            if isinstance(found, NoriaError):
-                raise found
+            self._finished(reference)
             self._useful = True
             results.append(found)
         return results
 
+    def _finished(self, reference: Any) -> BatchUnit:
+        """Take a unit off its actor; the time of the next begins."""
+        place, unit = self._under_way.pop(reference)
+        self._clocks[place].restart(any(other == place for other, _ in self._under_way.values()))
+        return unit
+
+    def _stop_the_slow(self) -> None:
+        """End actors that have been at one unit for too long; they start anew."""
+        for place, clock in enumerate(self._clocks):
+            if clock.is_over:
+                clock.restart(False)
+                self._too_long.add(self._oldest(place))
+                self._ray.kill(self._actors[place], no_restart=False)
+
+    def _oldest(self, place: int) -> Any:
+        return next(ref for ref, (other, _) in self._under_way.items() if other == place)
+
     def _lost(self, reference: Any, error: Exception) -> UnitResult:
         """The result of a unit that went with its actor; the oldest one of an actor had begun."""
         place, unit = self._under_way[reference]
-        oldest = next(ref for ref, (other, _) in self._under_way.items() if other == place)
+        oldest = self._oldest(place)
         self._under_way.pop(reference)
+        self._clocks[place].restart(False)
+        slow = reference in self._too_long
+        self._useful |= slow
         if place not in self._down:
-            self._down[place] = self._actors[place].is_there.remote()
-            self._early_losses += not self._useful
+            self._down[place] = self._opening(place)
+            self._count_loss(error)
+        if slow:
+            self._too_long.remove(reference)
+            return UnitResult(unit, "failed", error=self._clocks[place].error())
+        text = f"its node or actor was lost: {type(error).__name__}"
+        return UnitResult(unit, "lost", error=text, begun=reference == oldest)
+
+    def _count_loss(self, error: Exception) -> None:
+        """Give up if actors never come to a result.
+
+        Raises:
+            NoriaError: that many have ended.
+        """
+        self._early_losses += not self._useful
         if self._early_losses >= _MOST_EARLY_LOSSES:
             raise NoriaError(
                 f"actors end before their first result: {error_text(error)}",
                 fix="noria batch without --on shows what goes wrong",
             )
-        text = f"its node or actor was lost: {type(error).__name__}"
-        return UnitResult(unit, "lost", error=text, begun=reference == oldest)
 
     def _ask_the_lost(self) -> None:
-        """Take actors back that have started anew; until then they get no units."""
+        """Take actors in that have opened the models; until then they get no units.
+
+        Raises:
+            NoriaError: the models cannot be opened; no actor answers for long.
+        """
         for place, reference in list(self._down.items()):
             if not self._ray.wait([reference], timeout=0)[0]:
                 continue
             try:
-                self._ray.get(reference)
-            except self._ray.exceptions.RayError:
-                self._down[place] = self._actors[place].is_there.remote()
-            else:
-                del self._down[place]
+                found = self._ray.get(reference)
+            except self._ray.exceptions.RayError as error:
+                if isinstance(error, self._ray.exceptions.ActorDiedError):
+                    self._count_loss(error)
+                self._down[place] = self._opening(place)
+                continue
+            if found is not None:
+                raise found
+            del self._down[place]
         if len(self._down) < len(self._actors):
             self._heard_s = monotonic()
         elif monotonic() - self._heard_s > _MOST_SILENCE_S:

@@ -44,6 +44,7 @@ def batch(
     retry_failed: bool = False,
     retries: int = 1,
     on: str = "local",
+    unit_timeout: float | None = None,
     on_change: Callable[[BatchProgress], None] = lambda _: None,
     limit: int | None = None,
     abi: str | None = None,
@@ -73,6 +74,8 @@ def batch(
         retry_failed: with `resume`: run units again that failed.
         retries: how often a failing unit is tried again before its error is kept.
         on: `local`, `ray`, or `ray://HOST:PORT`.
+        unit_timeout: seconds that one attempt at a unit may take; its worker is ended then, and the
+            unit tried again or failed. None is any time.
         on_change: called after results, with the counts.
         limit: frames of each input.
         abi, guard, profile, generation: as `open_pipeline` takes them.
@@ -98,7 +101,7 @@ def batch(
         limit=limit, abi=abi, guard=guard, profile=profile, generation=generation
     )
     work = Work(spec, assembly, _kinds(outputs), split_s)
-    run_options = BatchOptions(workers, threads, resume, retry_failed, retries, on)
+    run_options = BatchOptions(workers, threads, resume, retry_failed, retries, on, unit_timeout)
     run = BatchRun(work, [fspath(n) for n in names], Path(out), run_options)
     return run.run(on_change)
 

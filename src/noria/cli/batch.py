@@ -79,6 +79,8 @@ class _WithReport(click.Command):
               help="With --resume: run units again that failed.")  # fmt: skip
 @click.option("--retries", type=click.IntRange(0, 100), default=1, show_default=True, metavar="N",
               help="Try a failing unit so often again.")  # fmt: skip
+@click.option("--unit-timeout", type=FiniteRange(0, 1e7, min_open=True), metavar="SECONDS",
+              help="Give an attempt at a unit up that takes longer.")  # fmt: skip
 @click.option("--verify", is_flag=True,
               help="Read all results again and hold them against the ledger; alone, run "
               "nothing.")  # fmt: skip
@@ -197,7 +199,7 @@ def _batch_run(
     of_models = ("limit", "abi", "generation", "guard", "profile")
     assembly = AssemblyOptions(**{name: options[name] for name in of_models})
     chosen = {k: options[k] for k in ("workers", "threads", "resume", "retry_failed", "retries",
-                                      "on")}  # fmt: skip
+                                      "on", "unit_timeout")}  # fmt: skip
     work = Work(spec, assembly, kinds, options["split"] or None)
     return BatchRun(work, names, out, BatchOptions(**chosen))
 
