@@ -246,3 +246,22 @@ def test_map_batches_finds_what_the_inferencer_finds(
     )
     scores = sorted(float(row["scores"][0]) for row in found)
     assert scores == pytest.approx(sorted(s[0] for s in here["scores"]))
+
+
+@pytest.mark.slow
+def test_objects_are_read_as_a_dataset(
+    cluster: Any, mean_config: Callable[..., Path], clips: list[Path], tmp_path: Path
+) -> None:
+    pytest.importorskip("ray.data")
+    import ray
+
+    ray.init(address=cluster.address, log_to_driver=False)
+    config = mean_config()
+    made = noria.ray.read_objects(config, inputs=clips[0].parent, concurrency=2).materialize()
+    found = [tuple(map(str, row.values())) for row in made.take_all()]
+    assert sorted(found) == rows_of_run(config, *clips)
+    assert made.size_bytes() < 1000 * len(found)  # tables alone, no frames
+    broken = tmp_path / "broken.mp4"
+    broken.write_text("no film")
+    with pytest.raises(Exception, match="is not a video that can be read"):
+        noria.ray.read_objects(config, inputs=[clips[0], broken]).take_all()

@@ -1,4 +1,4 @@
-"""Noria in Ray Data pipelines of one's own: `noria.ray.Inferencer` for `Dataset.map_batches`."""
+"""Noria in Ray Data pipelines of one's own: `noria.ray.read_objects`, `noria.ray.Inferencer`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noria.batches.ray_dataset import read_objects
 from noria.config import ModelConfig
 from noria.infer.batch import frame_meta
 from noria.infer.inferencer import Inferencer as ModelInferencer
 from noria.media import as_frame
 from noria.pipeline.assembly import AssemblyOptions, numbered, open_model
+
+__all__ = ["Inferencer", "RayInferencer", "read_objects"]
 
 
 class RayInferencer:

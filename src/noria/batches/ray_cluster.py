@@ -48,16 +48,9 @@ class BatchActor:
         Returns:
             The error if they cannot be opened.
         """
-        ray = import_extra("ray", "ray")
-
-        def read(place: str) -> bytes:
-            content: bytes = ray.get(contents[place])
-            return content
-
         folder = Path(parts)
         try:
-            work = unpacked_work(shipment, node_folder(), read)
-            self._worker = Worker(work, folder if folder.is_dir() else None)
+            self._worker = opened_worker(shipment, contents, folder if folder.is_dir() else None)
         except NoriaError as error:
             return error
         metrics = import_extra("ray.util.metrics", "ray")
@@ -75,6 +68,41 @@ class BatchActor:
             if count := getattr(result, name, 1):  # Ray refuses to count nothing
                 counter.inc(count)
         return result
+
+
+def shipped(work: Work, configs: Sequence[ModelConfig]) -> tuple[Shipment, dict[str, Any]]:
+    """Put everything that workers need into the object store.
+
+    Args:
+        work: the pipeline.
+        configs: its loaded configs, numbered.
+
+    Returns:
+        What to open, and place -> reference of its content. Hold the references as long as workers
+        may start: one on another node reads them again.
+    """
+    ray = import_extra("ray", "ray")
+    shipment = packed_work(work, configs)
+    return shipment, {p: ray.put(path.read_bytes()) for p, path in shipment.files.items()}
+
+
+def opened_worker(shipment: Shipment, contents: dict[str, Any], parts: Path | None) -> Worker:
+    """Open the models of a shipment on this node.
+
+    Args:
+        shipment, contents: as `shipped` gave them.
+        parts: as `Worker` takes it.
+
+    Raises:
+        NoriaError: a model cannot be opened.
+    """
+    ray = import_extra("ray", "ray")
+
+    def read(place: str) -> bytes:
+        content: bytes = ray.get(contents[place])
+        return content
+
+    return Worker(unpacked_work(shipment, node_folder(), read), parts)
 
 
 def node_folder() -> Path:
@@ -131,9 +159,7 @@ class RayExecutor:
                 raise NoriaError(
                     f"the Ray cluster does not answer: {error_text(error)}", where=address
                 ) from error
-        shipment = packed_work(work, configs)
-        # held here: an actor that starts anew on another node reads them again
-        self._contents = {p: ray.put(path.read_bytes()) for p, path in shipment.files.items()}
+        shipment, contents = shipped(work, configs)
         cores = max(1, placement.threads)
         if workers is None:
             workers = max(1, int(ray.cluster_resources().get("CPU", 1)) // cores)
@@ -143,7 +169,7 @@ class RayExecutor:
             num_cpus=cores, max_restarts=-1, max_task_retries=0, name=None
         )
         self._actors = [actor.remote() for _ in range(workers)]
-        self._arguments = shipment, self._contents, str(parts.resolve())
+        self._arguments = shipment, contents, str(parts.resolve())
         self._under_way: dict[Any, tuple[int, BatchUnit]] = {}
         self._held: deque[BatchUnit] = deque()
         self._clocks = [UnitClock(timeout_s) for _ in self._actors]
