@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -81,15 +84,19 @@ def clips(tmp_path: Path) -> list[Path]:
 
 
 @pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
-    pytest.importorskip("ray")
-    from ray.cluster_utils import Cluster
-
+def ray_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     # workers import the tests' modules and noria from here
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     monkeypatch.setenv("RAY_memory_monitor_refresh_ms", "0")
+
+
+@pytest.fixture
+def cluster(ray_surroundings: None) -> Iterator[Any]:
+    pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
     made = Cluster(
         initialize_head=True,
         head_node_args={"num_cpus": 0, "object_store_memory": 10**8, "include_dashboard": False},
@@ -116,6 +123,20 @@ def wait_for_lines(ledger: Path, count: int) -> None:
     while not ledger.exists() or ledger.read_bytes().count(b"\n") < count:
         assert time.monotonic() < until, "the batch does not come on"
         time.sleep(0.05)
+
+
+def wait_for_ray(address: str) -> None:
+    import ray
+
+    until = time.monotonic() + 60
+    while True:
+        try:
+            ray.init(address=address, log_to_driver=False)
+        except ConnectionError:
+            assert time.monotonic() < until, "the cluster does not answer"
+            time.sleep(0.5)
+        else:
+            return
 
 
 @pytest.mark.slow
@@ -179,6 +200,67 @@ def test_a_unit_that_never_ends_is_given_up_on_ray(
     ]
     assert (report.progress.done, report.progress.failed) == (20, 1)
     assert rows(tmp_path / "out") == rows_of_run(config, *clips[:20])
+
+
+@pytest.fixture
+def growing_cluster(ray_surroundings: None, tmp_path: Path) -> Iterator[str]:
+    """The address of a head without cores, whose autoscaler starts nodes of one core here."""
+    pytest.importorskip("ray")
+    import ray
+    from ray.autoscaler._private.fake_multi_node.node_provider import FAKE_HEAD_NODE_ID
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"{ray.util.get_node_ip_address()}:{port}"
+    config = tmp_path / "autoscaler.json"
+    node = {"resources": {"CPU": 1}, "node_config": {}, "min_workers": 0, "max_workers": 2}
+    head = {"resources": {"CPU": 0}, "node_config": {}, "max_workers": 0}
+    config.write_text(json.dumps({
+        "cluster_name": "noria-test", "max_workers": 2, "idle_timeout_minutes": 5,
+        "upscaling_speed": 1,
+        "provider": {"type": "fake_multinode", "head_node_id": FAKE_HEAD_NODE_ID,
+                     "gcs_address": address, "launch_multiple": True,
+                     "disable_node_updaters": True},
+        "auth": {"ssh_user": "nobody"},
+        "available_node_types": {"small": node, "ray.head.default": head},
+        "head_node_type": "ray.head.default",
+        "head_node": {}, "worker_nodes": {}, "file_mounts": {}, "cluster_synced_files": [],
+        "file_mounts_sync_continuously": False, "rsync_exclude": [], "rsync_filter": [],
+        "initialization_commands": [], "setup_commands": [], "head_setup_commands": [],
+        "worker_setup_commands": [], "head_start_ray_commands": [],
+        "worker_start_ray_commands": [],
+    }))  # fmt: skip
+    head_process = subprocess.Popen(
+        [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", "--num-cpus=0",
+         f"--port={port}", "--include-dashboard=false", "--object-store-memory=100000000",
+         f"--autoscaling-config={config}"],
+        env=os.environ | {"RAY_FAKE_CLUSTER": "1", "AUTOSCALER_UPDATE_INTERVAL_S": "1"},
+        stdout=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    yield address
+    ray.shutdown()
+    head_process.terminate()
+    head_process.wait(20)
+    with suppress(ProcessLookupError):
+        os.killpg(head_process.pid, signal.SIGKILL)  # the nodes it has started
+
+
+@pytest.mark.slow
+def test_nodes_come_when_units_wait(
+    growing_cluster: str, mean_config: Callable[..., Path], clips: list[Path], tmp_path: Path
+) -> None:
+    import ray
+
+    wait_for_ray(growing_cluster)
+    assert ray.cluster_resources().get("CPU", 0) == 0
+    config = mean_config()
+    report = noria.batch(
+        config, inputs=clips[:30], out=tmp_path / "out", workers=2, threads=1, on="ray"
+    )
+    assert ray.cluster_resources()["CPU"] == 2
+    assert report.progress.done == 30
+    assert rows(tmp_path / "out") == rows_of_run(config, *clips[:30])
 
 
 @pytest.mark.slow
