@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -212,6 +213,7 @@ def growing_cluster(ray_surroundings: None, tmp_path: Path) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    folder = f"/tmp/ray-{port}"  # paths of sockets are short
     address = f"{ray.util.get_node_ip_address()}:{port}"
     config = tmp_path / "autoscaler.json"
     node = {"resources": {"CPU": 1}, "node_config": {}, "min_workers": 0, "max_workers": 2}
@@ -234,7 +236,7 @@ def growing_cluster(ray_surroundings: None, tmp_path: Path) -> Iterator[str]:
     head_process = subprocess.Popen(
         [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", "--num-cpus=0",
          f"--port={port}", "--include-dashboard=false", "--object-store-memory=100000000",
-         f"--autoscaling-config={config}"],
+         f"--autoscaling-config={config}", f"--temp-dir={folder}"],
         env=os.environ | {"RAY_FAKE_CLUSTER": "1", "AUTOSCALER_UPDATE_INTERVAL_S": "1"},
         stdout=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
@@ -244,6 +246,7 @@ def growing_cluster(ray_surroundings: None, tmp_path: Path) -> Iterator[str]:
     head_process.wait(20)
     with suppress(ProcessLookupError):
         os.killpg(head_process.pid, signal.SIGKILL)  # the nodes it has started
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.mark.slow

@@ -151,7 +151,8 @@ class RayExecutor:
         if self._ours:
             try:
                 ray.init(
-                    address=None if address == "ray" else address,
+                    # never one that a stopped cluster has left the address of on this machine
+                    address=os.environ.get("RAY_ADDRESS", "local") if address == "ray" else address,
                     log_to_driver=False,
                     logging_level=logging.ERROR,
                 )
