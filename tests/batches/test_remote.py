@@ -90,6 +90,9 @@ def test_what_cannot_be_fetched_is_worded_without_secrets() -> None:
     assert shown("s3://key:secret@bucket/x.mp4") == "s3://bucket/x.mp4"
 
 
+HOP_BY_HOP = ("host", "expect", "transfer-encoding")
+
+
 class _Flaky(http.server.BaseHTTPRequestHandler):
     """A reverse proxy before a storage that answers every third request with 503, and slowly."""
 
@@ -99,7 +102,7 @@ class _Flaky(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._pass()
 
-    do_HEAD = do_GET
+    do_HEAD = do_PUT = do_POST = do_DELETE = do_GET
 
     def _pass(self) -> None:
         import urllib.error
@@ -107,13 +110,17 @@ class _Flaky(http.server.BaseHTTPRequestHandler):
 
         type(self).count += 1
         time.sleep(0.02)
+        if "100-continue" in self.headers.get("Expect", "").lower():
+            self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        body = self._body()
         if type(self).count % 3 == 0:
             self.send_response(503)
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
-        headers = {k: v for k, v in self.headers.items() if k.lower() != "host"}
-        asked = urllib.request.Request(self.target + self.path, None, headers, method=self.command)
+        headers = {k: v for k, v in self.headers.items() if k.lower() not in HOP_BY_HOP}
+        headers.setdefault("Content-Type", "application/octet-stream")  # urllib's own is a form
+        asked = urllib.request.Request(self.target + self.path, body, headers, method=self.command)
         try:
             answer = urllib.request.urlopen(asked)
         except urllib.error.HTTPError as error:
@@ -125,6 +132,16 @@ class _Flaky(http.server.BaseHTTPRequestHandler):
                 self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)
+
+    def _body(self) -> bytes | None:
+        if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length", 0))) or None
+        chunks = []
+        while size := int(self.rfile.readline().split(b";")[0], 16):
+            chunks.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return b"".join(chunks)
 
     def log_message(self, *args: object) -> None:
         """Say nothing."""

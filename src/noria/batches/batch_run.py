@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from noria._core.errors import NoriaError
 from noria._core.lazy import import_extra
 from noria._core.notices import Notice
+from noria.batches.bucket import Bucket, results_place
 from noria.batches.driver import BatchProgress, Driver
 from noria.batches.estimate import (
     BatchEstimate,
@@ -23,7 +24,7 @@ from noria.batches.estimate import (
     sample_of,
     timed_units,
 )
-from noria.batches.folder import BatchFolder
+from noria.batches.folder import MANIFEST, BatchFolder
 from noria.batches.identity import check_run, identity_of, run_id, write_run
 from noria.batches.inputs import expand_inputs
 from noria.batches.manifest import write_manifest
@@ -49,7 +50,7 @@ class BatchReport:
     """The outcome of a batch.
 
     Attributes:
-        path: the folder of the results.
+        path: the folder of the results, or the URL of their bucket.
         run: id of the run: the part `run=…` of the paths of its tables.
         progress: counts of this run.
         total: outcome -> number of units, of all runs together.
@@ -57,7 +58,7 @@ class BatchReport:
         notices: decisions from the opening on.
     """
 
-    path: Path
+    path: Path | str
     run: str
     progress: BatchProgress
     total: dict[str, int]
@@ -123,7 +124,7 @@ class BatchRun:
     Attributes:
         work: the pipeline.
         inputs: as the user gave them.
-        out: folder of the results.
+        out: folder of the results, or a URL.
         options: how it runs.
         on_stage: called with each step that begins, in words.
         on_ready: called with the notices and the placement, before the first unit; may raise.
@@ -131,7 +132,7 @@ class BatchRun:
 
     work: Work
     inputs: Sequence[str]
-    out: Path
+    out: Path | str
     options: BatchOptions
     on_stage: Callable[[str], None] = lambda _: None
     on_ready: Callable[[Sequence[Notice], Placement], None] = lambda _notices, _placement: None
@@ -146,10 +147,16 @@ class BatchRun:
         import_extra("pyarrow", "arrow")
         if self.options.on != "local":
             check_address(self.options.on)
+        with results_place(self.out) as (out, bucket):
+            return self._run(out, bucket, on_change)
+
+    def _run(
+        self, out: Path, bucket: Bucket | None, on_change: Callable[[BatchProgress], None]
+    ) -> BatchReport:
         configs, _ = numbered(self.work.spec.load_models(), None)
         self.notices += _left_out(self.work.spec)
         parts = identity_of(self.work, configs)
-        check_run(self.out, parts, resume=self.options.resume)
+        check_run(out, parts, resume=self.options.resume, shown=self.out)
         first, names = _begun(expand_inputs(self.inputs))
         work = self._split_or_not(configs)
         self.on_stage("opening models")
@@ -167,14 +174,15 @@ class BatchRun:
             )
         finally:
             worker.close()
-        folder = BatchFolder(self.out, run_id(parts))
+        folder = BatchFolder(out, run_id(parts), bucket)
         try:
-            check_run(self.out, parts, resume=True)  # another run may have come between
-            write_run(self.out, parts)
+            check_run(out, parts, resume=True, shown=self.out)  # another run may have come between
+            write_run(out, parts)
+            folder.publish("run.json")
             gone = folder.reconcile()
             if gone:
                 text = f"{gone} results are gone from the folder: their units run again"
-                self.notices.append(Notice("warning", text, str(self.out)))
+                self.notices.append(Notice("warning", text, folder.where))
             self.on_ready(self.notices, placement)
             executor = self._executor(
                 with_threads(work, placement.threads), configs, placement, folder
@@ -191,13 +199,20 @@ class BatchRun:
                     progress = driver.run(names)
             finally:
                 executor.close()
-                write_manifest(self.out)
+                folder.save()
+                write_manifest(out)
+                folder.publish(MANIFEST)
             total = {k: n for k, n in folder.ledger.counts().items() if k not in ("split", "whole")}
         finally:
             folder.close()
-        return BatchReport(
-            self.out, folder.run, progress, total, placement, tuple(dict.fromkeys(self.notices))
-        )
+        if bucket is not None and bucket.repeated:
+            text = (
+                f"{bucket.repeated} calls had to be repeated: the storage was busy or out of reach"
+            )
+            self.notices.append(Notice("warning", text, bucket.url))
+        path = Path(self.out) if bucket is None else bucket.url
+        notices = tuple(dict.fromkeys(self.notices))
+        return BatchReport(path, folder.run, progress, total, placement, notices)
 
     def plan(self) -> BatchEstimate:
         """Time a few units in this process, and work the whole out from them; write nothing.

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from time import monotonic, time
 
 from noria.batches.executor import Executor
-from noria.batches.folder import GO_ON, KINDS, BatchFolder, StorageError
+from noria.batches.folder import KINDS, BatchFolder
 from noria.batches.inputs import shown
 from noria.batches.ledger import Recorded, UnitRecord
+from noria.batches.storage import GO_ON, StorageError
 from noria.batches.units import BatchUnit, UnitResult, packed, unit_id
 
 _WAIT_S = 0.2  # how late a signal may be seen
@@ -152,7 +153,7 @@ class Driver:
             self._void.discard(result.unit.id)
             return
         if result.outcome == "storage":
-            raise StorageError(result.error, where=str(self._folder.path), fix=GO_ON)
+            raise StorageError(result.error, where=self._folder.where, fix=GO_ON)
         if result.outcome == "lost":
             self._lost(item, result)
         elif result.outcome == "failed" and item.attempts <= self._retries:

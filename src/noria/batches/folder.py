@@ -9,23 +9,31 @@
 
 A worker writes below `.parts`. The driver renames, then appends to the ledger. Killed between the
 two, the file is there without its line: the next run removes it, and does the unit again.
+
+Where results go to a bucket, DIR is a folder of this machine for the time of the run. Tables are
+uploaded instead of renamed, and lines of the ledger follow them, see `bucket`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import hashlib
 import os
 import re
 import shutil
+import tempfile
 import uuid
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from time import monotonic
 
 from noria._core.errors import MediaError, NoriaError
+from noria.batches.bucket import Bucket
 from noria.batches.ledger import Ledger, StoredFile, UnitRecord
+from noria.batches.storage import StorageError, storage_errors
 from noria.batches.units import BatchUnit, Content
 from noria.media.sinks.base import make_folder
 
@@ -34,15 +42,11 @@ KINDS = tuple(SUFFIXES)
 MANIFEST = "manifest.parquet"
 _OURS = frozenset(("run.json", "ledger.jsonl", MANIFEST, "objects", "report.html", ".lock",
                    ".parts", *KINDS))  # fmt: skip
-GO_ON = "what is committed is kept; go on with --resume when this is put right"
 _PLAIN = re.compile(r"[^\w.-]+")
 _MAX_STEM = 80
-
-
-class StorageError(NoriaError):
-    """Results cannot be written: the disk is full, read-only, or the folder is gone."""
-
-    exit_code = MediaError.exit_code
+_UPLOADS = 8  # files at once
+_MOST_PENDING = 64  # units that wait for their uploads
+_SEGMENT_S, _SEGMENT_LINES = 5.0, 1000  # of the ledger: a killed run repeats at most so much
 
 
 class BatchFolder:
@@ -51,19 +55,27 @@ class BatchFolder:
     Args:
         path: the folder; it is made.
         run: id of the run, see `identity.run_id`.
+        bucket: where results go instead; `path` holds its ledger then.
 
     Attributes:
         parts: where workers write; of this run alone.
         ledger: what is done.
+        where: the folder or the bucket, for messages.
 
     Raises:
         StorageError: it cannot be made or written.
         NoriaError: another run holds it, or it holds other things.
     """
 
-    def __init__(self, path: Path, run: str) -> None:
+    def __init__(self, path: Path, run: str, bucket: Bucket | None = None) -> None:
         self.path = path
         self.run = run
+        self.where = str(path) if bucket is None else bucket.url
+        self._bucket = bucket
+        self._uploads = ThreadPoolExecutor(_UPLOADS, "noria-upload")
+        self._pending: deque[tuple[list[Future[None]], UnitRecord]] = deque()
+        self._unsaved: list[bytes] = []
+        self._saved_s = monotonic()
         try:
             make_folder(path, str(path))
         except MediaError as error:
@@ -96,21 +108,46 @@ class BatchFolder:
             StorageError: that cannot be done; the unit is not done then.
         """
         stored: dict[str, StoredFile] = {}
+        uploads: list[Future[None]] = []
         for kind, content in files.items():
             place = self.place(unit, kind)
             with storage_errors(self.path):
                 if isinstance(content, bytes):
                     content = self._written(unit, kind, content)
                 size, digest = hash_of(content)
-                target = self.path / place
-                if not target.parent.is_dir():
-                    target.parent.mkdir(parents=True)
-                os.replace(content, target)
-            rows = parquet_rows(target) if kind == "parquet" else None
+                rows = parquet_rows(content) if kind == "parquet" else None
+                if self._bucket is not None:
+                    uploads.append(self._uploads.submit(_uploaded, self._bucket, content, place))
+                else:
+                    self._move(content, self.path / place)
             stored[kind] = StoredFile(place, size, digest, rows)
         record = record.changed(files=stored)
-        self.append(record)
+        if self._bucket is None:
+            self.append(record)
+        else:
+            self._pending.append((uploads, record))
+            self._take_uploaded(_MOST_PENDING)
         return record
+
+    def _move(self, content: Path, target: Path) -> None:
+        if not target.parent.is_dir():
+            target.parent.mkdir(parents=True)
+        os.replace(content, target)
+
+    def _take_uploaded(self, most: int) -> None:
+        """Write the lines of units whose files are up, in order; wait while more than `most` wait.
+
+        Raises:
+            StorageError: an upload has failed.
+        """
+        while self._pending:
+            uploads, record = self._pending[0]
+            if len(self._pending) <= most and not all(one.done() for one in uploads):
+                return
+            for one in uploads:
+                one.result()
+            self._pending.popleft()
+            self._add_line(record)
 
     def _written(self, unit: BatchUnit, kind: str, content: bytes) -> Path:
         path = self.parts / f"{unit.id}{SUFFIXES[kind]}"
@@ -126,51 +163,116 @@ class BatchFolder:
         Raises:
             StorageError: it cannot be written.
         """
+        self._take_uploaded(0)
+        self._add_line(record)
+
+    def _add_line(self, record: UnitRecord) -> None:
         try:
             self.ledger.append(record)
         except NoriaError as error:
             raise StorageError(error.found, where=error.where, fix=error.fix) from error
+        if self._bucket is not None:
+            self._unsaved.append(record.to_json() + b"\n")
+            if len(self._unsaved) >= _SEGMENT_LINES or monotonic() - self._saved_s > _SEGMENT_S:
+                self._save_lines(self._bucket)
+
+    def _save_lines(self, bucket: Bucket) -> None:
+        bucket.append(b"".join(self._unsaved))
+        self._unsaved.clear()
+        self._saved_s = monotonic()
+
+    def save(self) -> None:
+        """Wait for uploads, and bring every line to where it is kept.
+
+        Raises:
+            StorageError: that cannot be done.
+        """
+        self._take_uploaded(0)
+        if self._bucket is not None and self._unsaved:
+            self._save_lines(self._bucket)
+
+    def publish(self, name: str) -> None:
+        """Bring a file of the folder to the bucket, if there is one.
+
+        Raises:
+            StorageError: that cannot be done.
+        """
+        if self._bucket is not None:
+            self._bucket.put(self.path / name, name)
+
+    @contextlib.contextmanager
+    def at_hand(self, place: str) -> Iterator[Path]:
+        """A result as a file of this machine.
+
+        Raises:
+            FileNotFoundError: it is not there.
+            StorageError: it cannot be fetched.
+        """
+        if self._bucket is None:
+            yield self.path / place
+            return
+        with tempfile.TemporaryDirectory(prefix="noria-") as folder:
+            path = Path(folder, Path(place).name)
+            self._bucket.get(place, path)
+            yield path
 
     def remove_results(self, units: Iterable[BatchUnit], kinds: Iterable[str]) -> None:
         """Remove the result files of units that are void."""
         kinds = tuple(kinds)
+        self._take_uploaded(0)
         for unit in units:
             for kind in kinds:
-                with contextlib.suppress(FileNotFoundError):
-                    (self.path / self.place(unit, kind)).unlink()
+                self._remove(self.place(unit, kind))
+
+    def _remove(self, place: str) -> None:
+        if self._bucket is not None:
+            self._bucket.remove(place)
+            return
+        with storage_errors(self.path):
+            (self.path / place).unlink(missing_ok=True)
 
     def reconcile(self) -> int:
         """Make files and ledger agree: a file without its line goes, a line without its file, too.
 
         Returns:
             How many units that were done have to run again.
+
+        Raises:
+            StorageError: a file cannot be removed.
         """
         there: set[bytes] = set()
-        for path in self.objects():
-            if (
-                re.fullmatch(r"[0-9a-f]{16}", path.stem)
-                and self.ledger.outcome(path.stem) == "done"
-            ):
-                there.add(bytes.fromhex(path.stem))
+        for place in self.tables():
+            stem = Path(place).stem
+            if re.fullmatch(r"[0-9a-f]{16}", stem) and self.ledger.outcome(stem) == "done":
+                there.add(bytes.fromhex(stem))
             else:
-                with storage_errors(self.path):
-                    path.unlink(missing_ok=True)
+                self._remove(place)
         gone = [k for k, v in self.ledger.outcomes.items() if v == "done" and k not in there]
         for key in gone:
             self.ledger.outcomes[key] = "lost"
         return len(gone)
 
-    def objects(self) -> Iterator[Path]:
-        """Every Parquet file of objects."""
-        return (self.path / "objects").glob("run=*/shard=*/*.parquet")
+    def tables(self) -> Iterator[str]:
+        """Places of the tables that are there."""
+        if self._bucket is not None:
+            yield from self._bucket.names("objects")
+            return
+        for path in (self.path / "objects").glob("run=*/shard=*/*.parquet"):
+            yield path.relative_to(self.path).as_posix()
 
     def close(self) -> None:
         """Remove results that were not committed, and let the folder go."""
+        self._uploads.shutdown(cancel_futures=True)
         shutil.rmtree(self.path / ".parts", ignore_errors=True)
         try:
             self.ledger.close()
         finally:
             os.close(self._lock)
+
+
+def _uploaded(bucket: Bucket, content: Path, place: str) -> None:
+    bucket.put(content, place)
+    content.unlink(missing_ok=True)
 
 
 def _refuse_strangers(path: Path) -> None:
@@ -198,35 +300,6 @@ def _locked(path: Path) -> int:
     except OSError:
         pass  # network file systems may not know locks
     return fd
-
-
-@contextlib.contextmanager
-def storage_errors(path: Path) -> Iterator[None]:
-    """Word the system's refusals to write below `path`.
-
-    Raises:
-        StorageError: instead of an OSError.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise storage_error(error, path) from error
-
-
-def storage_error(error: OSError, path: Path) -> StorageError:
-    """The plain words for a refusal of the file system."""
-    match error.errno:
-        case errno.ENOSPC | errno.EDQUOT:
-            found = "the disk is full"
-        case errno.EROFS:
-            found = "the file system is read-only"
-        case errno.EACCES | errno.EPERM:
-            found = "the folder may not be written to"
-        case errno.ENOENT | errno.ESTALE:
-            found = "the folder, or a part of it, was removed during the run"
-        case _:
-            found = f"results cannot be written: {error.strerror or error}"
-    return StorageError(found, where=str(path), fix=GO_ON)
 
 
 def hash_of(path: Path) -> tuple[int, str]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import noria
 from noria._core.errors import NoriaError
+from noria._core.text import url_name
 from noria.batches.folder import hash_of
 from noria.batches.work import Work
 from noria.config import ModelConfig
@@ -67,13 +68,16 @@ def run_id(parts: Mapping[str, str]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def check_run(path: Path, parts: Mapping[str, str], *, resume: bool) -> None:
+def check_run(
+    path: Path, parts: Mapping[str, str], *, resume: bool, shown: str | Path | None = None
+) -> None:
     """Refuse to mix results: the folder has to be new, or of the same run and `--resume` given.
 
     Args:
         path: the folder of the batch.
         parts: see `identity_of`.
         resume: whether the user asks to go on.
+        shown: name of the folder in messages; None is the path.
 
     Raises:
         NoriaError: the folder has results and `resume` is False; or they were made otherwise, and
@@ -82,18 +86,19 @@ def check_run(path: Path, parts: Mapping[str, str], *, resume: bool) -> None:
     file = path / "run.json"
     if not file.exists():
         return
-    before = read_run(path)["parts"]
+    before = read_run(path, shown)["parts"]
+    where = url_name(str(path if shown is None else shown))
     if not resume:
         raise NoriaError(
             "the folder has results of an earlier run",
-            where=str(path),
+            where=where,
             fix=["--resume does what is missing there", "or choose another folder"],
         )
     changed = differences(before, parts)
     if changed:
         raise NoriaError(
             f"its results were made otherwise: {'; '.join(changed)}",
-            where=str(path),
+            where=where,
             expected="the same config, models, libraries and options",
             fix="choose another folder for the new results",
         )
@@ -125,13 +130,18 @@ def write_run(path: Path, parts: Mapping[str, str]) -> None:
     write_atomically(path / "run.json", [json.dumps(data, indent=2).encode()])
 
 
-def read_run(path: Path) -> dict[str, Any]:
+def read_run(path: Path, shown: str | Path | None = None) -> dict[str, Any]:
     """The content of `run.json`.
+
+    Args:
+        path: the folder.
+        shown: its name in messages; None is the path.
 
     Raises:
         NoriaError: the folder has none, or it is damaged.
     """
     file = path / "run.json"
+    where = url_name(str(path if shown is None else shown))
     try:
         data = json.loads(file.read_bytes())
         if data["schema"] == _SCHEMA and isinstance(data["run"], str):
@@ -140,11 +150,11 @@ def read_run(path: Path) -> dict[str, Any]:
     except FileNotFoundError as error:
         raise NoriaError(
             "there is no batch in this folder",
-            where=str(path),
+            where=where,
             expected="a folder that noria batch -o wrote",
         ) from error
     except OSError as error:
-        raise NoriaError(f"cannot be read: {error.strerror}", where=str(file)) from error
+        raise NoriaError(f"cannot be read: {error.strerror}", where=f"{where}/run.json") from error
     except (ValueError, TypeError, KeyError, RecursionError):
         pass
-    raise NoriaError("is damaged, or of another release", where=str(file))
+    raise NoriaError("is damaged, or of another release", where=f"{where}/run.json")

@@ -10,14 +10,10 @@ from typing import Any
 
 from noria._core.lazy import import_extra
 from noria._core.text import quoted
-from noria.batches.folder import (
-    MANIFEST,
-    BatchFolder,
-    hash_of,
-    parquet_rows,
-    storage_errors,
-)
+from noria.batches.bucket import Bucket, results_place
+from noria.batches.folder import MANIFEST, BatchFolder, hash_of, parquet_rows
 from noria.batches.ledger import StoredFile, UnitRecord, last_records
+from noria.batches.storage import storage_errors
 
 _ROWS = 16384
 
@@ -105,10 +101,13 @@ def _row(record: UnitRecord) -> dict[str, Any]:
     }
 
 
-def verify(folder: Path) -> tuple[int, list[str]]:
+def verify(out: str | Path) -> tuple[int, list[str]]:
     """Read every result again and hold it against the ledger.
 
     Results that do not agree are written down as lost: `--resume` does them again.
+
+    Args:
+        out: folder of a batch, or URL of its bucket.
 
     Returns:
         How many files were read, and each fault in words.
@@ -117,37 +116,46 @@ def verify(folder: Path) -> tuple[int, list[str]]:
         NoriaError: there is no batch in the folder, or another run is writing it.
         StorageError: the ledger cannot be written.
     """
+    with results_place(out) as (folder, bucket):
+        return _verified(folder, bucket, out)
+
+
+def _verified(folder: Path, bucket: Bucket | None, out: str | Path) -> tuple[int, list[str]]:
     from noria.batches.identity import read_run
 
-    run = read_run(folder)["run"]
-    held = BatchFolder(folder, run)
+    held = BatchFolder(folder, read_run(folder, out)["run"], bucket)
     try:
         faults: list[str] = []
         known: set[str] = set()
         for record in unit_records(folder):
             if record.outcome != "done":
                 continue
-            found = [f"{quoted(record.input)}: {text}" for text in _faults(folder, record)]
+            found = [f"{quoted(record.input)}: {text}" for text in _faults(held, record)]
             known |= {stored.path for stored in record.files.values()}
             if found:
                 faults += found
                 held.append(record.changed(outcome="lost", files={}, error=found[0]))
-        for path in held.objects():
-            name = path.relative_to(folder).as_posix()
-            if name not in known:
-                faults.append(f"{name}: no line of the ledger knows it")
+        faults += [
+            f"{name}: no line of the ledger knows it" for name in held.tables() if name not in known
+        ]
         if faults:
+            held.save()
             write_manifest(folder)
+            held.publish(MANIFEST)
         return len(known), faults
     finally:
         held.close()
 
 
-def _faults(folder: Path, record: UnitRecord) -> Iterator[str]:
+def _faults(held: BatchFolder, record: UnitRecord) -> Iterator[str]:
     if "parquet" not in record.files:
         yield "it has no table"
     for stored in record.files.values():
-        text = _fault(folder / stored.path, stored)
+        try:
+            with held.at_hand(stored.path) as path:
+                text = _fault(path, stored)
+        except FileNotFoundError:
+            text = "is gone"
         if text:
             yield f"{stored.path} {text}"
 

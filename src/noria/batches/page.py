@@ -66,7 +66,7 @@ def batch_page(summary: BatchSummary) -> str:
     done = summary.units.get("done", 0)
     return render_page(
         "batch.html",
-        title=f"Batch {summary.path.resolve().name}",
+        title=f"Batch {Path(summary.path).resolve().name}",
         summary=summary,
         done=done,
         failed=summary.units.get("failed", 0),
@@ -115,7 +115,7 @@ def _samples(summary: BatchSummary, colours: dict[str, int]) -> list[SamplePictu
             continue
         seen.add(record.input)
         try:
-            sample = _sample(summary.path, record, colours)
+            sample = _sample(summary, record, colours)
         except (NoriaError, OSError):  # the input changed, or its table is gone: --verify says so
             continue
         if sample is not None:
@@ -123,14 +123,21 @@ def _samples(summary: BatchSummary, colours: dict[str, int]) -> list[SamplePictu
     return found
 
 
-def _sample(folder: Path, record: UnitRecord, colours: dict[str, int]) -> SamplePicture | None:
+def _sample(
+    summary: BatchSummary, record: UnitRecord, colours: dict[str, int]
+) -> SamplePicture | None:
     """The frame of a unit that has most objects, among its first ones."""
     pq = import_extra("pyarrow.parquet", "arrow")
     file = record.files.get("parquet")
     if file is None or (record.first or 0) > _DECODED:
         return None
     columns = ["frame", "label", "confidence", "left", "top", "width", "height"]
-    table = pq.read_table(folder / file.path, columns=columns, partitioning=None)
+    table = pq.read_table(
+        f"{summary.root}/{file.path}",
+        columns=columns,
+        partitioning=None,
+        filesystem=summary.system,
+    )
     frames = table["frame"].to_numpy()
     frames = frames[frames < _DECODED]
     if not len(frames):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from noria._core.errors import NoriaError
 from noria.batches.batch_run import BatchOptions, BatchReport, BatchRun
+from noria.batches.bucket import is_bucket
 from noria.batches.driver import BatchProgress
 from noria.batches.folder import KINDS
 from noria.batches.work import Work
@@ -64,7 +65,7 @@ def batch(
     Args:
         configs: nvinfer configs or bare models, primary ones first; or one pipeline file.
         inputs: files, folders, patterns, list files, manifests and URLs; see `expand_inputs`.
-        out: folder of the results.
+        out: folder of the results, or a URL: `s3://bucket/results/`.
         tracker: as `open_tracker` takes it; films stay whole then.
         outputs: further outputs for each input: `jsonl`, `coco`, `video`.
         split_s: length in seconds of the spans that long films are split into; None splits none.
@@ -102,7 +103,10 @@ def batch(
     )
     work = Work(spec, assembly, _kinds(outputs), split_s)
     run_options = BatchOptions(workers, threads, resume, retry_failed, retries, on, unit_timeout)
-    run = BatchRun(work, [fspath(n) for n in names], Path(out), run_options)
+    place = fspath(out)
+    run = BatchRun(
+        work, [fspath(n) for n in names], place if is_bucket(place) else Path(place), run_options
+    )
     return run.run(on_change)
 
 

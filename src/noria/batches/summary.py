@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria._core.lazy import import_extra
+from noria.batches.bucket import results_place
 from noria.batches.identity import read_run
 from noria.batches.ledger import UnitRecord
 from noria.batches.manifest import unit_records
@@ -40,7 +41,9 @@ class BatchSummary:
     """A batch as it stands.
 
     Attributes:
-        path: its folder.
+        path: its folder, or the URL of its bucket.
+        root, system: where tables are: a path, and the file system it belongs to; None is this
+            machine's.
         run: id of the run.
         parts: name -> hash or value of everything that made the results.
         units: outcome -> number of units.
@@ -57,7 +60,9 @@ class BatchSummary:
         richest: done, those with most objects for each frame first.
     """
 
-    path: Path
+    path: Path | str
+    root: str
+    system: Any
     run: str
     parts: dict[str, str]
     units: Counter[str] = field(default_factory=Counter)
@@ -93,15 +98,27 @@ class BatchSummary:
         }
 
 
-def summarised(folder: Path) -> BatchSummary:
+def summarised(out: str | Path) -> BatchSummary:
     """Read ledger and tables of a batch; it may still be running.
+
+    Args:
+        out: its folder, or the URL of its bucket.
 
     Raises:
         NoriaError: there is no batch in the folder, or its ledger is damaged.
         MissingExtraError: pyarrow is not installed.
     """
-    run = read_run(folder)
-    made = BatchSummary(folder, run["run"], run["parts"])
+    with results_place(out) as (folder, bucket):
+        run = read_run(folder, out)
+        made = BatchSummary(folder, str(folder), None, run["run"], run["parts"])
+        if bucket is not None:
+            made.path, made.root, made.system = bucket.url, bucket.path, bucket.system
+        _count_units(made, folder)
+    _count_classes(made)
+    return made
+
+
+def _count_units(made: BatchSummary, folder: Path) -> None:
     names: set[int] = set()
     done: list[UnitRecord] = []
     for record in unit_records(folder):
@@ -123,17 +140,16 @@ def summarised(folder: Path) -> BatchSummary:
     timed = [r for r in done if r.frames]
     made.slowest = heapq.nlargest(_MOST, timed, key=lambda r: r.seconds / r.frames)
     made.richest = heapq.nlargest(_MOST, timed, key=lambda r: r.objects / r.frames)
-    _count_classes(made)
-    return made
 
 
 def _count_classes(made: BatchSummary) -> None:
     """Count labels in two passes over the tables: the first finds the classes worth a line."""
     ds, pc = import_extra("pyarrow.dataset", "arrow"), import_extra("pyarrow.compute", "arrow")
-    objects = made.path / "objects"
-    if not objects.is_dir():
+    if not made.objects:
         return
-    tables = ds.dataset(objects, format="parquet", partitioning="hive")
+    tables = ds.dataset(
+        f"{made.root}/objects", format="parquet", partitioning="hive", filesystem=made.system
+    )
     counts: Counter[str] = Counter()
     latest = 0
     if "label" not in tables.schema.names:

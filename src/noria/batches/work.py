@@ -13,9 +13,10 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from noria._core.errors import MediaError, NoriaError
-from noria.batches.folder import SUFFIXES, StorageError, hash_of, storage_error
+from noria.batches.folder import SUFFIXES, hash_of
 from noria.batches.inputs import FILM_SUFFIXES, shown
 from noria.batches.remote import fetched
+from noria.batches.storage import StorageError, storage_error
 from noria.batches.units import BatchUnit, UnitResult
 from noria.config.pipeline_spec import PipelineSpec, SinkSpec, SourceSpec
 from noria.media import Source, open_source

@@ -53,8 +53,22 @@ Examples:
   noria batch yolov8n.onnx archive/ -o results --plan
   noria batch config_infer_primary.txt s3://bucket/films/ -o results --on ray://head:10001
   noria batch report results
+  noria batch config_infer_primary.txt archive/ -o s3://bucket/results/
   noria batch -o results --verify
 """
+
+
+class _ResultsPath(click.Path):
+    """A folder, or the URL of a storage elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, file_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path, or the URL as it is."""
+        from noria.batches.bucket import is_bucket
+
+        return value if is_bucket(value) else super().convert(value, param, ctx)
 
 
 class _WithReport(click.Command):
@@ -72,8 +86,8 @@ class _WithReport(click.Command):
 
 @click.command(cls=_WithReport, epilog=EPILOG)
 @click.argument("inputs", nargs=-1, metavar="CONFIG... INPUT...")
-@click.option("-o", "--out", required=True, type=click.Path(path_type=Path, file_okay=False),
-              metavar="DIR", help="Folder of the results.")  # fmt: skip
+@click.option("-o", "--out", required=True, type=_ResultsPath(), metavar="DIR",
+              help="Folder of the results, or a URL: s3://bucket/results/.")  # fmt: skip
 @click.option("--resume", is_flag=True, help="Go on in a folder that has results of this batch.")
 @click.option("--retry-failed", is_flag=True,
               help="With --resume: run units again that failed.")  # fmt: skip
@@ -120,7 +134,7 @@ class _WithReport(click.Command):
 @overridable
 def batch(
     inputs: tuple[str, ...],
-    out: Path,
+    out: Path | str,
     verify: bool,
     plan: bool,
     strict: bool,
@@ -138,6 +152,7 @@ def batch(
         return _verify(out)
     run = _batch_run(inputs, out, given, options)
     quiet = quiet or as_json
+    shown: set[Any] = set()
 
     def ready(notices: Sequence[Any], placement: Any) -> None:
         from noria._core.notices import refuse_warnings
@@ -145,6 +160,7 @@ def batch(
         if strict:
             refuse_warnings(list(notices))
         print_notices(notices, quiet=quiet)
+        shown.update(notices)
         if not quiet:
             click.echo(
                 f"workers: {placement.workers}, threads of each: {placement.threads}", err=True
@@ -162,6 +178,7 @@ def batch(
         print_json(estimate.to_dict()) if as_json else _print_estimate(estimate)
         return 0
     code = _verify(out) if verify else 0
+    print_notices([n for n in result.notices if n not in shown], quiet=quiet)
     print_json(result.to_dict()) if as_json else _print(result)
     if result.progress.interrupted:
         return 130
@@ -169,7 +186,7 @@ def batch(
 
 
 def _batch_run(
-    inputs: Sequence[str], out: Path, given: Sequence[GivenKey], options: dict[str, Any]
+    inputs: Sequence[str], out: Path | str, given: Sequence[GivenKey], options: dict[str, Any]
 ) -> BatchRun:
     from noria.batches.batch_run import BatchOptions, BatchRun
     from noria.batches.work import Work
@@ -291,7 +308,7 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def _verify(out: Path) -> int:
+def _verify(out: Path | str) -> int:
     from noria.batches.manifest import verify
 
     files, faults = verify(out)
@@ -304,20 +321,23 @@ def _verify(out: Path) -> int:
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("folder", metavar="DIR", type=_ResultsPath())
 @click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.html",
               help="The page. Default: DIR/report.html.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON on stdout.")
-def report(folder: Path, out: Path | None, as_json: bool) -> int:
+def report(folder: Path | str, out: Path | None, as_json: bool) -> int:
     """Write an HTML page about a batch: totals, classes over time, slow and failed inputs."""
+    from noria.batches.bucket import is_bucket
     from noria.batches.page import batch_page
     from noria.batches.summary import summarised
     from noria.diagnose.pages import write_page
 
+    if out is None and is_bucket(folder) and not as_json:
+        raise click.UsageError("The page of a bucket needs -o FILE.html on this machine.")
     summary = summarised(folder)
     if as_json:
         click.echo(json.dumps(summary.to_dict(), indent=2))
         return 0
-    target = write_page(out or folder / "report.html", batch_page(summary))
+    target = write_page(out or Path(folder, "report.html"), batch_page(summary))
     click.echo(printable(f"wrote {target}"))
     return 0
