@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from noria._core.errors import NoriaError
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from noria._core.notices import Notice
     from noria.draw import Painter
     from noria.infer.batch import Batch
-    from noria.media import Frame, Sink
+    from noria.media import Frame, Sink, Source
     from noria.meta import FrameMeta
 
 
@@ -27,6 +27,15 @@ class Composes(Protocol):
 
     def compose(self, pairs: Sequence[tuple[Frame, FrameMeta]]) -> tuple[Frame, FrameMeta]:
         """One picture of the latest frame of each source, with their objects moved into it."""
+        ...
+
+
+@runtime_checkable
+class Recorder(Protocol):
+    """A sink that records clips of sources."""
+
+    def record(self, source_id: int) -> bool:
+        """Record around now; False if the source is not there, or is no film."""
         ...
 
 
@@ -88,6 +97,7 @@ class Outlet:
         self.write_s = 0.0
         self.tile_s = 0.0
         self._tiler = tiler
+        self._routes = list(routes)
         for route in routes:
             known = source_ids is None or route.only_source in (None, *source_ids)
             if not known and source_ids is not None:
@@ -117,6 +127,12 @@ class Outlet:
         self._by_source: dict[int, _Sinks] = {}
         self._latest: dict[int, tuple[Frame, FrameMeta]] = {}
 
+    def begin(self, source: Source) -> None:
+        """Announce a source to the sinks that get its frames."""
+        for route in self._routes:
+            if route.only_source in (None, source.source_id):
+                route.sink.begin(source)
+
     def _is_tiled(self, route: Route) -> bool:
         if route.tiled is None:
             return self._tiler is not None and route.sink.needs_pixels and route.only_source is None
@@ -142,6 +158,8 @@ class Outlet:
                     self._tell_end(source_id, *self._fate(source_id))
         for source_id in batch.ended:
             self._by_source.pop(source_id, None)
+            for sink in self.sinks:
+                sink.end(source_id)
         self.write_s += perf_counter() - start - (self.draw_s + self.tile_s - before)
 
     def _sinks_of(self, source_id: int) -> _Sinks:

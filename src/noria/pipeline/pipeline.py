@@ -27,7 +27,7 @@ from noria.media import open_source
 from noria.pipeline.channel import Channel, ChannelClosedError
 from noria.pipeline.events import EventKind, Events, PipelineEvent
 from noria.pipeline.mux import Muxer
-from noria.pipeline.outlet import Composes, Outlet, Route, routes_of
+from noria.pipeline.outlet import Composes, Outlet, Recorder, Route, routes_of
 from noria.pipeline.report import Meter, RunReport, count_objects, fill_report
 from noria.pipeline.segment import Segment, received, segments_of
 from noria.pipeline.stage import is_stage, is_tracker
@@ -142,6 +142,8 @@ class Pipeline:
             None if keep_open else [s.source_id for s in self.sources],
             partial(_fate, self._mux),
         )
+        for source in self.sources:
+            self._outlet.begin(source)
         self._queue_size = max(2, -(-queue_size // max(fill, len(self.sources))))
         self._threads: list[threading.Thread] = []
         self._error: BaseException | None = None
@@ -211,6 +213,7 @@ class Pipeline:
         )
         opened.source_id = next(self._next_id)
         opened.name = name or opened.name
+        self._outlet.begin(opened)
         self.sources = [*self.sources, opened]
         self._events.tell(PipelineEvent("source", "added", opened.source_id, opened.name))
         self._mux.add(opened)
@@ -225,6 +228,22 @@ class Pipeline:
         source = self._mux.remove(source_id)
         self.sources = [s for s in self.sources if s is not source]
         return source is not None
+
+    def record_clip(self, source_id: int) -> bool:
+        """Record a clip of a source around now, as after an event. Safe from any thread.
+
+        Returns:
+            False if the source is not there, or is no film.
+
+        Raises:
+            NoriaError: no output of the pipeline takes clips.
+        """
+        recorders = [sink for sink in self.sinks if isinstance(sink, Recorder)]
+        if not recorders:
+            raise NoriaError(
+                "no output takes clips", where=repr(self), fix="-o 'clip:DIR?on=call' is one"
+            )
+        return sum(sink.record(source_id) for sink in recorders) > 0
 
     def on_event(self, kind: EventKind, handler: Callable[[PipelineEvent], None]) -> None:
         """Call a function with each event of a kind, in the order of the frames.
