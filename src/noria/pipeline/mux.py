@@ -88,9 +88,9 @@ class Muxer:
         self._keep_open = keep_open
         self._buffer_size = buffer_size
         self._fill = fill
-        self._period = interval + 1
+        self.interval = interval
         self._all_room = room
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         self._limit = limit
         self._abandoned = False
         self._over: list[int] = []  # ids of ended sources that no batch has named yet
@@ -258,7 +258,7 @@ class Muxer:
             batch = Batch([], [], [])
             inferred = 0
             while picks := self._next_buffer(wait=not batch.frames or not self.live):
-                turns = len(picks) if self._buffer % self._period == 0 else 0
+                turns = len(picks) if self._buffer % (self.interval + 1) == 0 else 0
                 total = len(batch.frames) + len(picks)
                 full = inferred + turns > self._fill or total > max(self._fill, _MIN_GROUP)
                 if full and batch.frames:
@@ -321,7 +321,7 @@ class Muxer:
                     return []
                 now = monotonic()
                 if picks:
-                    deadline = deadline or now + self._timeout_s
+                    deadline = deadline or now + self.timeout_s
                     if now >= deadline:
                         for feed in lacking:
                             feed.awaited = False

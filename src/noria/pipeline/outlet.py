@@ -120,7 +120,7 @@ class Outlet:
             from noria.draw import Painter
 
             painter = Painter()
-        self._painter = painter
+        self.painter = painter
         tiled = [r for r in routes if self._is_tiled(r)]
         self._tiled = _by_need([r.sink for r in tiled])
         self._plain = [r for r in routes if r not in tiled]
@@ -174,9 +174,9 @@ class Outlet:
         for sink in plain:
             sink.write(frame, meta)
         if pictures:
-            assert self._painter is not None
+            assert self.painter is not None
             start = perf_counter()
-            drawn = self._painter.draw(frame, meta)
+            drawn = self.painter.draw(frame, meta)
             self.draw_s += perf_counter() - start
             for sink in pictures:
                 sink.write(drawn, meta)

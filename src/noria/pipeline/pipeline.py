@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import is_dataclass, replace
 from functools import partial
 from itertools import count
 from numbers import Integral
@@ -228,6 +229,44 @@ class Pipeline:
         source = self._mux.remove(source_id)
         self.sources = [s for s in self.sources if s is not source]
         return source is not None
+
+    @property
+    def interval(self) -> int:
+        """Buffers skipped between two that the primary models run on."""
+        return self._mux.interval
+
+    def set_interval(self, interval: int) -> None:
+        """Change the interval of the primary models from the next buffer on; any thread.
+
+        Raises:
+            NoriaError: it is negative, or no model has one.
+        """
+        primary = [m for m in self.models if not getattr(m, "secondary", False)]
+        primary = [m for m in primary if hasattr(m, "interval")]
+        if interval < 0 or not primary:
+            why = "is negative" if interval < 0 else "no model has one"
+            raise NoriaError(f"interval={interval}: {why}", where=repr(self))
+        for model in primary:
+            model.interval = interval
+        self._mux.interval = interval
+
+    @property
+    def batch_timeout_s(self) -> float:
+        """How long a buffer of live sources waits for frames of the others; may be changed."""
+        return self._mux.timeout_s
+
+    @batch_timeout_s.setter
+    def batch_timeout_s(self, seconds: float) -> None:
+        self._mux.timeout_s = seconds
+
+    def change_drawing(self, **options: Any) -> None:
+        """Change options of the `Painter` of the outputs, from the next frame on; any thread.
+
+        Outputs that show pictures as they come, and those without pictures, are left alone.
+        """
+        painter = self._outlet.painter
+        if is_dataclass(painter) and not isinstance(painter, type):
+            self._outlet.painter = replace(painter, **options)
 
     def record_clip(self, source_id: int) -> bool:
         """Record a clip of a source around now, as after an event. Safe from any thread.
