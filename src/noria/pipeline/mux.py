@@ -16,6 +16,7 @@ from time import monotonic, perf_counter
 from noria.infer.batch import Batch, frame_meta
 from noria.media import Frame, Source
 from noria.pipeline.channel import ChannelClosedError
+from noria.pipeline.histogram import Histogram
 from noria.pipeline.report import SourceReport
 
 _MIN_GROUP = 16  # frames handed on together when most of them are skipped by `interval`
@@ -91,6 +92,7 @@ class Muxer:
         self.interval = interval
         self._all_room = room
         self.timeout_s = timeout_s
+        self.reading = Histogram()
         self._limit = limit
         self._abandoned = False
         self._over: list[int] = []  # ids of ended sources that no batch has named yet
@@ -195,7 +197,9 @@ class Muxer:
             while not (self.stopping or feed.removed):
                 start = perf_counter()
                 frame = self._next(feed, frames)
-                feed.decode_s += perf_counter() - start
+                taken = perf_counter() - start
+                feed.decode_s += taken
+                self.reading.add(taken)
                 if frame is None:
                     if not (self.stopping or feed.removed):
                         report.state = "ended"

@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from noria._core.errors import NoriaError
+from noria.pipeline.histogram import Histogram
 
 if TYPE_CHECKING:
     from noria._core.notices import Notice
@@ -96,6 +97,7 @@ class Outlet:
         self.draw_s = 0.0
         self.write_s = 0.0
         self.tile_s = 0.0
+        self.writing = Histogram()
         self._tiler = tiler
         self._routes = list(routes)
         for route in routes:
@@ -160,7 +162,9 @@ class Outlet:
             self._by_source.pop(source_id, None)
             for sink in self.sinks:
                 sink.end(source_id)
-        self.write_s += perf_counter() - start - (self.draw_s + self.tile_s - before)
+        taken = perf_counter() - start
+        self.writing.add(taken)
+        self.write_s += taken - (self.draw_s + self.tile_s - before)
 
     def _sinks_of(self, source_id: int) -> _Sinks:
         found = self._by_source.get(source_id)

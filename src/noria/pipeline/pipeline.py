@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from noria.media import Frame, Sink, Source
     from noria.meta import FrameMeta
     from noria.pipeline.async_loop import AsyncLoop
+    from noria.pipeline.histogram import Histogram
     from noria.pipeline.stage import Probe, Stage
     from noria.track import Tracker
 
@@ -188,6 +189,20 @@ class Pipeline:
         report.seconds = perf_counter() - self._started
         self._fill(report, over=False)
         return report
+
+    @property
+    def durations(self) -> dict[str, Histogram]:
+        """How long each step takes: `decode` a frame, a model by its name a batch, `write` one.
+
+        A model's time is from the begin of a batch to its end, with the waiting for the engine.
+        """
+        found = {"decode": self._mux.reading}
+        for segment in self._segments:
+            name = "steps" if segment.stage is None else str(segment.stage.name)
+            found[name if name not in found else f"{name}-{len(found)}"] = segment.running
+        if self._outlet.sinks:
+            found["write"] = self._outlet.writing
+        return found
 
     def add_source(
         self, source: Source | str | PathLike[str], *, name: str | None = None, **options: Any
