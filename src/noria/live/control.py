@@ -65,7 +65,7 @@ class Controls:
         for change in changes:
             change()
 
-    def _draw(self, switches: dict[str, bool]) -> None:
+    def _draw(self, switches: dict[str, Any]) -> None:
         self._view.painter = replace(self._view.painter, **switches)
         self._pipeline.change_drawing(**switches)
 
