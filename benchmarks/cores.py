@@ -3,7 +3,8 @@
 `batch`: `noria batch` with YOLOX-nano over 30 s films, so many films for each core, on the first
 1, 2, 4, … cores of this machine. `precisions`: `noria build --tune` in FP32, BF16 and INT8.
 NORIA_TEST_DATA names the folder of models and films. CORES_SECONDS (20) is the time of a tuning,
-CORES_FILMS (4) the number of films for each core, CORES_ROUNDS (2) how often each is run.
+CORES_FILMS (4) the number of films for each core, CORES_ROUNDS (2) how often each is run,
+CORES_COUNTS (1,2,4,…) the numbers of cores; the first is the reference.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from noria.engine.machine import this_machine
 
 FILM, FRAMES = "car-detection.mp4", 377
 FILMS, ROUNDS = (int(os.environ.get(f"CORES_{k}", n)) for k, n in (("FILMS", 4), ("ROUNDS", 2)))
+COUNTS = [int(n) for n in os.environ.get("CORES_COUNTS", "1,2,4,8,16,32,64").split(",")]
 SECONDS = os.environ.get("CORES_SECONDS", "20")
 PRECISIONS = ("fp32", "bf16", "int8")
 YOLO11N = """[property]
@@ -64,7 +66,7 @@ def batch_table(folder: Path, film: Path, cores: Sequence[int]) -> None:
     """Frames a second of the whole, and of the engine alone, by the number of cores."""
     config = folder / "yolox" / "config_infer_primary.txt"
     _noria(["build", str(config)], cores)
-    counts = [n for n in (1, 2, 4, 8, 16, 32, 64) if n <= len(cores)]
+    counts = [n for n in COUNTS if n <= len(cores)]
     rates: dict[int, list[float]] = {n: [] for n in counts}
     alone: dict[int, list[float]] = {n: [] for n in counts}
     for turn in range(ROUNDS):
@@ -84,7 +86,7 @@ def batch_table(folder: Path, film: Path, cores: Sequence[int]) -> None:
             alone[n].append(_engine_alone(folder / "yolox", cores[:n]))
     print("| cores | frames/s | per core | of one core's | engine alone, items/s | of one's "
           "| core hours per million frames |\n|---|---|---|---|---|---|---|")  # fmt: skip
-    one, engine = (statistics.median(found[1]) for found in (rates, alone))
+    one, engine = (statistics.median(found[counts[0]]) for found in (rates, alone))
     for n in counts:
         fps, items = (statistics.median(found[n]) for found in (rates, alone))
         hours = 1e6 / (fps / n) / 3600
