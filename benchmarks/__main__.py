@@ -28,6 +28,7 @@ NAMES = (
     "cut",
     "batch",
     "live",
+    "live_streams",
     "gpu",
 )
 
