@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 import click
@@ -24,8 +25,16 @@ class LivePage:
     """
 
     def __init__(
-        self, spec: PipelineSpec, view: LiveView, sink: Route, address: Address, *, service: bool
+        self,
+        spec: PipelineSpec,
+        view: LiveView,
+        sink: Route,
+        address: Address,
+        *,
+        service: bool,
+        json_log: bool = False,
     ) -> None:
+        self._json_log = json_log
         self.sink = sink
         self._spec, self._view, self._address, self._service = spec, view, address, service
         self._server: LiveServer | None = None
@@ -38,7 +47,18 @@ class LivePage:
         self._server = LiveServer(
             pipeline, self._view, self._address, models, service=self._service
         )
-        click.echo(f"watch it at {self._server.address.url}", err=True)
+        url = self._server.address.url
+        if not self._json_log:
+            click.echo(f"watch it at {url}", err=True)
+            return
+        from noria.live.log import log_as_json, log_sources
+
+        logger = log_as_json()
+        logger.info("watch it at %s", url, extra={"event": "listening", "url": url})
+        for notice in pipeline.notices:
+            level = getattr(logging, notice.level.upper(), logging.INFO)
+            logger.log(level, notice.message, extra={"event": "notice", "where": notice.where})
+        log_sources(pipeline)
 
     def close(self) -> None:
         """End the page."""
@@ -47,7 +67,12 @@ class LivePage:
 
 
 def live_page(
-    spec: PipelineSpec, options: AssemblyOptions, address: str, *, service: bool = False
+    spec: PipelineSpec,
+    options: AssemblyOptions,
+    address: str,
+    *,
+    service: bool = False,
+    json_log: bool = False,
 ) -> LivePage:
     """Prepare the page of a run.
 
@@ -55,6 +80,7 @@ def live_page(
         spec, options: of the run.
         address: `HOST:PORT`; empty is the default.
         service: it also drives the pipeline.
+        json_log: True logs as JSON on standard error.
 
     Raises:
         NoriaError: the address is none, or needs a token; an extra is not installed.
@@ -69,4 +95,5 @@ def live_page(
     where = live_address(address)
     require_token(where)
     view = LiveView(Painter.from_spec(spec.osd, palette=options.palette))
-    return LivePage(spec, view, Route(view, tiled=False), where, service=service)
+    route = Route(view, tiled=False)
+    return LivePage(spec, view, route, where, service=service, json_log=json_log)

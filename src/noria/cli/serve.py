@@ -49,6 +49,13 @@ Examples:
 @click.option("--analytics", type=click.Path(), metavar="FILE", help="As of noria run.")
 @click.option("--threads", type=click.IntRange(1, 1024), help="CPU threads of each engine.")
 @click.option("--guard", type=click.Choice(["auto", "always", "never"]), help="As of noria run.")
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="json writes one object a line to standard error: sources that come and go, errors, "
+    "notices.",
+)
 @click.option("--strict", is_flag=True, help="Treat every warning of the opening as an error.")
 @overridable
 def serve(
@@ -57,6 +64,7 @@ def serve(
     outs: tuple[str, ...],
     tracker: str | None,
     analytics: str | None,
+    log_format: str,
     strict: bool,
     given: list[Any],
     **options: Any,
@@ -78,7 +86,7 @@ def serve(
         base, configs=names, outputs=outs, tracker=tracker, analytics=analytics, keep_open=True
     ).with_models_overridden(given)
     made = AssemblyOptions(**options)
-    page = live_page(spec, made, listen, service=True)
+    page = live_page(spec, made, listen, service=True, json_log=log_format == "json")
     report = execute(spec, made, strict=strict, quiet=True, page=page)
     print_report(report)
     return 0

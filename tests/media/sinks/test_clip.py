@@ -52,6 +52,7 @@ def record(tmp_path: Path, options: str, *stages: Any) -> list[Path]:
 
 def test_a_clip_is_the_original(tmp_path: Path) -> None:
     (clip,) = record(tmp_path, "before=0.4&after=0.6&classes=person", person_at(50))
+    assert clip.suffix == ".mp4"
     every, kept = packets(tmp_path / "in.mp4"), packets(clip)
     assert kept[0][1]  # begins at a key frame
     start = every.index(kept[0])

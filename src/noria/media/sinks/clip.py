@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from noria.media.sources.packet_ring import PacketRing
 
 _SECONDS = {"before": 5.0, "after": 10.0, "longest": 300.0}
-_IN_MP4 = ("h264", "hevc", "mpeg4", "mjpeg", "av1", "libdav1d", "vp9")
+_IN_MP4 = ("h264", "hevc", "mpeg4", "mjpeg", "av1", "vp9")
 _EVENTS = {"object": "frame", "crossing": "crossing", "call": None}
 
 
@@ -135,7 +135,7 @@ class ClipSink(Sink):
         if first is None:
             return None
         time = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
-        suffix = "mp4" if ring.template.codec_context.name in _IN_MP4 else "mkv"
+        suffix = "mp4" if ring.codec in _IN_MP4 else "mkv"
         path, again = self.path / f"{label}_{time}.{suffix}", 1
         while path.exists() or path.with_name(path.name + ".part").exists():
             again += 1

@@ -31,10 +31,10 @@ _TIMEOUT_S = 5.0
 _END_S = 10.0  # for what waits, at the end
 _GOP_S = 1.0  # who joins waits so long for a picture
 _OPTIONS = {"crf": "23", "preset": "veryfast", "tune": "zerolatency"}
-_FORMATS = {
+_FORMATS: dict[str, tuple[str, dict[str, str]]] = {
     "rtsp": ("rtsp", {"rtsp_transport": "tcp", "timeout": str(round(_TIMEOUT_S * 1e6))}),
     "rtsps": ("rtsp", {"rtsp_transport": "tcp", "timeout": str(round(_TIMEOUT_S * 1e6))}),
-    "udp": ("mpegts", {"pkt_size": "1316"}),
+    "udp": ("mpegts", {}),
 }
 
 

@@ -54,6 +54,7 @@ class PacketRing:
 
     Attributes:
         template: a stream of FFmpeg with the parameters of the packets; None before the first.
+        codec: of the packets, as FFmpeg calls it.
         offset_ns: what the source adds to a stream's times to get those of its frames.
         connection: rises when the stream began anew: older packets are gone.
         cut: True if the limit dropped packets that were still wanted.
@@ -67,6 +68,7 @@ class PacketRing:
         self._bytes = self._count = 0
         self._shelf: Any = None
         self.template: Any = None
+        self.codec = ""
         self.offset_ns = 0
         self.connection = 0
         self.cut = False
@@ -80,6 +82,7 @@ class PacketRing:
             self._items.clear()
             self._bytes = 0
             self._shelf, self.template = shelf, template
+            self.codec = stream.codec_context.codec.canonical_name
             self.connection += 1
 
     def add(self, packet: Any) -> None:

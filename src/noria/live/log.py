@@ -1,0 +1,60 @@
+"""What a service does, one JSON object a line, for programs that collect logs."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from noria.pipeline import Pipeline
+    from noria.pipeline.events import PipelineEvent
+
+_FIELDS = ("event", "source", "source_id", "state", "url", "where")
+
+
+class JsonFormatter(logging.Formatter):
+    """Writes a record as one line of JSON: `time` (UTC), `level`, `message` and its fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line of a record, without its end; ASCII alone, so nothing in it moves a cursor."""
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        row: dict[str, Any] = {
+            "time": time.replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "message": record.getMessage(),
+        }
+        row |= {name: getattr(record, name) for name in _FIELDS if hasattr(record, name)}
+        if record.exc_info:
+            row["error"] = self.formatException(record.exc_info)
+        return json.dumps(row)
+
+
+def log_as_json(stream: TextIO | None = None) -> logging.Logger:
+    """Send everything that Noria logs to a stream as JSON; None is standard error.
+
+    Returns:
+        The logger of the service.
+    """
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonFormatter())
+    root = logging.getLogger("noria")
+    root.handlers[:] = [handler]
+    root.setLevel(logging.INFO)
+    root.propagate = False
+    return logging.getLogger("noria.live")
+
+
+def log_sources(pipeline: Pipeline) -> None:
+    """Log each source that is added, ends, fails or is removed."""
+    logger = logging.getLogger("noria.live")
+
+    def source(event: PipelineEvent) -> None:
+        level = logging.WARNING if event.name.startswith("failed") else logging.INFO
+        more = {"event": "source", "source": event.source, "source_id": event.source_id}
+        extra = more | {"state": event.name.partition(":")[0]}
+        logger.log(level, "source %s: %s", event.source_id, event.name, extra=extra)
+
+    pipeline.on_event("source", source)

@@ -1,0 +1,50 @@
+"""Logs as JSON: one object a line, whatever is in the names."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from noria.live.log import log_as_json, log_sources
+from noria.pipeline import Pipeline
+from tests.pipeline.fakes import FakeModel, FakeSource
+
+
+@pytest.fixture
+def stream() -> Iterator[io.StringIO]:
+    root = logging.getLogger("noria")
+    before = root.handlers[:], root.level, root.propagate
+    found = io.StringIO()
+    log_as_json(found)
+    yield found
+    root.handlers[:], root.propagate = before[0], before[2]
+    root.setLevel(before[1])
+
+
+def test_sources_that_come_and_go(stream: io.StringIO) -> None:
+    hostile = 'a"\n\x1b[31m\u2028b'
+    sources = [FakeSource(3, name=hostile), FakeSource(3, fail_at=1, name="bad")]
+    pipeline = Pipeline(sources, FakeModel())
+    log_sources(pipeline)
+    pipeline.run()
+    rows = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert {(r["source"], r["state"], r["level"]) for r in rows} == {
+        (hostile, "ended", "info"),
+        ("bad", "failed", "warning"),
+    }
+    assert all(r["event"] == "source" and r["time"].endswith("Z") for r in rows)
+    assert stream.getvalue().isascii()
+
+
+def test_an_error_with_its_trace(stream: io.StringIO) -> None:
+    try:
+        raise ValueError("broken")
+    except ValueError:
+        logging.getLogger("noria.live").exception("it failed")
+    (row,) = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert (row["level"], row["message"]) == ("error", "it failed")
+    assert "ValueError: broken" in row["error"]
