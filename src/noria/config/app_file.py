@@ -387,7 +387,11 @@ class _App:
             message = f"[{name}] is not applied: there is no {what} to show frames in"
             document.remark(line, message, "info")
         elif kind == 4:
-            document.remark(line, f"[{name}] is not applied: there is no RTSP server")
+            document.remark(
+                line,
+                f"[{name}] is not applied: there is no RTSP server; "
+                "-o rtsp://HOST/PATH publishes to one",
+            )
         elif kind == 6:
             document.remark(line, f"[{name}] is not applied: no messages are sent")
         elif kind == 1:
