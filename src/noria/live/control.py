@@ -1,4 +1,4 @@
-"""What may be changed while a pipeline runs: interval, time-out, regions, drawing, models."""
+"""Changes of a running pipeline: interval, time-out, regions, drawing, models."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Controls:
         self._pipeline, self._view = pipeline, view
 
     def settings(self) -> dict[str, Any]:
-        """What can be changed, as it is now."""
+        """Return the present values of all settings."""
         painter = self._view.painter
         return {
             "interval": self._pipeline.interval,
@@ -41,7 +41,7 @@ class Controls:
         }
 
     def change(self, wanted: Mapping[str, Any]) -> None:
-        """Change what `settings` lists.
+        """Change settings.
 
         Raises:
             NoriaError: a name is unknown or a value is out of range; then nothing is changed.

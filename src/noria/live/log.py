@@ -1,4 +1,4 @@
-"""What a service does, one JSON object a line, for programs that collect logs."""
+"""The log of a service as JSON, one object a line, for programs that collect logs."""
 
 from __future__ import annotations
 

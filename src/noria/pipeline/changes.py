@@ -1,4 +1,4 @@
-"""What may be changed in a pipeline while it runs, and measured."""
+"""Changes and measurements of a pipeline that runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from noria._core.errors import NoriaError
 from noria.pipeline.outlet import Recorder
 
 if TYPE_CHECKING:
-    from noria.pipeline.histogram import Histogram
+    from noria.pipeline.durations import Durations
     from noria.pipeline.mux import Muxer
     from noria.pipeline.outlet import Outlet
     from noria.pipeline.segment import Segment
@@ -77,7 +77,7 @@ class RunningChanges:
         return sum(sink.record(source_id) for sink in recorders) > 0
 
     @property
-    def durations(self) -> dict[str, Histogram]:
+    def durations(self) -> dict[str, Durations]:
         """How long each step takes: `decode` a frame, a model by its name a batch, `write` one.
 
         A model's time is from the begin of a batch to its end, with the waiting for the engine.

@@ -16,7 +16,7 @@ from time import monotonic, perf_counter
 from noria.infer.batch import Batch, frame_meta
 from noria.media import Frame, Source
 from noria.pipeline.channel import ChannelClosedError
-from noria.pipeline.histogram import Histogram
+from noria.pipeline.durations import Durations
 from noria.pipeline.report import SourceReport
 
 _MIN_GROUP = 16  # frames handed on together when most of them are skipped by `interval`
@@ -92,7 +92,7 @@ class Muxer:
         self.interval = interval
         self._all_room = room
         self.timeout_s = timeout_s
-        self.reading = Histogram()
+        self.reading = Durations()
         self._limit = limit
         self._abandoned = False
         self._over: list[int] = []  # ids of ended sources that no batch has named yet

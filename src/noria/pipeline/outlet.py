@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from noria._core.errors import NoriaError
-from noria.pipeline.histogram import Histogram
+from noria.pipeline.durations import Durations
 
 if TYPE_CHECKING:
     from noria._core.notices import Notice
@@ -97,7 +97,7 @@ class Outlet:
         self.draw_s = 0.0
         self.write_s = 0.0
         self.tile_s = 0.0
-        self.writing = Histogram()
+        self.writing = Durations()
         self._tiler = tiler
         self._routes = list(routes)
         for route in routes:

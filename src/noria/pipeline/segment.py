@@ -10,7 +10,7 @@ from typing import Any
 
 from noria.infer.batch import Batch
 from noria.pipeline.channel import Channel, ChannelClosedError
-from noria.pipeline.histogram import Histogram
+from noria.pipeline.durations import Durations
 from noria.pipeline.stage import Stage, Step, is_stage, step_of
 
 
@@ -37,7 +37,7 @@ class Segment:
         self, stage: Stage | None, before: Sequence[Step] = (), after: Sequence[Step] = ()
     ) -> None:
         self.stage = stage
-        self.running = Histogram()
+        self.running = Durations()
         self.before = list(before)
         self.after = list(after)
 

@@ -1,4 +1,4 @@
-"""H.264 of frames whose sizes, formats and times may be anything."""
+"""H.264 of frames of any size, format and time."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _FORMATS: dict[str, tuple[str, dict[str, str]]] = {
 
 
 class PublishSink(Sink):
-    """Encodes frames in a thread of its own and sends them while somebody takes them.
+    """Encodes frames in a thread of its own and sends them to the other side.
 
     The pipeline never waits for the other side: while it is away, or slower than the frames, frames
     are dropped and counted, and the connection is tried again with growing distance. Films are sent

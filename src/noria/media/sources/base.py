@@ -83,7 +83,7 @@ class Source(ABC):
                 self._release_once()
 
     def keep_packets(self, before_s: float) -> PacketRing | None:
-        """Keep the film's last packets, `before_s` seconds back; None for what is no film.
+        """Keep the film's last packets, `before_s` seconds back; None without a film.
 
         Call it before the source is read. A second call returns the same ring.
         """

@@ -108,7 +108,7 @@ class PacketRing:
                     self._drop_first()
 
     def trim(self, now_ns: int) -> None:
-        """Drop what a recording that begins at a frame of time `now_ns` cannot need."""
+        """Drop packets that no recording from a frame of time `now_ns` on needs."""
         oldest = now_ns - self.offset_ns - self._before_ns
         with self._lock:
             keys = [i for i, p in enumerate(self._items) if p.is_key and p.time_ns <= oldest]

@@ -1,4 +1,4 @@
-"""`Histogram`: how long something took, counted in buckets."""
+"""`Durations`: how long something took, counted in buckets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bisect import bisect_left
 BOUNDS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
-class Histogram:
+class Durations:
     """Durations in buckets of rising length, as Prometheus takes them.
 
     Any thread may add to it and read it.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.pipeline.histogram import BOUNDS_S, Histogram
+from noria.pipeline.durations import BOUNDS_S, Durations
 
 
 @given(st.lists(st.floats(0, 100)))
 def test_every_duration_is_in_its_buckets(durations: list[float]) -> None:
-    histogram = Histogram()
+    histogram = Durations()
     for seconds in durations:
         histogram.add(seconds)
     buckets, sum_s = histogram.read()
