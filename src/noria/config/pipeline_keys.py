@@ -27,7 +27,7 @@ SINK_KINDS: dict[str, str] = {
     "masks": "class maps of segmentation as PNG images (masks:DIR)",
     "parquet": "Parquet table, one row per object (.parquet)",
     "arrow": "Arrow table, one row per object (.arrow, .feather)",
-    "messages": "messages to a broker (mqtt://HOST/TOPIC, webhook+https://HOST/PATH)",
+    "messages": "messages (mqtt://, kafka://, redis://, amqp://HOST/TOPIC, webhook+https://HOST)",
     "fake": "nothing is written",
 }
 """Kinds of output; `fake` is for pipeline files alone."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -12,11 +10,13 @@ from noria._core.errors import MediaError
 from noria._core.text import url_name
 from noria.media.frame import Frame
 from noria.media.sinks.base import Sink
-from noria.messages.brokers import SCHEMES, BrokerAddress, broker_for
+from noria.messages.address import SCHEMES, BrokerAddress
+from noria.messages.brokers import broker_for
+from noria.messages.converter import read_converter_config
 from noria.messages.event import EventFilter
-from noria.messages.payload import SCHEMAS, payloads, read_converter_config
+from noria.messages.payload import SCHEMAS, payloads
 from noria.messages.sender import Sender
-from noria.messages.spool import REFUSED, Spool
+from noria.messages.spool import REFUSED, Spool, spool_folder
 from noria.meta import FrameMeta
 
 _URL = re.compile(rf"(?:^|[:/])({'|'.join(map(re.escape, SCHEMES))}):/+")
@@ -54,7 +54,7 @@ class MessageSink(Sink):
         self._config = read_converter_config(Path(config)) if config else None
         address = BrokerAddress.from_url(url, shown)
         broker = broker_for(address)
-        folder = Path(options["spool"]) if options.get("spool") else _spool_folder(shown)
+        folder = Path(options["spool"]) if options.get("spool") else spool_folder(shown)
         super().__init__(shown, folder)
         self._spool = Spool(folder)
         self._sender = Sender(self._spool, broker, mark=self._schema == "noria")
@@ -102,9 +102,3 @@ def _filter(options: dict[str, str], shown: str) -> EventFilter:
             expected="first, frame, crossing or a number from 1",
         )
     return EventFilter(int(every[:10]), classes)
-
-
-def _spool_folder(shown: str) -> Path:
-    """The spool of an output: the same in every run of this user."""
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "noria" / "spool" / hashlib.sha256(shown.encode()).hexdigest()[:16]

@@ -22,7 +22,7 @@ from noria.media.sinks.naming import (
     has_placeholder,
     source_labels,
 )
-from noria.messages.brokers import SCHEMES as MESSAGE_SCHEMES
+from noria.messages.address import SCHEMES as MESSAGE_SCHEMES
 
 if TYPE_CHECKING:
     from noria.media.sinks.base import Sink
@@ -79,7 +79,7 @@ def split_spec(spec: str) -> tuple[str, Path]:
             raise MediaError(
                 "holds a user or password",
                 where=without_secrets(spec),
-                fix="set NORIA_MQTT_USER and NORIA_MQTT_PASSWORD, or NORIA_WEBHOOK_PASSWORD",
+                fix="set NORIA_<PROTOCOL>_USER and NORIA_<PROTOCOL>_PASSWORD, as NORIA_MQTT_USER",
             )
         return "messages", Path(spec)
     if scheme:
