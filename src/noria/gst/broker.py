@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import ctypes
-import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from noria._core.errors import MediaError
+from noria.config.app_messages import adaptor_protocol
 from noria.gst.bindings import BaseSink, Gst
 from noria.gst.element import NO_EFFECT, NvElement, Property, gproperties, guarded, pad
 from noria.messages.address import BrokerAddress
 from noria.messages.brokers import broker_for
-from noria.messages.converter import read_converter_config
+from noria.messages.converter import read_adaptor_config
 from noria.messages.sender import Sender
 from noria.messages.spool import Spool, spool_folder
 from noria.pyds.bridge import bridge
 from noria.pyds.meta import NvDsMetaType, items
 
-_LIBRARY = re.compile(r"libnvds_(kafka|mqtt|redis|amqp)_proto")
 PROPERTIES = {
     "proto-lib": Property("str", None, "its name chooses the protocol; it is not loaded"),
     "conn-str": Property("str", None, "HOST;PORT, with ;TOPIC for Kafka and ;USER for AMQP"),
@@ -29,21 +27,6 @@ PROPERTIES = {
     "new-api": Property("bool", False, "accepted"),
     "sleep-time": Property("uint", 10, NO_EFFECT),
 }
-
-
-def protocol_of(library: str) -> str:
-    """The protocol of an adaptor, by its file's name.
-
-    Raises:
-        MediaError: the name is that of no adaptor that Noria stands for.
-    """
-    found = _LIBRARY.match(Path(library).name)
-    if found is None:
-        raise MediaError(
-            f"proto-lib={library} is no known adaptor",
-            expected="libnvds_kafka_proto.so, …_mqtt_…, …_redis_… or …_amqp_…",
-        )
-    return found[1]
 
 
 class NvMsgBroker(NvElement, BaseSink):
@@ -63,11 +46,9 @@ class NvMsgBroker(NvElement, BaseSink):
     def _start(self) -> bool:
         if not self.values["proto-lib"]:
             raise MediaError("proto-lib is not set", expected="such as libnvds_mqtt_proto.so")
-        scheme = protocol_of(self.values["proto-lib"])
+        scheme = adaptor_protocol(self.values["proto-lib"])
         path, topic = self.values["config"], self.values["topic"] or ""
-        options: Mapping[str, str] = {}
-        if path:
-            options = read_converter_config(Path(path)).get("message-broker", {})
+        options = read_adaptor_config(Path(path)) if path else {}
         address = BrokerAddress.from_connection(
             scheme, self.values["conn-str"] or "", topic, options, self.get_name()
         )

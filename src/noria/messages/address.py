@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import SplitResult, unquote
 
@@ -53,12 +54,21 @@ class BrokerAddress:
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def from_url(cls, url: SplitResult, shown: str) -> BrokerAddress:
+    def from_url(
+        cls,
+        url: SplitResult,
+        shown: str,
+        *,
+        user: str | None = None,
+        options: Mapping[str, str] = MappingProxyType({}),
+    ) -> BrokerAddress:
         """Take an address from a URL.
 
         Args:
             url: the parts.
             shown: the URL without secrets, for errors.
+            user: in the place of the one of `options` and the environment.
+            options: of an adaptor's config file; `username` and `password` are used, too.
 
         Raises:
             MediaError: the host or topic is missing, or the port is no port.
@@ -80,7 +90,11 @@ class BrokerAddress:
             raise MediaError(
                 f"the {missing} is missing", where=shown, expected=f"{url.scheme}://HOST/TOPIC"
             )
-        return cls(url.scheme, url.hostname, port, path)._checked(shown)
+        made = cls(
+            url.scheme, url.hostname, port, path, user or options.get("username"),
+            options.get("password"), options,
+        )  # fmt: skip
+        return made._checked(shown)
 
     @classmethod
     def from_connection(

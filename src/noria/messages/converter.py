@@ -33,6 +33,18 @@ def read_converter_config(path: Path) -> ConverterConfig:
     return {name.lower(): dict(parser[name]) for name in parser.sections()}
 
 
+def read_adaptor_config(path: Path) -> Mapping[str, str]:
+    """Read `[message-broker]` of a config file of the original's protocol adaptors.
+
+    Raises:
+        ConfigError: it cannot be read, or has no such section.
+    """
+    found = read_converter_config(path).get("message-broker")
+    if found is None:
+        raise ConfigError("the section is missing", where=str(path), expected="[message-broker]")
+    return found
+
+
 def _yaml_sections(found: object, where: str) -> ConverterConfig:
     """The sections of a YAML document; `BaseLoader` leaves every scalar a text."""
     sections: dict[str, dict[str, str]] = {}

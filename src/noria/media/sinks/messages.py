@@ -12,7 +12,7 @@ from noria.media.frame import Frame
 from noria.media.sinks.base import Sink
 from noria.messages.address import SCHEMES, BrokerAddress
 from noria.messages.brokers import broker_for
-from noria.messages.converter import read_converter_config
+from noria.messages.converter import read_adaptor_config, read_converter_config
 from noria.messages.event import EventFilter
 from noria.messages.payload import SCHEMAS, payloads
 from noria.messages.sender import Sender
@@ -20,7 +20,7 @@ from noria.messages.spool import REFUSED, Spool, spool_folder
 from noria.meta import FrameMeta
 
 _URL = re.compile(rf"(?:^|[:/])({'|'.join(map(re.escape, SCHEMES))}):/+")
-_OPTIONS = ("every", "classes", "schema", "config", "spool")
+_OPTIONS = ("every", "classes", "schema", "config", "spool", "adaptor", "user")
 
 
 class MessageSink(Sink):
@@ -52,7 +52,11 @@ class MessageSink(Sink):
             )
         config = options.get("config")
         self._config = read_converter_config(Path(config)) if config else None
-        address = BrokerAddress.from_url(url, shown)
+        adaptor = options.get("adaptor")
+        address = BrokerAddress.from_url(
+            url, shown, user=options.get("user"),
+            options=read_adaptor_config(Path(adaptor)) if adaptor else {},
+        )  # fmt: skip
         broker = broker_for(address)
         folder = Path(options["spool"]) if options.get("spool") else spool_folder(shown)
         super().__init__(shown, folder)
