@@ -95,16 +95,19 @@ class Server:
     def environment(self) -> dict[str, str]:
         return {}
 
-    def messages(self) -> Iterator[bytes]:
-        """Messages of a connection; an exception where it breaks."""
+    def messages(self) -> Iterator[tuple[bytes, bool]]:
+        """Messages of a connection, True with those that the server marks as delivered again.
+
+        An exception where the connection breaks.
+        """
         raise NotImplementedError
 
     def _read(self) -> None:
         while not self.stop.is_set():
             try:
-                for message in self.messages():
+                for message, again in self.messages():
                     found = json.loads(message)
-                    self.got.append((found["id"], found.get("redelivered", False)))
+                    self.got.append((found["id"], again or found.get("redelivered", False)))
             except Exception:  # of any client: the server is away
                 time.sleep(0.1)
 
@@ -146,14 +149,14 @@ class Redis(Server):
             "--appendonly", "yes", "--appendfsync", "always",
         ]  # fmt: skip
 
-    def messages(self) -> Iterator[bytes]:
+    def messages(self) -> Iterator[tuple[bytes, bool]]:
         import redis
 
         client = redis.Redis("127.0.0.1", self.port)
         while not self.stop.is_set():
             for _, rows in client.xread({"events": self._last}, 500, 200) or []:
                 for self._last, fields in rows:
-                    yield fields[b"metadata"]
+                    yield fields[b"metadata"], False
 
 
 class RabbitMq(Server):
@@ -174,7 +177,7 @@ class RabbitMq(Server):
             "RABBITMQ_PID_FILE": str(self.folder / "pid"),
         }  # fmt: skip
 
-    def messages(self) -> Iterator[bytes]:
+    def messages(self) -> Iterator[tuple[bytes, bool]]:
         import pika
 
         address = pika.ConnectionParameters("127.0.0.1", self.port, heartbeat=0)
@@ -185,7 +188,7 @@ class RabbitMq(Server):
             if self.stop.is_set():
                 return
             if method is not None:
-                yield body
+                yield body, method.redelivered
                 channel.basic_ack(method.delivery_tag)
 
 
@@ -214,7 +217,7 @@ class KafkaMock(Server):
         time.sleep(AWAY_S)
         os.kill(self.process.pid, signal.SIGCONT)
 
-    def messages(self) -> Iterator[bytes]:
+    def messages(self) -> Iterator[tuple[bytes, bool]]:
         import confluent_kafka as kafka
 
         reader = kafka.Consumer(
@@ -229,7 +232,7 @@ class KafkaMock(Server):
         while not self.stop.is_set():
             for message in reader.consume(500, 0.2):
                 if not message.error():
-                    yield message.value()
+                    yield message.value(), False
         reader.close()
 
 

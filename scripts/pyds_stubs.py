@@ -30,8 +30,8 @@ import numpy.typing as npt
 
 '''
 _INNER = {
-    "Buffer", "Callable", "Elements", "HostPointer", "MetaField", "MetaList", "Nested", "Text", "allocate", "bridge",
-    "duplicate", "free", "function", "items", "text_at",
+    "Buffer", "Callable", "Elements", "HostPointer", "MetaField", "MetaList", "Nested", "Text",
+    "allocate", "bridge", "duplicate", "free", "function", "items", "text_at",
 }  # fmt: skip
 _PLAIN = (bool, int, float, str)
 

@@ -9,14 +9,20 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+from urllib.parse import urlsplit
 
 import pytest
 
+from noria import open_sink
+from noria.config.pipeline_keys import MESSAGE_SCHEMES
+from noria.config.pipeline_yaml import sink_text
 from noria.errors import MediaError
+from noria.media.sinks.opening import split_spec
 from noria.messages.address import BrokerAddress
 from noria.messages.brokers import broker_for
 from noria.messages.stream_brokers import FileBroker, KafkaBroker
+from noria.meta import Detections, FrameMeta, Space
 
 MESSAGES = [b'{"n":%d,"sensor":{"id":"cam%d"}}' % (n, n % 2) for n in range(20)]
 
@@ -134,3 +140,26 @@ def test_connection_strings_that_lead_nowhere(
 ) -> None:
     with pytest.raises(MediaError, match=error):
         BrokerAddress.from_connection(scheme, text, topic, {}, "x")
+
+
+@pytest.mark.parametrize("scheme", MESSAGE_SCHEMES)
+def test_every_scheme_is_taken_from_outputs_and_pipeline_files(scheme: str) -> None:
+    url = f"{scheme}://host/t/u.jsonl"
+    address = BrokerAddress.from_url(urlsplit(url), url)
+    assert address.scheme == scheme
+    assert address.path.strip("/").endswith("t/u.jsonl")
+    assert split_spec(url)[0] == sink_text(url, Path("p.yml"))["kind"] == "messages"
+
+
+def test_events_of_a_run_fill_a_file(tmp_path: Path) -> None:
+    spec, spool = tmp_path / "out.jsonl", tmp_path / "spool"
+    kind, path = split_spec(f"events+file://{spec}?every=frame&spool={spool}")
+    # a pipeline gives the path back as text, with one slash and perhaps a folder before it
+    sink = open_sink(f"{kind}:{path}")
+    meta = FrameMeta(source="cam", source_id=0, frame=0, pts_ns=0, width=64, height=48)
+    found = Detections([[1, 2, 3, 4]], [0.5], [0], space=Space.FRAME)
+    meta.objects.append(found, 1, labels=["car"])
+    sink._write(cast("Any", None), meta)
+    sink.close()
+    (line,) = spec.read_text().splitlines()
+    assert json.loads(line)["objects"][0]["label"] == "car"

@@ -32,6 +32,12 @@ SINK_KINDS: dict[str, str] = {
 }
 """Kinds of output; `fake` is for pipeline files alone."""
 
+MESSAGE_SCHEMES = (
+    "mqtt", "mqtts", "webhook+http", "webhook+https", "kafka", "redis", "rediss", "amqp", "amqps",
+    "events+file",
+)  # fmt: skip
+"""Schemes of outputs of the kind `messages`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Section:

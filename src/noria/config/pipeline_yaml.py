@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
+from urllib.parse import urlsplit
 
-from noria._core.text import quoted
+from noria._core.text import quoted, url_scheme
 from noria.config.document import Document
 from noria.config.enums import NamedValue
 from noria.config.field_checks import color_trouble, setting_trouble, text_trouble
@@ -22,6 +23,7 @@ from noria.config.paths import absolute_uri, is_url, resolve, uri_trouble
 from noria.config.pipeline_keys import (
     COLORS,
     MAX_ITEMS,
+    MESSAGE_SCHEMES,
     PIPELINE_SECTIONS,
     SECTIONS,
     SINK_KINDS,
@@ -382,6 +384,12 @@ def sink_text(text: str, path: Path) -> Values:
     """The fields of a `SinkSpec` from `out.mp4`, `pictures/`, `kitti:labels` or `fake`."""
     if text in ("fake", "none"):
         return {"kind": "fake"}
+    if (url_scheme(text) or "") in MESSAGE_SCHEMES:
+        if "@" in urlsplit(text).netloc:
+            raise BadValueError(
+                "free of a user and password", "NORIA_<PROTOCOL>_USER and NORIA_<PROTOCOL>_PASSWORD"
+            )
+        return {"kind": "messages", "path": Path(text)}
     prefix = _SINK_PREFIX.match(text)
     if not prefix:
         found: Values = {"path": sink_path(text, path)}

@@ -32,7 +32,6 @@ _PROTOCOLS = {
     "amqps": _Protocol("AMQP"),
     "events+file": _Protocol("FILE", topic=False),
 }
-SCHEMES = tuple(_PROTOCOLS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +79,12 @@ class BrokerAddress:
         protocol = _PROTOCOLS[url.scheme]
         path = unquote(url.path.strip("/")) if protocol.topic else url.path
         if url.scheme == "events+file":
-            if not path.strip("/"):
+            name = unquote(f"{url.netloc}{path}").strip("/")
+            if not name:
                 raise MediaError(
                     "the file is missing", where=shown, expected="events+file:///PATH.jsonl"
                 )
-            return cls(url.scheme, "", None, unquote(f"{url.netloc}{path}"))
+            return cls(url.scheme, "", None, f"/{name}")  # pipelines drop slashes of URLs
         if not url.hostname or not (path or not protocol.topic):
             missing = "topic" if url.hostname else "host"
             raise MediaError(

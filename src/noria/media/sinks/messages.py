@@ -8,9 +8,10 @@ from urllib.parse import parse_qs, urlsplit
 
 from noria._core.errors import MediaError
 from noria._core.text import url_name
+from noria.config.pipeline_keys import MESSAGE_SCHEMES
 from noria.media.frame import Frame
 from noria.media.sinks.base import Sink
-from noria.messages.address import SCHEMES, BrokerAddress
+from noria.messages.address import BrokerAddress
 from noria.messages.brokers import broker_for
 from noria.messages.converter import read_adaptor_config, read_converter_config
 from noria.messages.event import EventFilter
@@ -19,7 +20,7 @@ from noria.messages.sender import Sender
 from noria.messages.spool import REFUSED, Spool, spool_folder
 from noria.meta import FrameMeta
 
-_URL = re.compile(rf"(?:^|[:/])({'|'.join(map(re.escape, SCHEMES))}):/+")
+_URL = re.compile(rf"(?:^|[:/])({'|'.join(map(re.escape, MESSAGE_SCHEMES))}):/+")
 _OPTIONS = ("every", "classes", "schema", "config", "spool", "adaptor", "user")
 
 

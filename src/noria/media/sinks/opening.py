@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from noria._core.errors import MediaError
 from noria._core.lazy import import_extra, lazy
 from noria._core.text import url_scheme, without_secrets
+from noria.config.pipeline_keys import MESSAGE_SCHEMES
 from noria.config.pipeline_keys import SINK_KINDS as PIPELINE_SINK_KINDS
 from noria.media.sinks.naming import (
     PICTURE_SUFFIXES,
@@ -22,7 +23,6 @@ from noria.media.sinks.naming import (
     has_placeholder,
     source_labels,
 )
-from noria.messages.address import SCHEMES as MESSAGE_SCHEMES
 
 if TYPE_CHECKING:
     from noria.media.sinks.base import Sink
