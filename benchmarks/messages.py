@@ -127,7 +127,8 @@ class Mosquitto(Server):
 
         def take(_client: Any, _data: Any, message: Any) -> None:
             found = json.loads(message.payload)
-            self.got.append((found["id"], found.get("redelivered", False)))
+            again = message.dup or found.get("redelivered", False)
+            self.got.append((found["id"], again))
 
         client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, "reader", clean_session=False)
         client.on_connect = lambda *_: client.subscribe("events", 1)

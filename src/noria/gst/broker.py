@@ -18,6 +18,7 @@ from noria.messages.spool import Spool, spool_folder
 from noria.pyds.bridge import bridge
 from noria.pyds.meta import NvDsMetaType, items
 
+_SPOOLS = 16
 PROPERTIES = {
     "proto-lib": Property("str", None, "its name chooses the protocol; it is not loaded"),
     "conn-str": Property("str", None, "HOST;PORT, with ;TOPIC for Kafka and ;USER for AMQP"),
@@ -27,6 +28,16 @@ PROPERTIES = {
     "new-api": Property("bool", False, "accepted"),
     "sleep-time": Property("uint", 10, NO_EFFECT),
 }
+
+
+def _spool(name: str) -> Spool:
+    """The first spool of a name that no other element or process uses."""
+    for number in range(_SPOOLS - 1):
+        try:
+            return Spool(spool_folder(f"{name} {number}"))
+        except MediaError:  # taken; one that cannot be used at all fails below, too
+            continue
+    return Spool(spool_folder(f"{name} {_SPOOLS - 1}"))
 
 
 class NvMsgBroker(NvElement, BaseSink):
@@ -54,8 +65,8 @@ class NvMsgBroker(NvElement, BaseSink):
         )
         broker = broker_for(address)
         port = f":{address.port}" if address.port else ""
-        folder = spool_folder(f"gst {scheme}://{address.host}{port}/{address.path}")
-        self._sender = Sender(Spool(folder), broker, mark=False)
+        name = f"gst {scheme}://{address.host}{port}/{address.path}"
+        self._sender = Sender(_spool(name), broker, mark=False)
         return True
 
     do_start = guarded(_start, False)

@@ -81,7 +81,7 @@ class NvDsCoordinate(Struct):
 
 
 class NvDsObjectSignature(Struct):
-    """A vector that tells an object from others: a sequence of floats, and its length."""
+    """A vector of an object's features: a sequence of floats, and its length."""
 
     signature: Any = None
     size = 0

@@ -113,7 +113,7 @@ class Text:
 
 
 class Buffer(Text):
-    """A text whose memory may also be an address of `alloc_buffer`, which the structure takes."""
+    """A text; an address of `alloc_buffer` that is written becomes its memory."""
 
     def __set__(self, struct: Struct, value: str | int) -> None:
         if isinstance(value, str):
