@@ -3,7 +3,9 @@
 `batch`: `noria batch` with YOLOX-nano over 30 s films, so many films for each core, on the first
 1, 2, 4, … cores of this machine. `precisions`: `noria build --tune` in FP32, BF16 and INT8.
 NORIA_TEST_DATA names the folder of models and films. CORES_SECONDS (20) is the time of a tuning,
-CORES_FILMS (4) the number of films for each core, CORES_ROUNDS (2) how often each is run.
+CORES_FILMS (4) the number of films for each core, CORES_ROUNDS (2) how often each is run,
+CORES_COUNTS (1,2,4,…) the numbers of cores; the first is the reference. CORES_MODEL=demo takes the
+detector of the demo and its film of 10 s instead, which need no data.
 """
 
 from __future__ import annotations
@@ -23,8 +25,11 @@ from benchmarks.common import ROOT, data_dir
 from benchmarks.networks import yolo11n
 from noria.engine.machine import this_machine
 
-FILM, FRAMES = "car-detection.mp4", 377
+DEMO = os.environ.get("CORES_MODEL") == "demo"
+SCENE = ROOT / "examples" / ("conveyor" if DEMO else "yolox")
+FILM, FRAMES = ("conveyor.mp4", 250) if DEMO else ("car-detection.mp4", 377)
 FILMS, ROUNDS = (int(os.environ.get(f"CORES_{k}", n)) for k, n in (("FILMS", 4), ("ROUNDS", 2)))
+COUNTS = [int(n) for n in os.environ.get("CORES_COUNTS", "1,2,4,8,16,32,64").split(",")]
 SECONDS = os.environ.get("CORES_SECONDS", "20")
 PRECISIONS = ("fp32", "bf16", "int8")
 YOLO11N = """[property]
@@ -44,11 +49,13 @@ def main(parts: Sequence[str]) -> None:
     print(f"{this_machine()}; {len(cores)} processors of {len(physical)} cores\n")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        shutil.copytree(ROOT / "examples" / "yolox", folder / "yolox")
-        data = data_dir()
-        assert data is not None, "NORIA_TEST_DATA names no folder of models and films"
-        shutil.copy(data / "models" / "yolox_nano.onnx", folder / "yolox")
-        film = data / "videos" / FILM
+        shutil.copytree(SCENE, folder / "scene", ignore=shutil.ignore_patterns("*.engine"))
+        film = SCENE / FILM
+        if not DEMO:
+            data = data_dir()
+            assert data is not None, "NORIA_TEST_DATA names no folder of models and films"
+            shutil.copy(data / "models" / "yolox_nano.onnx", folder / "scene")
+            film = data / "videos" / FILM
         if not parts or "batch" in parts:
             batch_table(folder, film, cores)
         if not parts or "precisions" in parts:
@@ -62,9 +69,9 @@ def _siblings(core: int) -> str:
 
 def batch_table(folder: Path, film: Path, cores: Sequence[int]) -> None:
     """Frames a second of the whole, and of the engine alone, by the number of cores."""
-    config = folder / "yolox" / "config_infer_primary.txt"
+    config = folder / "scene" / "config_infer_primary.txt"
     _noria(["build", str(config)], cores)
-    counts = [n for n in (1, 2, 4, 8, 16, 32, 64) if n <= len(cores)]
+    counts = [n for n in COUNTS if n <= len(cores)]
     rates: dict[int, list[float]] = {n: [] for n in counts}
     alone: dict[int, list[float]] = {n: [] for n in counts}
     for turn in range(ROUNDS):
@@ -81,10 +88,10 @@ def batch_table(folder: Path, film: Path, cores: Sequence[int]) -> None:
             done = json.loads(_noria(words, cores[:n]))
             assert done["frames"] == n * FILMS * FRAMES, done
             rates[n].append(done["fps"])
-            alone[n].append(_engine_alone(folder / "yolox", cores[:n]))
+            alone[n].append(_engine_alone(folder / "scene", cores[:n]))
     print("| cores | frames/s | per core | of one core's | engine alone, items/s | of one's "
           "| core hours per million frames |\n|---|---|---|---|---|---|---|")  # fmt: skip
-    one, engine = (statistics.median(found[1]) for found in (rates, alone))
+    one, engine = (statistics.median(found[counts[0]]) for found in (rates, alone))
     for n in counts:
         fps, items = (statistics.median(found[n]) for found in (rates, alone))
         hours = 1e6 / (fps / n) / 3600
@@ -114,7 +121,7 @@ def precision_table(folder: Path, film: Path, cores: int) -> None:
     (folder / "yolo11n" / "config_infer_primary.txt").write_text(YOLO11N)
     print("| model | precision | the fastest way | items/s | per core | of FP32's |")
     print("|---|---|---|---|---|---|")
-    for name, shown in (("yolox", "YOLOX-nano"), ("yolo11n", "YOLO11n's shapes")):
+    for name, shown in (("scene", "the model"), ("yolo11n", "YOLO11n's shapes")):
         config = folder / name / "config_infer_primary.txt"
         table = folder / name / "table.calib"
         _noria(["calibrate", str(config), "--video", str(film), "--frames", "40", "--cache",
