@@ -16,8 +16,9 @@ import pytest
 
 from noria import open_sink
 from noria.config.pipeline_keys import MESSAGE_SCHEMES
+from noria.config.pipeline_spec import SinkSpec
 from noria.config.pipeline_yaml import sink_text
-from noria.errors import MediaError
+from noria.errors import ConfigError, MediaError
 from noria.media.sinks.opening import split_spec
 from noria.messages.address import BrokerAddress
 from noria.messages.brokers import broker_for
@@ -153,9 +154,7 @@ def test_every_scheme_is_taken_from_outputs_and_pipeline_files(scheme: str) -> N
 
 def test_events_of_a_run_fill_a_file(tmp_path: Path) -> None:
     spec, spool = tmp_path / "out.jsonl", tmp_path / "spool"
-    kind, path = split_spec(f"events+file://{spec}?every=frame&spool={spool}")
-    # a pipeline gives the path back as text, with one slash and perhaps a folder before it
-    sink = open_sink(f"{kind}:{path}")
+    sink = open_sink(f"messages:events+file://{spec}?every=frame&spool={spool}")
     meta = FrameMeta(source="cam", source_id=0, frame=0, pts_ns=0, width=64, height=48)
     found = Detections([[1, 2, 3, 4]], [0.5], [0], space=Space.FRAME)
     meta.objects.append(found, 1, labels=["car"])
@@ -163,3 +162,18 @@ def test_events_of_a_run_fill_a_file(tmp_path: Path) -> None:
     sink.close()
     (line,) = spec.read_text().splitlines()
     assert json.loads(line)["objects"][0]["label"] == "car"
+
+
+def test_a_url_stays_as_it_is_and_a_password_is_refused_everywhere() -> None:
+    url = "mqtt://host/a%20b?classes=x,y"
+    spec = SinkSpec(kind="messages", uri=url)
+    assert (spec.text, spec.path) == (url, None)
+    for text in ("mqtt://me:pw@host/t", "messages:mqtt://me:pw@host/t"):
+        with pytest.raises(MediaError, match="password") as caught:
+            split_spec(text)
+        assert "pw" not in str(caught.value)
+    with pytest.raises(ConfigError, match="password") as refused:
+        SinkSpec(kind="messages", uri="mqtt://me:hunter2@host/t")
+    assert "hunter2" not in str(refused.value)
+    with pytest.raises(ConfigError, match="uri is none of"):
+        SinkSpec(uri="rtsp://host/t")

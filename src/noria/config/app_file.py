@@ -419,7 +419,7 @@ class _App:
             )  # fmt: skip
         origin = found.origin("msg-broker-proto-lib")
         self.parts.items["sinks"].append(
-            ({"kind": "messages", "path": Path(url)}, dict.fromkeys(("kind", "path"), origin))
+            ({"kind": "messages", "uri": url}, dict.fromkeys(("kind", "uri"), origin))
         )
 
     def _file_sink(self, found: FoundGroup, name: str, line: int, *, tiled: bool) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from noria._core.errors import MediaError
 from noria._core.text import url_name
-from noria.config.pipeline_keys import MESSAGE_SCHEMES
 from noria.media.frame import Frame
 from noria.media.sinks.base import Sink
 from noria.messages.address import BrokerAddress
@@ -20,7 +18,6 @@ from noria.messages.sender import Sender
 from noria.messages.spool import REFUSED, Spool, spool_folder
 from noria.meta import FrameMeta
 
-_URL = re.compile(rf"(?:^|[:/])({'|'.join(map(re.escape, MESSAGE_SCHEMES))}):/+")
 _OPTIONS = ("every", "classes", "schema", "config", "spool", "adaptor", "user")
 
 
@@ -34,9 +31,7 @@ class MessageSink(Sink):
     kind = "messages"
 
     def __init__(self, name: str, path: Path) -> None:
-        # pipelines keep outputs as absolute paths: a folder before the URL, one slash in it
-        found = _URL.search(name)
-        name = f"{found[1]}://{name[found.end() :]}" if found else name
+        name = name.removeprefix("messages:")
         shown = url_name(name)
         url = urlsplit(name)
         options = {k: v[-1] for k, v in parse_qs(url.query, keep_blank_values=True).items()}

@@ -8,11 +8,10 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from noria._core.errors import MediaError
 from noria._core.lazy import import_extra, lazy
-from noria._core.text import url_scheme, without_secrets
+from noria._core.text import has_login, url_scheme, without_secrets
 from noria.config.pipeline_keys import MESSAGE_SCHEMES
 from noria.config.pipeline_keys import SINK_KINDS as PIPELINE_SINK_KINDS
 from noria.media.sinks.naming import (
@@ -69,13 +68,15 @@ def split_spec(spec: str) -> tuple[str, Path]:
     if prefix and not Path(spec).exists():
         kind = _ALIASES.get(prefix[1].lower(), prefix[1].lower())
         rest = spec[prefix.end() :]
+        if kind == "messages":
+            return split_spec(rest)
         if kind in SINK_KINDS:
             if not rest:
                 raise MediaError("the path is missing", where=spec, expected=f"{kind}:PATH")
             return kind, Path(rest)
         raise _unknown(f"{prefix[1]!r} is not a kind of output", spec, kind)
     if (scheme := url_scheme(spec)) in MESSAGE_SCHEMES:
-        if "@" in urlsplit(spec).netloc:  # it would stand in lists of processes and reports
+        if has_login(spec):  # it would stand in lists of processes and reports
             raise MediaError(
                 "holds a user or password",
                 where=without_secrets(spec),
