@@ -76,7 +76,11 @@ def split_spec(spec: str) -> tuple[str, Path]:
             return kind, Path(rest)
         raise _unknown(f"{prefix[1]!r} is not a kind of output", spec, kind)
     if (scheme := url_scheme(spec)) in MESSAGE_SCHEMES:
-        if has_login(spec):  # it would stand in lists of processes and reports
+        try:
+            login = has_login(spec)
+        except ValueError as error:
+            raise MediaError(f"is no URL: {error}", where=without_secrets(spec)) from error
+        if login:  # it would stand in lists of processes and reports
             raise MediaError(
                 "holds a user or password",
                 where=without_secrets(spec),
