@@ -29,6 +29,7 @@ NAMES = (
     "batch",
     "live",
     "messages",
+    "live_streams",
     "gpu",
 )
 

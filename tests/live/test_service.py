@@ -94,7 +94,7 @@ def test_a_service(service: Service) -> None:
     assert service.client.json("/api/v1/health/get-dsready-state")["health-info"] == {
         "ds-ready": "YES"
     }
-    assert ask("/api/v1/osd/process-mode", {})[0] == 501
+    assert ask("/api/v1/dec/skip-frames", {})[0] == 501
     assert ask("/api/v1/stream/add", {"value": value})[0] == 200  # the id is free again
     assert service.client.ask("/api/sources/77")[0] == 405
 
@@ -136,4 +136,55 @@ def test_every_metric_is_described() -> None:
     pipeline.run()
     lines = metrics_text(pipeline).splitlines()
     described = {line.split()[2] for line in lines if line.startswith("# TYPE")}
+    described |= {f"noria_stage_duration_seconds_{part}" for part in ("bucket", "sum", "count")}
+    counts = [line for line in lines if line.startswith("noria_stage_duration_seconds_count")]
+    assert 'noria_stage_duration_seconds_count{stage="decode"} 2' in counts  # and the end
+    buckets = [int(line.split()[-1]) for line in lines if 'bucket{stage="decode"' in line]
+    assert buckets == sorted(buckets)
+    assert buckets[-1] == 2
     assert {re.split(r"[{ ]", line)[0] for line in lines if not line.startswith("#")} <= described
+
+
+def test_settings_while_it_runs(service: Service) -> None:
+    ask, film = service.client.ask, str(SCENE / "conveyor.mp4")
+    assert service.client.json("/api/settings")["interval"] == 0
+
+    def reply(path: str, body: dict[str, Any]) -> tuple[int, str]:
+        status, data, _ = ask(path, body)
+        return status, json.loads(data).get("reason", "").partition(":")[0]
+
+    body = {"stream": {"stream_id": "0", "interval": 4}}
+    assert reply("/api/v1/infer/set-interval", body) == (200, "INFER_INTERVAL_UPDATE_SUCCESS")
+    for wrong in (-1, 1.5, "x", None, True, 1 << 40):
+        body = {"stream": {"interval": wrong}}
+        assert reply("/api/v1/infer/set-interval", body) == (400, "INFER_INTERVAL_UPDATE_FAIL")
+    body = {"stream": {"batched_push_timeout": 100000}}
+    assert reply("/api/v1/mux/batched-push-timeout", body)[0] == 200
+    assert reply("/api/v1/osd/process-mode", {"stream": {"process_mode": 0}})[0] == 200
+    assert reply("/api/v1/osd/process-mode", {"stream": {"process_mode": 1}})[0] == 501
+    assert reply("/api/v1/enc/bitrate", {})[0] == 501
+    region = {"roi_id": "0", "left": 1, "top": 1, "width": 9, "height": 9}
+    status, reason = reply("/api/v1/roi/update", {"stream": {"stream_id": "0", "roi": [region]}})
+    assert (status, reason) == (400, "ROI_UPDATE_FAIL")  # no analytics
+
+    assert ask("/api/settings", {"osd": {"labels": False}})[0] == 200
+    for wrong_settings in ({}, {"osd": {"x": True}}, {"osd": {"ids": 1}}, {"a": 1, "interval": 7}):
+        assert ask("/api/settings", wrong_settings)[0] == 422
+    found = service.client.json("/api/settings")
+    assert (found["interval"], found["batch_timeout_s"]) == (4, 0.1)
+    assert (found["osd"]["labels"], found["osd"]["boxes"]) == (False, True)
+
+    # it counts: one of five frames goes through the model
+    assert ask("/api/sources", {"uri": film})[0] == 201
+    wait_until(lambda: any(k.startswith("noria_inferred") and v == 50 for k, v in
+                           service.metrics().items()), 30)  # fmt: skip
+
+    # another model, from the folder of the running one alone
+    for wrong_model in ("/etc/passwd", "../config.txt", "nowhere.txt", "", 3):
+        assert ask("/api/models/0", {"config": wrong_model})[0] == 422
+    assert ask("/api/models/7", {"config": "config_infer_primary.txt"})[0] == 422
+    assert ask("/api/models/0", {"config": "config_infer_primary.txt"})[0] == 200
+    assert ask("/api/sources/0/clip", {})[0] == 422  # no output takes clips
+
+    assert reply("/api/v1/app/quit", {"stream": {"app_quit": 1}}) == (200, "QUIT_SUCCESS")
+    assert service.process.wait(20) == 0

@@ -185,6 +185,12 @@ class FakeSink:
         self.path = Path(name)
         self.closed = 0
 
+    def begin(self, source: Any) -> None:
+        pass
+
+    def end(self, source_id: int) -> None:
+        pass
+
     def write(self, frame: Frame, meta: FrameMeta) -> None:
         assert not self.closed
         if frame.frame == self.fail_at:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
@@ -11,7 +11,14 @@ from noria._core.notices import Notice
 from noria.analytics.display import figures_of
 from noria.analytics.geometry import crossing, is_inside
 from noria.analytics.motion import Motion
-from noria.analytics.rules import AnalyticsRules, CrossingMode, Line, SourceRules
+from noria.analytics.rules import (
+    ALL_SOURCES,
+    AnalyticsRules,
+    CrossingMode,
+    Line,
+    Region,
+    SourceRules,
+)
 from noria.analytics.rules_file import load_rules
 from noria.media.frame import Frame
 from noria.meta import UNTRACKED_OBJECT_ID, FrameMeta
@@ -28,6 +35,7 @@ class _State:
 
     rules: SourceRules
     size: tuple[int, int]
+    origin: AnalyticsRules | None = None  # that `rules` came from
     motions: dict[int, Motion] = field(default_factory=dict)
     totals: Counter[str] = field(default_factory=Counter)
     counts: deque[tuple[int, Counter[int]]] = field(default_factory=deque)
@@ -78,6 +86,15 @@ class Analytics:
             ConfigError: it cannot be read, or something in it is refused.
         """
         return cls(load_rules(path))
+
+    def set_regions(self, source_id: int, regions: tuple[Region, ...]) -> None:
+        """Replace the regions of one source from its next frame on; any thread.
+
+        Its other rules stay. Coordinates are in pixels of `AnalyticsRules.size`.
+        """
+        own = self.rules.sources.get(source_id, self.rules.sources.get(ALL_SOURCES, SourceRules()))
+        sources = {**self.rules.sources, source_id: replace(own, regions=regions)}
+        self.rules = replace(self.rules, sources=sources)
 
     def update(self, frame: Frame, meta: FrameMeta) -> None:
         """Apply the rules to the next frame of its source."""
@@ -137,8 +154,10 @@ class Analytics:
             state = self._sources[meta.source_id] = _State(SourceRules(), (0, 0))
             if self.rules.of(meta.source_id, *size).lines:
                 self.totals[meta.source_id] = state.totals
-        if state.size != size:
-            state.rules, state.size = self.rules.of(meta.source_id, *size), size
+        every = self.rules
+        if state.size != size or state.origin is not every:
+            state.rules, state.size = every.of(meta.source_id, *size), size
+            state.origin = every
         return state
 
     def _one(

@@ -61,7 +61,7 @@ def make_app(
         Route("/api/explain", served.explain, methods=["POST"]),
     ]
     if service:
-        routes += rest_routes(pipeline)
+        routes += rest_routes(pipeline, view)
     middleware = Middleware(Guard, token=token)
     handlers: dict[Any, Any] = {Exception: _failed}
     app = Starlette(routes=routes, middleware=[middleware], exception_handlers=handlers)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from noria.custom.guard.process import deaths
+
 if TYPE_CHECKING:
     from noria.pipeline import Pipeline
 
@@ -57,8 +59,28 @@ def metrics_text(pipeline: Pipeline) -> str:
                 for line, number in counts.items()
             ),
         ),
+        *_metric(
+            "noria_worker_deaths_total", "counter", "workers of guarded libraries that died",
+            (({"library": name}, number) for name, number in deaths().items()),
+        ),
+        *_histograms(pipeline),
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
+
+
+def _histograms(pipeline: Pipeline) -> list[str]:
+    name = "noria_stage_duration_seconds"
+    text = "seconds that decoding took for a frame, and each stage for a batch"
+    lines = [f"# HELP {name} {text}", f"# TYPE {name} histogram"]
+    for stage, histogram in pipeline.durations.items():
+        buckets, sum_s = histogram.read()
+        label = f'stage="{_escaped(stage)}"'
+        for bound, number in buckets:
+            end = "+Inf" if bound == float("inf") else f"{bound:g}"
+            lines.append(f'{name}_bucket{{{label},le="{end}"}} {number}')
+        lines.append(f"{name}_sum{{{label}}} {sum_s:g}")
+        lines.append(f"{name}_count{{{label}}} {buckets[-1][1]}")
+    return lines
 
 
 def _metric(name: str, kind: str, text: str, samples: Iterable[Sample]) -> list[str]:

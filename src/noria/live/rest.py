@@ -6,6 +6,7 @@ Facts about the original's paths and bodies: the manual of its REST server (`nvd
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -14,24 +15,40 @@ from starlette.routing import Route
 
 from noria._core.errors import NoriaError
 from noria.config.paths import safe_uri
+from noria.live.control import Controls, whole
 from noria.live.guard import body_of
 from noria.live.metrics import CONTENT_TYPE, metrics_text
 
 if TYPE_CHECKING:
+    from noria.live.view import LiveView
     from noria.pipeline import Pipeline
 
 _OK = "HTTP/1.1 200 OK"
-_NOT_YET = (
-    "infer/set-interval", "roi/update", "osd/process-mode", "nvtracker/config-path",
-    "analytics/reload-config", "mux/batched-push-timeout", "mux/max-latency",
-    "dec/drop-frame-interval", "dec/skip-frames", "dec/low-latency-mode", "enc/bitrate",
-    "enc/force-idr", "enc/force-intra", "enc/iframe-interval", "conv/srccrop", "conv/destcrop",
-)  # fmt: skip
+_DECODER = "every frame is decoded; drop-frame-interval of the pipeline file drops decoded ones"
+_ENCODER = "video is encoded with constant quality, and key frames at fixed distances"
+_NO_CONVERTER = "frames keep their own size: nothing converts them before the models"
+_AT_START = "it is read when the pipeline starts: change the file and start it again"
+_REASONS = {
+    **dict.fromkeys(
+        ("dec/drop-frame-interval", "dec/skip-frames", "dec/low-latency-mode"), _DECODER
+    ),
+    **dict.fromkeys(
+        ("enc/bitrate", "enc/force-idr", "enc/force-intra", "enc/iframe-interval"), _ENCODER
+    ),
+    **dict.fromkeys(
+        ("conv/srccrop", "conv/destcrop", "conv/flip-method", "conv/interpolation-method"),
+        _NO_CONVERTER,
+    ),
+    "mux/max-latency": "frames of one buffer are not synchronised by their times",
+    "inferserver/set-interval": "only models of nvinfer are run: infer/set-interval",
+    "nvtracker/config-path": _AT_START,
+    "analytics/reload-config": _AT_START,
+}
 
 
-def rest_routes(pipeline: Pipeline) -> list[Route]:
-    """The paths of the service of a pipeline."""
-    rest = _Rest(pipeline)
+def rest_routes(pipeline: Pipeline, view: LiveView) -> list[Route]:
+    """The paths of the service of a pipeline that `view` shows."""
+    rest = _Rest(pipeline, Controls(pipeline, view))
     return [
         Route("/metrics", rest.metrics),
         Route("/healthz", rest.health),
@@ -40,19 +57,28 @@ def rest_routes(pipeline: Pipeline) -> list[Route]:
         Route("/api/sources", rest.list_sources, methods=["GET"]),
         Route("/api/sources", rest.add, methods=["POST"]),
         Route("/api/sources/{id:int}", rest.remove, methods=["DELETE"]),
+        Route("/api/sources/{id:int}/clip", rest.clip, methods=["POST"]),
+        Route("/api/settings", rest.settings, methods=["GET"]),
+        Route("/api/settings", rest.change, methods=["POST"]),
+        Route("/api/models/{index:int}", rest.update_model, methods=["POST"]),
+        Route("/api/v1/infer/set-interval", rest.original_interval, methods=["POST"]),
+        Route("/api/v1/roi/update", rest.original_roi, methods=["POST"]),
+        Route("/api/v1/mux/batched-push-timeout", rest.original_timeout, methods=["POST"]),
+        Route("/api/v1/osd/process-mode", rest.original_osd, methods=["POST"]),
+        Route("/api/v1/app/quit", rest.original_quit, methods=["POST"]),
         Route("/api/v1/stream/add", rest.original_add, methods=["POST"]),
         Route("/api/v1/stream/remove", rest.original_remove, methods=["POST"]),
         Route("/api/v1/stream/get-stream-info", rest.original_info),
         Route("/api/v1/health/get-dsready-state", rest.original_ready),
-        *(Route(f"/api/v1/{path}", rest.not_yet, methods=["POST"]) for path in _NOT_YET),
+        *(Route(f"/api/v1/{path}", rest.without_meaning, methods=["POST"]) for path in _REASONS),
     ]
 
 
 class _Rest:
     """The answers."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
+    def __init__(self, pipeline: Pipeline, controls: Controls) -> None:
+        self._pipeline, self._controls = pipeline, controls
         self._cameras: dict[str, int] = {}  # the original's camera_id -> id of the source
 
     @property
@@ -97,6 +123,37 @@ class _Rest:
         if await asyncio.to_thread(self._pipeline.remove_source, request.path_params["id"]):
             return Response(status_code=204)
         return JSONResponse({"error": "there is no such source"}, 404)
+
+    async def clip(self, request: Request) -> Response:
+        """Record a clip of a source around now."""
+        try:
+            begun = self._pipeline.record_clip(request.path_params["id"])
+        except NoriaError as error:
+            return JSONResponse({"error": str(error)}, 422)
+        if begun:
+            return Response(status_code=202)
+        return JSONResponse({"error": "there is no such source, or it is no film"}, 404)
+
+    async def settings(self, request: Request) -> Response:
+        """What can be changed, as it is now."""
+        return JSONResponse(self._controls.settings())
+
+    async def change(self, request: Request) -> Response:
+        """Change settings: `{"interval": 2, "batch_timeout_s": 0.1, "osd": {"labels": false}}`."""
+        try:
+            self._controls.change(await body_of(request))
+        except NoriaError as error:
+            return JSONResponse({"error": str(error)}, 422)
+        return JSONResponse(self._controls.settings())
+
+    async def update_model(self, request: Request) -> Response:
+        """Change to another model: `{"config": "new.txt"}`, beside the running config."""
+        index, wanted = request.path_params["index"], await body_of(request)
+        try:
+            await asyncio.to_thread(self._controls.update_model, index, wanted)
+        except NoriaError as error:
+            return JSONResponse({"error": str(error)}, 422)
+        return JSONResponse({"model": index})
 
     # --- the original's paths ---------------------------------------------------------------------
 
@@ -148,14 +205,76 @@ class _Rest:
         reason = "GET_DS_READINESS_INFO_SUCCESS"
         return JSONResponse({"status": _OK, "reason": reason, "health-info": info})
 
-    async def not_yet(self, request: Request) -> Response:
-        """Paths of the original that change nothing here."""
-        text = "this cannot be changed while the pipeline runs: change its file and start it again"
-        return JSONResponse({"status": "HTTP/1.1 501 Not Implemented", "reason": text}, 501)
+    async def original_interval(self, request: Request) -> Response:
+        """`{"stream": {"stream_id": "0", "interval": 2}}`; it counts for all streams."""
+        stream = await _stream_of(request)
+        return _changed("INFER_INTERVAL_UPDATE", self._controls.change, _only(stream, "interval"))
+
+    async def original_timeout(self, request: Request) -> Response:
+        """`{"stream": {"batched_push_timeout": 100000}}`, in microseconds."""
+        stream = await _stream_of(request)
+
+        def change() -> None:
+            micros = whole(stream.get("batched_push_timeout"), "batched_push_timeout", 10**9)
+            self._controls.change({"batch_timeout_s": micros / 1e6})
+
+        return _changed("BATCHED_PUSH_TIMEOUT_UPDATE", change)
+
+    async def original_roi(self, request: Request) -> Response:
+        """`{"stream": {"stream_id": "0", "roi_count": 1, "roi": [{"roi_id": "0", "left": …}]}}`."""
+        stream = await _stream_of(request)
+
+        def change() -> None:
+            camera = stream.get("stream_id")
+            known = self._cameras.get(str(camera))
+            number = whole(camera, "stream_id", 1 << 31) if known is None else known
+            self._controls.set_regions(number, stream.get("roi"))
+
+        return _changed("ROI_UPDATE", change)
+
+    async def original_osd(self, request: Request) -> Response:
+        """`{"stream": {"stream_id": "0", "process_mode": 0}}`: the CPU (0) draws, always."""
+        mode = (await _stream_of(request)).get("process_mode")
+        if mode in (1, 2, "1", "2"):
+            return _not_here("the CPU draws, process_mode 0 alone; switches are at /api/settings")
+        return _changed("PROCESS_MODE_UPDATE", whole, mode, "process_mode", 0)
+
+    async def original_quit(self, request: Request) -> Response:
+        """`{"stream": {"app_quit": 1}}`: finish the files and end."""
+        if (await _stream_of(request)).get("app_quit") not in (1, True, "1"):
+            return _failed("QUIT_FAIL", "app_quit is not 1")
+        return _changed("QUIT", self._pipeline.stop)
+
+    async def without_meaning(self, request: Request) -> Response:
+        """Paths of the original that change nothing here, each with the reason."""
+        return _not_here(_REASONS[request.url.path.removeprefix("/api/v1/")])
 
     async def openapi(self, request: Request) -> Response:
         """A description of Noria's own paths."""
         return JSONResponse(_openapi())
+
+
+async def _stream_of(request: Request) -> dict[str, Any]:
+    """The object `stream` in the body of a request; empty if there is none."""
+    stream = (await body_of(request)).get("stream")
+    return stream if isinstance(stream, dict) else {}
+
+
+def _only(stream: dict[str, Any], key: str) -> dict[str, Any]:
+    return {key: stream.get(key)}
+
+
+def _changed(what: str, change: Callable[..., object], *arguments: Any) -> Response:
+    """Make a change of the original's, and answer in its words."""
+    try:
+        change(*arguments)
+    except NoriaError as error:
+        return _failed(f"{what}_FAIL", str(error))
+    return JSONResponse({"status": _OK, "reason": f"{what}_SUCCESS"})
+
+
+def _not_here(why: str) -> Response:
+    return JSONResponse({"status": "HTTP/1.1 501 Not Implemented", "reason": why}, 501)
 
 
 def _failed(reason: str, why: str) -> Response:
@@ -181,12 +300,21 @@ def _openapi() -> dict[str, Any]:
     gone = operation("Remove a source", "204") | {"parameters": [number]}
     gone["responses"]["404"] = {"description": "there is no such source"}
     new = operation("Add a source", "201", {"uri": "string", "name": "string"})
+    clip = operation("Record a clip", "202") | {"parameters": [number]}
+    settings = operation("Change settings", "200")
+    settings["responses"]["422"] = {"description": "a value is out of range"}
+    place = number | {"name": "index"}
+    model = operation("Change to another model", "200") | {"parameters": [place]}
+    model["responses"]["422"] = {"description": "it does not fit, and why"}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Noria", "version": "1"},
         "paths": {
             "/api/sources": {"get": operation("The sources", "200"), "post": new},
             "/api/sources/{id}": {"delete": gone},
+            "/api/sources/{id}/clip": {"post": clip},
+            "/api/settings": {"get": operation("The settings", "200"), "post": settings},
+            "/api/models/{index}": {"post": model},
             "/metrics": {"get": operation("Counts for Prometheus", "200")},
             "/healthz": {"get": operation("The process answers", "200")},
             "/readyz": {"get": operation("The pipeline runs", "200")},

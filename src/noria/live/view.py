@@ -56,14 +56,14 @@ class LiveView(Sink):
     Taking a frame is no work for the pipeline, whoever watches and however slowly.
 
     Args:
-        painter: draws; None draws with the defaults.
+        painter: draws; None draws with the defaults. It may be changed at any time.
     """
 
     kind = "view"
 
     def __init__(self, painter: Painter | None = None) -> None:
         super().__init__("view", Path("view"))
-        self._painter = painter or Painter()
+        self.painter = painter or Painter()
         self._lock = threading.Lock()
         self._encoding = threading.Lock()  # one picture at a time: watchers share it
         self._latest: dict[int, _Latest] = {}
@@ -125,7 +125,7 @@ class LiveView(Sink):
                 self._given[source_id] = latest
             jpeg = latest.pictures.get(width)
             if jpeg is None:
-                drawn = self._painter.draw(latest.frame, latest.meta)
+                drawn = self.painter.draw(latest.frame, latest.meta)
                 jpeg = encode_image(drawn, ".jpg", max_width=width)
                 latest.pictures[width] = jpeg
             return LivePicture(source_id, latest.number, jpeg, latest.meta)

@@ -16,6 +16,7 @@ from time import monotonic, perf_counter
 from noria.infer.batch import Batch, frame_meta
 from noria.media import Frame, Source
 from noria.pipeline.channel import ChannelClosedError
+from noria.pipeline.histogram import Histogram
 from noria.pipeline.report import SourceReport
 
 _MIN_GROUP = 16  # frames handed on together when most of them are skipped by `interval`
@@ -88,9 +89,10 @@ class Muxer:
         self._keep_open = keep_open
         self._buffer_size = buffer_size
         self._fill = fill
-        self._period = interval + 1
+        self.interval = interval
         self._all_room = room
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
+        self.reading = Histogram()
         self._limit = limit
         self._abandoned = False
         self._over: list[int] = []  # ids of ended sources that no batch has named yet
@@ -195,7 +197,9 @@ class Muxer:
             while not (self.stopping or feed.removed):
                 start = perf_counter()
                 frame = self._next(feed, frames)
-                feed.decode_s += perf_counter() - start
+                taken = perf_counter() - start
+                feed.decode_s += taken
+                self.reading.add(taken)
                 if frame is None:
                     if not (self.stopping or feed.removed):
                         report.state = "ended"
@@ -258,7 +262,7 @@ class Muxer:
             batch = Batch([], [], [])
             inferred = 0
             while picks := self._next_buffer(wait=not batch.frames or not self.live):
-                turns = len(picks) if self._buffer % self._period == 0 else 0
+                turns = len(picks) if self._buffer % (self.interval + 1) == 0 else 0
                 total = len(batch.frames) + len(picks)
                 full = inferred + turns > self._fill or total > max(self._fill, _MIN_GROUP)
                 if full and batch.frames:
@@ -321,7 +325,7 @@ class Muxer:
                     return []
                 now = monotonic()
                 if picks:
-                    deadline = deadline or now + self._timeout_s
+                    deadline = deadline or now + self.timeout_s
                     if now >= deadline:
                         for feed in lacking:
                             feed.awaited = False

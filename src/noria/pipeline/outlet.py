@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from noria._core.errors import NoriaError
+from noria.pipeline.histogram import Histogram
 
 if TYPE_CHECKING:
     from noria._core.notices import Notice
     from noria.draw import Painter
     from noria.infer.batch import Batch
-    from noria.media import Frame, Sink
+    from noria.media import Frame, Sink, Source
     from noria.meta import FrameMeta
 
 
@@ -27,6 +28,15 @@ class Composes(Protocol):
 
     def compose(self, pairs: Sequence[tuple[Frame, FrameMeta]]) -> tuple[Frame, FrameMeta]:
         """One picture of the latest frame of each source, with their objects moved into it."""
+        ...
+
+
+@runtime_checkable
+class Recorder(Protocol):
+    """A sink that records clips of sources."""
+
+    def record(self, source_id: int) -> bool:
+        """Record around now; False if the source is not there, or is no film."""
         ...
 
 
@@ -87,7 +97,9 @@ class Outlet:
         self.draw_s = 0.0
         self.write_s = 0.0
         self.tile_s = 0.0
+        self.writing = Histogram()
         self._tiler = tiler
+        self._routes = list(routes)
         for route in routes:
             known = source_ids is None or route.only_source in (None, *source_ids)
             if not known and source_ids is not None:
@@ -110,12 +122,18 @@ class Outlet:
             from noria.draw import Painter
 
             painter = Painter()
-        self._painter = painter
+        self.painter = painter
         tiled = [r for r in routes if self._is_tiled(r)]
         self._tiled = _by_need([r.sink for r in tiled])
         self._plain = [r for r in routes if r not in tiled]
         self._by_source: dict[int, _Sinks] = {}
         self._latest: dict[int, tuple[Frame, FrameMeta]] = {}
+
+    def begin(self, source: Source) -> None:
+        """Announce a source to the sinks that get its frames."""
+        for route in self._routes:
+            if route.only_source in (None, source.source_id):
+                route.sink.begin(source)
 
     def _is_tiled(self, route: Route) -> bool:
         if route.tiled is None:
@@ -142,7 +160,11 @@ class Outlet:
                     self._tell_end(source_id, *self._fate(source_id))
         for source_id in batch.ended:
             self._by_source.pop(source_id, None)
-        self.write_s += perf_counter() - start - (self.draw_s + self.tile_s - before)
+            for sink in self.sinks:
+                sink.end(source_id)
+        taken = perf_counter() - start
+        self.writing.add(taken)
+        self.write_s += taken - (self.draw_s + self.tile_s - before)
 
     def _sinks_of(self, source_id: int) -> _Sinks:
         found = self._by_source.get(source_id)
@@ -156,9 +178,9 @@ class Outlet:
         for sink in plain:
             sink.write(frame, meta)
         if pictures:
-            assert self._painter is not None
+            assert self.painter is not None
             start = perf_counter()
-            drawn = self._painter.draw(frame, meta)
+            drawn = self.painter.draw(frame, meta)
             self.draw_s += perf_counter() - start
             for sink in pictures:
                 sink.write(drawn, meta)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import is_dataclass, replace
 from functools import partial
 from itertools import count
 from numbers import Integral
@@ -27,7 +28,7 @@ from noria.media import open_source
 from noria.pipeline.channel import Channel, ChannelClosedError
 from noria.pipeline.events import EventKind, Events, PipelineEvent
 from noria.pipeline.mux import Muxer
-from noria.pipeline.outlet import Composes, Outlet, Route, routes_of
+from noria.pipeline.outlet import Composes, Outlet, Recorder, Route, routes_of
 from noria.pipeline.report import Meter, RunReport, count_objects, fill_report
 from noria.pipeline.segment import Segment, received, segments_of
 from noria.pipeline.stage import is_stage, is_tracker
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from noria.media import Frame, Sink, Source
     from noria.meta import FrameMeta
     from noria.pipeline.async_loop import AsyncLoop
+    from noria.pipeline.histogram import Histogram
     from noria.pipeline.stage import Probe, Stage
     from noria.track import Tracker
 
@@ -142,6 +144,8 @@ class Pipeline:
             None if keep_open else [s.source_id for s in self.sources],
             partial(_fate, self._mux),
         )
+        for source in self.sources:
+            self._outlet.begin(source)
         self._queue_size = max(2, -(-queue_size // max(fill, len(self.sources))))
         self._threads: list[threading.Thread] = []
         self._error: BaseException | None = None
@@ -186,6 +190,20 @@ class Pipeline:
         self._fill(report, over=False)
         return report
 
+    @property
+    def durations(self) -> dict[str, Histogram]:
+        """How long each step takes: `decode` a frame, a model by its name a batch, `write` one.
+
+        A model's time is from the begin of a batch to its end, with the waiting for the engine.
+        """
+        found = {"decode": self._mux.reading}
+        for segment in self._segments:
+            name = "steps" if segment.stage is None else str(segment.stage.name)
+            found[name if name not in found else f"{name}-{len(found)}"] = segment.running
+        if self._outlet.sinks:
+            found["write"] = self._outlet.writing
+        return found
+
     def add_source(
         self, source: Source | str | PathLike[str], *, name: str | None = None, **options: Any
     ) -> int:
@@ -211,6 +229,7 @@ class Pipeline:
         )
         opened.source_id = next(self._next_id)
         opened.name = name or opened.name
+        self._outlet.begin(opened)
         self.sources = [*self.sources, opened]
         self._events.tell(PipelineEvent("source", "added", opened.source_id, opened.name))
         self._mux.add(opened)
@@ -225,6 +244,60 @@ class Pipeline:
         source = self._mux.remove(source_id)
         self.sources = [s for s in self.sources if s is not source]
         return source is not None
+
+    @property
+    def interval(self) -> int:
+        """Buffers skipped between two that the primary models run on."""
+        return self._mux.interval
+
+    def set_interval(self, interval: int) -> None:
+        """Change the interval of the primary models from the next buffer on; any thread.
+
+        Raises:
+            NoriaError: it is negative, or no model has one.
+        """
+        primary = [m for m in self.models if not getattr(m, "secondary", False)]
+        primary = [m for m in primary if hasattr(m, "interval")]
+        if interval < 0 or not primary:
+            why = "is negative" if interval < 0 else "no model has one"
+            raise NoriaError(f"interval={interval}: {why}", where=repr(self))
+        for model in primary:
+            model.interval = interval
+        self._mux.interval = interval
+
+    @property
+    def batch_timeout_s(self) -> float:
+        """How long a buffer of live sources waits for frames of the others; may be changed."""
+        return self._mux.timeout_s
+
+    @batch_timeout_s.setter
+    def batch_timeout_s(self, seconds: float) -> None:
+        self._mux.timeout_s = seconds
+
+    def change_drawing(self, **options: Any) -> None:
+        """Change options of the `Painter` of the outputs, from the next frame on; any thread.
+
+        Outputs that show pictures as they come, and those without pictures, are left alone.
+        """
+        painter = self._outlet.painter
+        if is_dataclass(painter) and not isinstance(painter, type):
+            self._outlet.painter = replace(painter, **options)
+
+    def record_clip(self, source_id: int) -> bool:
+        """Record a clip of a source around now, as after an event. Safe from any thread.
+
+        Returns:
+            False if the source is not there, or is no film.
+
+        Raises:
+            NoriaError: no output of the pipeline takes clips.
+        """
+        recorders = [sink for sink in self.sinks if isinstance(sink, Recorder)]
+        if not recorders:
+            raise NoriaError(
+                "no output takes clips", where=repr(self), fix="-o 'clip:DIR?on=call' is one"
+            )
+        return sum(sink.record(source_id) for sink in recorders) > 0
 
     def on_event(self, kind: EventKind, handler: Callable[[PipelineEvent], None]) -> None:
         """Call a function with each event of a kind, in the order of the frames.

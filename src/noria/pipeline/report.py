@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 SourceState = Literal["ended", "failed", "stopped", "removed"]
 
 
+_NAMED = ("messages", "publish")  # outputs that are no files
+
+
 @dataclass(slots=True)
 class SourceReport:
     """The outcome of one source.
@@ -311,7 +314,7 @@ def fill_report(
     report.stages = _seconds(report, mux, steps, outlet)
     report.outputs = [
         # a video without frames is not written
-        sink.name if getattr(sink, "kind", "") == "messages" else str(sink.path)
+        sink.name if getattr(sink, "kind", "") in _NAMED else str(sink.path)
         for sink in outlet.sinks
         if (kind := getattr(sink, "kind", "")) != "view" and (kind != "video" or sink.frames)
     ]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 from noria.infer.batch import Batch
 from noria.pipeline.channel import Channel, ChannelClosedError
+from noria.pipeline.histogram import Histogram
 from noria.pipeline.stage import Stage, Step, is_stage, step_of
 
 
@@ -19,6 +21,7 @@ class _Running:
     batch: Batch
     work: Any = None
     begun: bool = False
+    start: float = 0.0  # when it was begun
 
 
 class Segment:
@@ -34,6 +37,7 @@ class Segment:
         self, stage: Stage | None, before: Sequence[Step] = (), after: Sequence[Step] = ()
     ) -> None:
         self.stage = stage
+        self.running = Histogram()
         self.before = list(before)
         self.after = list(after)
 
@@ -74,11 +78,12 @@ class Segment:
                 getattr(running.work, "cancel", _nothing)()
 
     def _begin(self, batch: Batch) -> _Running:
+        start = perf_counter()
         for step in self.before:
             step(batch)
         if self.stage is not None and batch.frames:
-            return _Running(batch, self.stage.begin(batch), begun=True)
-        return _Running(batch)
+            return _Running(batch, self.stage.begin(batch), begun=True, start=start)
+        return _Running(batch, start=start)
 
     def _drain(self, pending: deque[_Running], emit: Callable[[Batch], None], left: int) -> None:
         """Complete the oldest batches until only `left` are under way."""
@@ -92,6 +97,7 @@ class Segment:
                     self.stage.end_of_stream(source_id)
             for step in self.after:
                 step(batch)
+            self.running.add(perf_counter() - running.start)
             emit(batch)
 
 

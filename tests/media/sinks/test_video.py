@@ -349,7 +349,6 @@ def test_images_being_read_are_not_overwritten(tmp_path: Path, make_meta: MakeMe
         ("koko:out", r"'koko' is not a kind.*\n.*\n  did you mean coco:PATH"),
         ("out.mp5", "did you mean mp4:PATH"),
         ("jsonl:", "path is missing"),
-        ("rtsp://host/x", "streams cannot be written"),
         ("", "empty"),
         ("images:a_%d_%d.png", "not a pattern"),
         ("images:a_%s.png", "not a pattern"),

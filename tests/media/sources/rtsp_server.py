@@ -22,6 +22,7 @@ def main() -> None:
     parser.add_argument("--fps", type=int, default=50)
     parser.add_argument("--user", help="name:password that clients must give")
     parser.add_argument("--clip", help="H.264 file to serve at /clip")
+    parser.add_argument("--record", help="file that is written of what is published to /in")
     args = parser.parse_args()
     Gst.init(None)
     width, height = args.size.split("x")
@@ -38,8 +39,15 @@ def main() -> None:
             f"filesrc location={args.clip} ! qtdemux ! h264parse ! rtph264pay name=pay0 "
             "config-interval=-1"
         )
+    if args.record:
+        launches["/in"] = (
+            "rtph264depay name=depay0 ! h264parse ! mpegtsmux ! "
+            f"filesink location={args.record} buffer-mode=unbuffered"
+        )
     for path, launch in launches.items():
         factory = GstRtspServer.RTSPMediaFactory()
+        if path == "/in":
+            factory.set_transport_mode(GstRtspServer.RTSPTransportMode.RECORD)
         factory.set_launch(f"( {launch} )")
         factory.set_shared(path == "/live")
         if args.user:

@@ -7,6 +7,7 @@ import os
 import select
 import socket
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from time import monotonic, sleep
@@ -44,6 +45,11 @@ from noria.custom.guard.options import GuardOptions
 
 _HANG_REPORT_S = 1.0
 _REPORT_BYTES = 1 << 24
+
+
+def deaths() -> dict[str, int]:
+    """How often a worker died so far, by the name of its library; of this process."""
+    return dict(_deaths)
 
 
 class WorkerHandle:
@@ -135,6 +141,7 @@ def _standard_streams() -> Iterator[list[int]]:
 FORGIVEN_AFTER = 100
 """Calls without a fault after which earlier faults are no longer counted."""
 
+_deaths: Counter[str] = Counter()  # of all workers of this process
 _RESTART_HINT = "mend the library, or raise custom-lib-guard-restarts"
 _SIDE_LIMIT = 1 << 23  # more than a second of reading JSON
 
@@ -417,6 +424,7 @@ class GuardedProcess:
         if report is None and code is not None and code > 0 and (tool := sanitizer_of(self.name)):
             found += f", as {tool} does: its report is above"
         self.deaths += 1
+        _deaths[self.name] += 1
         self._recent += 1
         self._clean = 0
         pause = 0.0 if self._recent < 2 else min(0.1 * 2 ** (self._recent - 2), 5.0)

@@ -9,12 +9,15 @@ import os
 import stat
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from noria._core.errors import MediaError
 from noria._core.notices import Level, Notice, note_once
 from noria.media.frame import Frame
 from noria.meta import FrameMeta
+
+if TYPE_CHECKING:
+    from noria.media.sources.base import Source
 
 
 def create(path: Path, name: str, *, follow: bool = True) -> int:
@@ -147,6 +150,12 @@ class Sink(ABC):
     def folder(self) -> Path:
         """The folder that its files are in."""
         return self.path.parent
+
+    def begin(self, source: Source) -> None:  # noqa: B027 - most sinks take frames alone
+        """Learn of a source that frames will come from, before it is read."""
+
+    def end(self, source_id: int) -> None:  # noqa: B027 - most sinks need not know
+        """Learn that a source is over: every frame of it was written."""
 
     def write(self, frame: Frame, meta: FrameMeta) -> None:
         """Append one frame.

@@ -14,6 +14,12 @@ from noria.media.sources.images import IMAGE_SUFFIXES
 
 PICTURE_SUFFIXES = {".jpg": "JPEG", ".jpeg": "JPEG", ".png": "PNG"}
 VIDEO_FORMATS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mov", ".mkv": "matroska"}
+PUBLISH_SCHEMES = {
+    "rtsp": "rtsp://HOST/PATH",
+    "rtsps": "rtsps://HOST/PATH",
+    "udp": "udp://HOST:PORT",
+}
+_PUBLISH = re.compile(rf"(?:^|[:/])({'|'.join(PUBLISH_SCHEMES)}):/+", re.IGNORECASE)
 MAX_LABEL = 60  # a file name may have 255 bytes, and more is added to it
 _PLACEHOLDER = re.compile(r"\{(source|id)\}")
 
@@ -94,6 +100,15 @@ def expand_sink_path(spec: str, source: HasName, sources: Sequence[HasName] = ()
     labels = source_labels([*(s for s in sources if s.source_id != source.source_id), source])
     values = {"source": labels[source.source_id], "id": str(source.source_id)}
     return _PLACEHOLDER.sub(lambda m: values[m[1]], spec)
+
+
+def stream_url(name: str) -> str:
+    """The URL in an output's name.
+
+    Pipelines keep outputs as absolute paths: a folder may stand before it, and one slash in it.
+    """
+    found = _PUBLISH.search(name)
+    return f"{found[1]}://{name[found.end() :]}" if found else name
 
 
 class FrameNames:

@@ -16,6 +16,7 @@ from noria.config.pipeline_keys import MESSAGE_SCHEMES
 from noria.config.pipeline_keys import SINK_KINDS as PIPELINE_SINK_KINDS
 from noria.media.sinks.naming import (
     PICTURE_SUFFIXES,
+    PUBLISH_SCHEMES,
     VIDEO_FORMATS,
     HasName,
     check_placeholders,
@@ -40,6 +41,7 @@ _SUFFIXES = {
     ".arrow": "arrow",
     ".feather": "arrow",
     ".dota": "dota",
+    ".m3u8": "hls",
 }
 _CLASSES = {
     "video": (".video", "VideoSink"),
@@ -53,6 +55,9 @@ _CLASSES = {
     "parquet": (".table", "ParquetSink"),
     "arrow": (".table", "ArrowSink"),
     "messages": (".messages", "MessageSink"),
+    "publish": (".publish", "PublishSink"),
+    "hls": (".hls", "HlsSink"),
+    "clip": (".clip", "ClipSink"),
 }
 _TABLES = frozenset(("parquet", "arrow"))
 _FRAME_FILES = frozenset(("images", "coco", "kitti", "kitti-track", "dota", "masks"))
@@ -68,8 +73,11 @@ def split_spec(spec: str) -> tuple[str, Path]:
     if prefix and not Path(spec).exists():
         kind = _ALIASES.get(prefix[1].lower(), prefix[1].lower())
         rest = spec[prefix.end() :]
-        if kind == "messages":
+        if kind == "messages" and url_scheme(rest) in MESSAGE_SCHEMES:
             return split_spec(rest)
+        if kind == "messages":
+            known = ", ".join(MESSAGE_SCHEMES)
+            raise MediaError("the URL is missing", where=without_secrets(spec), expected=known)
         if kind in SINK_KINDS:
             if not rest:
                 raise MediaError("the path is missing", where=spec, expected=f"{kind}:PATH")
@@ -87,12 +95,16 @@ def split_spec(spec: str) -> tuple[str, Path]:
                 fix="set NORIA_<PROTOCOL>_USER and NORIA_<PROTOCOL>_PASSWORD, as NORIA_MQTT_USER",
             )
         return "messages", Path(spec)
+    if scheme in PUBLISH_SCHEMES:
+        return "publish", Path(spec)
     if scheme:
-        raise _unknown("streams cannot be written to", spec)
+        raise _unknown(f"no stream is written to {scheme}://", spec)
     path = Path(spec)
     if spec.endswith(os.sep) or path.is_dir():
         return "images", path
     kind_of = _SUFFIXES.get(path.suffix.lower())
+    if ".m3u8?" in path.name.lower():
+        kind_of = "hls"
     if kind_of is None:
         what = f"extension {path.suffix!r}" if path.suffix else "a name without extension"
         raise _unknown(f"{what} does not say what to write", spec, path.suffix[1:])
@@ -145,8 +157,9 @@ def _checked(spec: str, inputs: Sequence[str | Path]) -> tuple[str, Path]:
     for source in inputs:
         if _same(path, Path(source)):
             raise MediaError(
-                f"is also {source}, which this run reads or writes: it would be destroyed",
-                where=spec,
+                f"is also {without_secrets(str(source))}, which this run reads or writes: "
+                "it would be destroyed",
+                where=without_secrets(spec),
                 fix="choose another output",
             )
     return kind, path
@@ -183,6 +196,8 @@ def open_sink(
     options: dict[str, Any] = {}
     if kind == "video":
         options = {"fps": fps, "crf": crf, "preset": preset, "threads": threads}
+    elif kind in ("publish", "hls"):
+        options = {"fps": fps, "threads": threads}
     elif kind in _FRAME_FILES:
         options = {"labels": source_labels(sources)}
     return _sink_class(kind)(spec, path, **options)

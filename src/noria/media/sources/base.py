@@ -7,11 +7,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from noria._core.errors import NoriaError
 from noria._core.notices import Level, Notice, note_once
 from noria.media.frame import Frame
+
+if TYPE_CHECKING:
+    from noria.media.sources.packet_ring import PacketRing
 
 
 class Source(ABC):
@@ -78,6 +81,13 @@ class Source(ABC):
             self._reading.release()
             if self._closing.is_set():
                 self._release_once()
+
+    def keep_packets(self, before_s: float) -> PacketRing | None:
+        """Keep the film's last packets, `before_s` seconds back; None for what is no film.
+
+        Call it before the source is read. A second call returns the same ring.
+        """
+        return None
 
     @abstractmethod
     def _read(self) -> Generator[Frame, None, None]:
@@ -165,6 +175,10 @@ class SteppedSource(Source):
         self._source = source
         self._reopen = reopen
         self._step = step
+
+    def keep_packets(self, before_s: float) -> PacketRing | None:
+        """Keep packets of the first round, if there is no other: times go on, packets do not."""
+        return self._source.keep_packets(before_s) if self._reopen is None else None
 
     def _read(self) -> Generator[Frame, None, None]:
         count, start_ns, last_ns, gap_ns = 0, 0, 0, 0

@@ -18,6 +18,7 @@ from noria.media.frame import Frame
 from noria.media.pixel_format import PixelFormat, color_space
 from noria.media.pixels import plane_views
 from noria.media.sources.base import Source
+from noria.media.sources.packet_ring import PacketRing
 
 _FULL_RANGE = 2  # AVCOL_RANGE_JPEG
 
@@ -177,6 +178,11 @@ class Timeline:
         self._offset_ns = 0
         self._away = False
 
+    @property
+    def offset_ns(self) -> int:
+        """Nanoseconds by which times are shifted at present."""
+        return self._offset_ns
+
     def away(self) -> None:
         """The next picture comes from a new connection, with times of its own."""
         self._away = True
@@ -226,6 +232,12 @@ class DecodedSource(Source):
         self._asked_fps = fps
         self._reader = FrameReader()
         self._timeline = Timeline(round(1e9 / DEFAULT_FPS))
+        self._packet_ring: PacketRing | None = None
+
+    def keep_packets(self, before_s: float) -> PacketRing | None:
+        """Keep the film's last packets, for clips."""
+        self._packet_ring = self._packet_ring or PacketRing(before_s)
+        return self._packet_ring
 
     def _describe(self, container: Any, stream: Any) -> None:
         """Take size, rate and length from an open container."""
@@ -261,18 +273,22 @@ class DecodedSource(Source):
     def _seen(self, packet: Any) -> None:
         """A packet with data is about to be decoded."""
 
-    def _decode(self, context: Any, packets: Iterable[Any]) -> Pictures:
+    def _decode(self, stream: Any, packets: Iterable[Any]) -> Pictures:
         """Whole pictures; damaged ones are counted and left out.
 
         Returns:
             Why it gave up, or None at the end of `packets` (whose last may be None: to flush).
         """
-        errors_in_a_row = 0
+        context, errors_in_a_row = stream.codec_context, 0
+        if self._packet_ring is not None:
+            self._packet_ring.begin(stream)
         for packet in packets:
             if self._closing.is_set():
                 return None
             if packet is not None and packet.size:
                 self._seen(packet)
+                if self._packet_ring is not None:
+                    self._packet_ring.add(packet)
             try:
                 pictures = context.decode(packet)
             except av.error.EOFError:
@@ -295,6 +311,8 @@ class DecodedSource(Source):
         timeline = self._timeline
         for picture in self._pictures():
             pts_ns = timeline.next_ns(picture.pts, picture.time_base)
+            if self._packet_ring is not None:
+                self._packet_ring.offset_ns = timeline.offset_ns
             if timeline.missing:
                 fps = 1e9 / timeline.step_ns
                 self._notice("info", f"frames without a time stamp are timed at {fps:g} fps")

@@ -148,7 +148,7 @@ class StreamSource(DecodedSource):
             return
         while True:
             since = monotonic()
-            pictures = self._decode(self._stream.codec_context, self._packets())
+            pictures = self._decode(self._stream, self._packets())
             while True:
                 try:
                     picture = next(pictures)

@@ -94,7 +94,7 @@ class VideoSource(DecodedSource):
         self._discarded += bool(getattr(packet, "is_discard", False))
 
     def _pictures(self) -> Generator[Any, None, None]:
-        gave_up = yield from self._decode(self._stream.codec_context, self._packets())
+        gave_up = yield from self._decode(self._stream, self._packets())
         if gave_up:
             self._notice("warning", gave_up)
 

@@ -1,0 +1,211 @@
+"""Frames as a live stream: published to an RTSP server, or sent as MPEG-TS over UDP."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from contextlib import suppress
+from fractions import Fraction
+from pathlib import Path
+from time import monotonic
+from typing import Any
+from urllib.parse import urlsplit
+
+import av
+
+from noria._core.errors import MediaError
+from noria._core.notices import Level
+from noria._core.text import url_name
+from noria.media.frame import Frame
+from noria.media.sinks.base import Sink
+from noria.media.sinks.frame_encoder import FrameEncoder
+from noria.media.sinks.naming import PUBLISH_SCHEMES, stream_url
+from noria.media.sources.decoded import reason_of
+from noria.media.sources.reconnect import Losses, ReconnectPolicy
+from noria.meta import FrameMeta
+
+_ROOM = 8  # frames that wait for the encoder
+_PATIENCE_S = 0.25  # a frame waits so long for room, once; then frames are dropped
+_AHEAD_S = 1.0  # a film may be so much ahead of the clock
+_TIMEOUT_S = 5.0
+_END_S = 10.0  # for what waits, at the end
+_GOP_S = 1.0  # who joins waits so long for a picture
+_OPTIONS = {"crf": "23", "preset": "veryfast", "tune": "zerolatency"}
+_FORMATS = {
+    "rtsp": ("rtsp", {"rtsp_transport": "tcp", "timeout": str(round(_TIMEOUT_S * 1e6))}),
+    "rtsps": ("rtsp", {"rtsp_transport": "tcp", "timeout": str(round(_TIMEOUT_S * 1e6))}),
+    "udp": ("mpegts", {"pkt_size": "1316"}),
+}
+
+
+class PublishSink(Sink):
+    """Encodes frames in a thread of its own and sends them while somebody takes them.
+
+    The pipeline never waits for the other side: while it is away, or slower than the frames, frames
+    are dropped and counted, and the connection is tried again with growing distance. Films are sent
+    at their own pace, not faster.
+
+    Args:
+        name: `rtsp://HOST/PATH`, `rtsps://…` or `udp://HOST:PORT`; user and password may stand in
+            it and appear nowhere.
+        fps: expected frame rate.
+        threads: encoder threads; None lets the encoder choose.
+        reconnect: how it comes back after a loss.
+
+    Attributes:
+        sent: frames that were sent.
+        dropped: frames that were not.
+        reconnects: how often a lost connection came back.
+
+    Raises:
+        MediaError: the address lacks its host, port or path.
+    """
+
+    kind = "publish"
+    needs_pixels = True
+
+    def __init__(
+        self,
+        name: str,
+        path: Path,
+        *,
+        fps: float | None = None,
+        threads: int | None = None,
+        reconnect: ReconnectPolicy | None = None,
+    ) -> None:
+        self._url = stream_url(name)
+        shown = url_name(self._url)
+        super().__init__(shown, Path(shown))
+        url = urlsplit(self._url)
+        self._format, self._options = _FORMATS[url.scheme.lower()]
+        try:
+            whole = bool(url.hostname and (url.port if self._format == "mpegts" else url.path))
+        except ValueError:  # no number of a port
+            whole = False
+        if not whole:
+            raise MediaError(
+                "is no address to send to",
+                where=shown,
+                expected=", ".join(PUBLISH_SCHEMES.values()),
+            )
+        self._rate = Fraction(fps or 25.0).limit_denominator(1001)
+        self._threads = threads
+        self._policy = reconnect or ReconnectPolicy(max_s=10.0)
+        self._losses = Losses(self.notices, shown)
+        self._items: deque[tuple[Frame, FrameMeta]] = deque()
+        self._changed = threading.Condition()
+        self._ending = threading.Event()
+        self._connected = self._slow = False
+        self.sent = self.dropped = self.reconnects = 0
+        self._thread = threading.Thread(target=self._run, name="noria-publish", daemon=True)
+        self._started = False
+
+    def _write(self, frame: Frame, meta: FrameMeta) -> None:
+        with self._changed:
+            if not self._started:
+                self._started = True
+                self._thread.start()
+            if len(self._items) >= _ROOM and self._connected and not self._slow:
+                self._slow = not self._changed.wait_for(
+                    lambda: len(self._items) < _ROOM, _PATIENCE_S
+                )
+            while len(self._items) >= _ROOM:
+                self._items.popleft()
+                self.dropped += 1
+            self._items.append((frame, meta))
+            self._changed.notify_all()
+
+    def _finish(self) -> None:
+        self._ending.set()
+        with self._changed:
+            self._changed.notify_all()
+        if self._started:
+            self._thread.join(_END_S)
+        self._losses.stopped()
+        self.dropped += len(self._items)
+        self._items.clear()
+        self.kept = self.sent
+        if self.dropped:
+            self._notice(
+                "warning",
+                f"{self.dropped} of {self.frames} frames were not sent: the other side was away "
+                "or too slow",
+            )
+
+    # The thread.
+
+    def _run(self) -> None:
+        attempt, away = 0, False
+        while (first := self._first()) is not None:
+            cause = self._connection(first, came_back=away)
+            if cause is None:
+                return
+            attempt = 0 if self._connected else attempt + 1
+            with self._changed:
+                self._connected = False
+                self._changed.notify_all()
+            if self._losses.away:
+                self._losses.tried(cause)
+            else:
+                self._losses.lost(cause, self.sent)
+            away = True
+            if self._ending.wait(self._policy.delay_s(attempt)):
+                return
+
+    def _first(self) -> tuple[Frame, FrameMeta] | None:
+        """The next frame, which stays in the queue; None at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._items or self._ending.is_set())
+            return self._items[0] if self._items else None
+
+    def _connection(self, first: tuple[Frame, FrameMeta], *, came_back: bool) -> str | None:
+        """Send over one connection until the end, or why it was lost."""
+        container: Any = None
+        try:
+            container = av.open(
+                self._url, "w", format=self._format, options=self._options,
+                timeout=_TIMEOUT_S,
+            )  # fmt: skip
+            encoder = FrameEncoder(
+                container, first[0], rate=self._rate, name=self.name, notice=self._note,
+                options=_OPTIONS, threads=self._threads, gop_s=_GOP_S,
+            )  # fmt: skip
+            container.start_encoding()
+            with self._changed:
+                self._connected, self._slow = True, False
+            if came_back:
+                self.reconnects += 1
+                self._losses.back()
+            start, start_ns = monotonic(), first[0].pts_ns
+            while (item := self._first()) is not None:
+                frame = item[0]
+                ahead_s = (frame.pts_ns - start_ns) / 1e9 - (monotonic() - start) - _AHEAD_S
+                if ahead_s > 0:
+                    self._ending.wait(ahead_s)
+                with self._changed:
+                    if not self._items or self._items[0] is not item:
+                        continue  # dropped meanwhile
+                    self._items.popleft()
+                    self._slow = False
+                    self._changed.notify_all()
+                container.mux(encoder.encode(*item))
+                self.sent += 1
+            container.mux(encoder.flush())
+        except MediaError as error:
+            return error.found
+        except (OSError, ValueError, RuntimeError, av.error.FFmpegError) as error:
+            return reason_of(error)
+        finally:
+            if container is not None:
+                _close(container)
+        return None
+
+    def _note(self, level: Level, message: str) -> None:
+        with self._changed:
+            self._notice(level, message)
+
+
+def _close(container: Any) -> None:
+    # the peer may have gone: then there is nobody to tell
+    with suppress(OSError, ValueError, RuntimeError, av.error.FFmpegError):
+        container.close()

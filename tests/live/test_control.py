@@ -1,0 +1,62 @@
+"""Regions and drawing of a running pipeline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from noria.analytics import Analytics, AnalyticsRules, Region, SourceRules
+from noria.draw import Painter
+from noria.errors import NoriaError
+from noria.live import LiveView
+from noria.live.control import Controls
+from noria.pipeline import Pipeline
+from tests.pipeline.fakes import FakeModel, FakeSource
+
+FIRST = Region(name="first", points=((0, 0), (9, 0), (9, 9)))
+
+
+def roi(**changes: Any) -> dict[str, Any]:
+    return {"roi_id": "door", "left": 0, "top": 0, "width": 6, "height": 4} | changes
+
+
+def test_regions_from_the_next_frame_on() -> None:
+    rules = AnalyticsRules(sources={0: SourceRules(regions=(FIRST,))})
+    analytics = Analytics(rules)
+    view = LiveView()
+    pipeline = Pipeline(FakeSource(6), [FakeModel(), analytics], [view])
+    controls, names = Controls(pipeline, view), []
+    for frame, meta in pipeline:
+        assert meta.analytics is not None
+        names.append(tuple(meta.analytics.inside))
+        if frame.frame == 0:
+            controls.set_regions(0, [roi()])
+    assert names[0] == ("first",)
+    assert names[-1] == ("door",)
+    assert analytics.rules.sources[0].regions[0].points == ((0, 0), (6, 0), (6, 4), (0, 4))
+    assert rules.sources[0].regions == (FIRST,)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [None, [3], [{}], [roi(roi_id="")], [roi(left=-1)], [roi(width=0)], [roi(top="a")],
+     [roi(), roi()], [roi()] * 65, [roi(height=float("nan"))]],
+)  # fmt: skip
+def test_what_is_no_region(wanted: Any) -> None:
+    analytics = Analytics(AnalyticsRules(sources={0: SourceRules(regions=(FIRST,))}))
+    view = LiveView()
+    pipeline = Pipeline(FakeSource(1), [FakeModel(), analytics], [view])
+    with pytest.raises(NoriaError):
+        Controls(pipeline, view).set_regions(0, wanted)
+    assert analytics.rules.sources[0].regions == (FIRST,)
+    pipeline.close()
+
+
+def test_drawing() -> None:
+    view = LiveView()
+    pipeline = Pipeline(FakeSource(1), FakeModel(), [view], painter=Painter())
+    Controls(pipeline, view).change({"osd": {"boxes": False}})
+    assert not view.painter.boxes
+    assert view.painter.labels
+    pipeline.close()

@@ -1,0 +1,19 @@
+"""Durations in buckets."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noria.pipeline.histogram import BOUNDS_S, Histogram
+
+
+@given(st.lists(st.floats(0, 100)))
+def test_every_duration_is_in_its_buckets(durations: list[float]) -> None:
+    histogram = Histogram()
+    for seconds in durations:
+        histogram.add(seconds)
+    buckets, sum_s = histogram.read()
+    assert [bound for bound, _ in buckets] == [*BOUNDS_S, float("inf")]
+    assert all(n == sum(s <= bound for s in durations) for bound, n in buckets)
+    assert abs(sum_s - sum(durations)) < 1e-6 * max(1, sum_s)
