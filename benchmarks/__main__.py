@@ -28,6 +28,7 @@ NAMES = (
     "cut",
     "batch",
     "live",
+    "messages",
     "live_streams",
     "gpu",
 )

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from noria import pyds
 from noria.pyds.meta import MetaField
 from noria.pyds.osd import Elements
-from noria.pyds.struct import Nested, Struct, Text
+from noria.pyds.struct import Buffer, Nested, Struct, Text
 
 HEAD = '''"""Types of `pyds`; written by scripts/pyds_stubs.py."""
 
@@ -30,8 +30,8 @@ import numpy.typing as npt
 
 '''
 _INNER = {
-    "Elements", "HostPointer", "MetaField", "MetaList", "Nested", "Text", "allocate", "bridge",
-    "duplicate", "free", "function", "items", "text_at",
+    "Buffer", "Callable", "Elements", "HostPointer", "MetaField", "MetaList", "Nested", "Text",
+    "allocate", "bridge", "duplicate", "free", "function", "items", "text_at",
 }  # fmt: skip
 _PLAIN = (bool, int, float, str)
 
@@ -93,9 +93,10 @@ def _member(kind: type, name: str, value: Any) -> list[str]:
         inner = value.kind.__name__
         return [f"    {name}: {inner if isinstance(value, Nested) else f'list[{inner}]'}"]
     if isinstance(value, Text):
+        accepted = "str | int" if isinstance(value, Buffer) else "str"
         return [
             "    @property", f"    def {name}(self) -> int: ...",
-            f"    @{name}.setter", f"    def {name}(self, value: str) -> None: ...",
+            f"    @{name}.setter", f"    def {name}(self, value: {accepted}) -> None: ...",
         ]  # fmt: skip
     if isinstance(value, MetaField):
         return ["    @property", f"    def {name}(self) -> GList | None: ..."]

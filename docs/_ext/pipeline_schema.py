@@ -7,12 +7,20 @@ Made from the same table that `load_pipeline` reads by; the package has it as
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 from noria import config
 from noria.config.key import Key
-from noria.config.pipeline_keys import COLORS, MAX_ITEMS, SECTIONS, TOP_KEYS, Section
+from noria.config.pipeline_keys import (
+    COLORS,
+    MAX_ITEMS,
+    MESSAGE_SCHEMES,
+    SECTIONS,
+    TOP_KEYS,
+    Section,
+)
 from noria.config.values import Kind
 
 SCHEMA_FILE = Path(config.__file__).with_name("pipeline.schema.json")
@@ -89,7 +97,14 @@ def _long(section: Section) -> Schema:
         schema["oneOf"] = [{"required": ["name"]}, {"required": ["config"]}]
     elif section.name == "sinks":
         fake = {"properties": {"kind": {"const": "fake"}}, "required": ["kind"]}
-        schema["anyOf"] = [{"required": ["path"]}, fake]
+        schemes = "|".join(map(re.escape, MESSAGE_SCHEMES))
+        schema["properties"]["uri"]["pattern"] = f"^({schemes})://[a-zA-Z0-9][!-?A-Z_a-z~]*$"
+        messages = {"properties": {"kind": {"const": "messages"}}, "required": ["uri"]}
+        schema["anyOf"] = [
+            {"required": ["path"], "not": {"required": ["uri"]}},
+            fake,
+            messages | {"not": {"required": ["path"]}},
+        ]
     return schema
 
 

@@ -54,6 +54,8 @@ class NvDsBaseMeta(Struct):
     batch_meta: Any
     meta_type: int
     uContext: Any
+    copy_func: Any
+    release_func: Any
 
 class NvDsBatchMeta(Struct):
     base_meta: NvDsBaseMeta
@@ -89,6 +91,11 @@ class NvDsClassifierMeta(Struct):
 class NvDsComp_BboxInfo(Struct):
     org_bbox_coords: NvBbox_Coords
 
+class NvDsCoordinate(Struct):
+    x: float
+    y: float
+    z: float
+
 class NvDsDisplayMeta(Struct):
     base_meta: NvDsBaseMeta
     num_rects: int
@@ -104,6 +111,91 @@ class NvDsDisplayMeta(Struct):
     def __init__(self) -> None: ...
     misc_osd_data: list[int]
     reserved: list[int]
+
+class NvDsEvent(Struct):
+    eventType: int
+    metadata: NvDsEventMsgMeta | None
+
+class NvDsEventMsgMeta(Struct):
+    type: int
+    objType: int
+    bbox: NvDsRect
+    location: NvDsGeoLocation
+    coordinate: NvDsCoordinate
+    objSignature: NvDsObjectSignature
+    objClassId: int
+    sensorId: int
+    moduleId: int
+    placeId: int
+    componentId: int
+    frameId: int
+    confidence: float
+    trackingId: int
+    @property
+    def ts(self) -> int: ...
+    @ts.setter
+    def ts(self, value: str | int) -> None: ...
+    @property
+    def objectId(self) -> int: ...
+    @objectId.setter
+    def objectId(self, value: str) -> None: ...
+    @property
+    def sensorStr(self) -> int: ...
+    @sensorStr.setter
+    def sensorStr(self, value: str) -> None: ...
+    @property
+    def otherAttrs(self) -> int: ...
+    @otherAttrs.setter
+    def otherAttrs(self, value: str) -> None: ...
+    @property
+    def videoPath(self) -> int: ...
+    @videoPath.setter
+    def videoPath(self, value: str) -> None: ...
+    extMsg: Any
+    extMsgSize: int
+
+class NvDsEventType(IntEnum):
+    NVDS_EVENT_ENTRY = 0
+    NVDS_EVENT_EXIT = 1
+    NVDS_EVENT_MOVING = 2
+    NVDS_EVENT_STOPPED = 3
+    NVDS_EVENT_EMPTY = 4
+    NVDS_EVENT_PARKED = 5
+    NVDS_EVENT_RESET = 6
+    NVDS_EVENT_RESERVED = 256
+    NVDS_EVENT_CUSTOM = 257
+    NVDS_EVENT_FORCE32 = 2147483647
+
+class NvDsFaceObject(Struct):
+    @property
+    def gender(self) -> int: ...
+    @gender.setter
+    def gender(self, value: str) -> None: ...
+    @property
+    def hair(self) -> int: ...
+    @hair.setter
+    def hair(self, value: str) -> None: ...
+    @property
+    def cap(self) -> int: ...
+    @cap.setter
+    def cap(self, value: str) -> None: ...
+    @property
+    def glasses(self) -> int: ...
+    @glasses.setter
+    def glasses(self, value: str) -> None: ...
+    @property
+    def facialhair(self) -> int: ...
+    @facialhair.setter
+    def facialhair(self, value: str) -> None: ...
+    @property
+    def name(self) -> int: ...
+    @name.setter
+    def name(self, value: str) -> None: ...
+    @property
+    def eyecolor(self) -> int: ...
+    @eyecolor.setter
+    def eyecolor(self, value: str) -> None: ...
+    age: int
 
 class NvDsFrameMeta(Struct):
     base_meta: NvDsBaseMeta
@@ -132,6 +224,11 @@ class NvDsFrameMeta(Struct):
     def num_obj_meta(self) -> int: ...
     misc_frame_info: list[int]
     reserved: list[int]
+
+class NvDsGeoLocation(Struct):
+    lat: float
+    lon: float
+    alt: float
 
 class NvDsInferAttribute(Struct):
     attributeIndex: int
@@ -277,9 +374,94 @@ class NvDsObjectMeta(Struct):
     misc_obj_info: list[int]
     reserved: list[int]
 
+class NvDsObjectSignature(Struct):
+    signature: Any
+    size: int
+
+class NvDsObjectType(IntEnum):
+    NVDS_OBJECT_TYPE_VEHICLE = 0
+    NVDS_OBJECT_TYPE_PERSON = 1
+    NVDS_OBJECT_TYPE_FACE = 2
+    NVDS_OBJECT_TYPE_BAG = 3
+    NVDS_OBJECT_TYPE_BICYCLE = 4
+    NVDS_OBJECT_TYPE_ROADSIGN = 5
+    NVDS_OBJECT_TYPE_VEHICLE_EXT = 6
+    NVDS_OBJECT_TYPE_PERSON_EXT = 7
+    NVDS_OBJECT_TYPE_FACE_EXT = 8
+    NVDS_OBJECT_TYPE_RESERVED = 256
+    NVDS_OBJECT_TYPE_CUSTOM = 257
+    NVDS_OBJECT_TYPE_UNKNOWN = 258
+    NVDS_OBEJCT_TYPE_FORCE32 = 2147483647
+
+class NvDsPayload(Struct):
+    @property
+    def payload(self) -> int: ...
+    @payload.setter
+    def payload(self, value: str) -> None: ...
+    payloadSize: int
+    componentId: int
+
+class NvDsPayloadType(IntEnum):
+    NVDS_PAYLOAD_DEEPSTREAM = 0
+    NVDS_PAYLOAD_DEEPSTREAM_MINIMAL = 1
+    NVDS_PAYLOAD_RESERVED = 256
+    NVDS_PAYLOAD_CUSTOM = 257
+    NVDS_PAYLOAD_FORCE32 = 2147483647
+
+class NvDsPersonObject(Struct):
+    @property
+    def gender(self) -> int: ...
+    @gender.setter
+    def gender(self, value: str) -> None: ...
+    @property
+    def hair(self) -> int: ...
+    @hair.setter
+    def hair(self, value: str) -> None: ...
+    @property
+    def cap(self) -> int: ...
+    @cap.setter
+    def cap(self, value: str) -> None: ...
+    @property
+    def apparel(self) -> int: ...
+    @apparel.setter
+    def apparel(self, value: str) -> None: ...
+    age: int
+
+class NvDsRect(Struct):
+    top: float
+    left: float
+    width: float
+    height: float
+
 class NvDsUserMeta(Struct):
     base_meta: NvDsBaseMeta
     user_meta_data: Any
+
+class NvDsVehicleObject(Struct):
+    @property
+    def type(self) -> int: ...
+    @type.setter
+    def type(self, value: str) -> None: ...
+    @property
+    def make(self) -> int: ...
+    @make.setter
+    def make(self, value: str) -> None: ...
+    @property
+    def model(self) -> int: ...
+    @model.setter
+    def model(self, value: str) -> None: ...
+    @property
+    def color(self) -> int: ...
+    @color.setter
+    def color(self, value: str) -> None: ...
+    @property
+    def region(self) -> int: ...
+    @region.setter
+    def region(self, value: str) -> None: ...
+    @property
+    def license(self) -> int: ...
+    @license.setter
+    def license(self, value: str) -> None: ...
 
 class NvOSD_ArrowParams(Struct):
     x1: int
@@ -369,9 +551,16 @@ class NvOSD_TextParams(Struct):
 def alloc_buffer(size: int) -> int: ...
 def alloc_char_buffer(size: int) -> int: ...
 def alloc_custom_struct(meta: NvDsUserMeta) -> CustomDataStruct: ...
+def alloc_nvds_event() -> NvDsEvent: ...
+def alloc_nvds_event_msg_meta(meta: NvDsUserMeta) -> NvDsEventMsgMeta: ...
+def alloc_nvds_face_object() -> NvDsFaceObject: ...
+def alloc_nvds_payload() -> NvDsPayload: ...
+def alloc_nvds_person_object() -> NvDsPersonObject: ...
+def alloc_nvds_vehicle_object() -> NvDsVehicleObject: ...
 def configure_source_for_ntp_sync(address: int) -> None: ...
 def free_buffer(address: int) -> None: ...
 def free_gbuffer(address: int) -> None: ...
+def generate_ts_rfc3339(buffer: int, size: int) -> None: ...
 def get_detections(buffer: int, index: int) -> float: ...
 def get_nvds_LayerInfo(meta: NvDsInferTensorMeta, index: int) -> NvDsInferLayerInfo: ...
 def get_nvds_buf_surface(address: int, batch_id: int) -> npt.NDArray[np.uint8]: ...
@@ -381,10 +570,13 @@ def get_string(address: int) -> str | None: ...
 def glist_get_nvds_batch_meta(data: Any) -> Any: ...
 def glist_get_nvds_classifier_meta(data: Any) -> Any: ...
 def glist_get_nvds_display_meta(data: Any) -> Any: ...
+def glist_get_nvds_event_msg_meta(data: Any) -> Any: ...
 def glist_get_nvds_frame_meta(data: Any) -> Any: ...
 def glist_get_nvds_label_info(data: Any) -> Any: ...
 def glist_get_nvds_object_meta(data: Any) -> Any: ...
+def glist_get_nvds_person_object(data: Any) -> Any: ...
 def glist_get_nvds_user_meta(data: Any) -> Any: ...
+def glist_get_nvds_vehicle_object(data: Any) -> Any: ...
 def gst_buffer_get_nvds_batch_meta(address: int) -> NvDsBatchMeta | None: ...
 def memdup(address: int, size: int) -> int: ...
 def nvds_acquire_classifier_meta_from_pool(batch: NvDsBatchMeta) -> NvDsClassifierMeta: ...
@@ -424,9 +616,16 @@ def nvds_remove_obj_meta_from_frame(frame: NvDsFrameMeta, obj: NvDsObjectMeta) -
 def nvds_remove_user_meta_from_batch(batch: NvDsBatchMeta, meta: NvDsUserMeta) -> None: ...
 def nvds_remove_user_meta_from_frame(frame: NvDsFrameMeta, meta: NvDsUserMeta) -> None: ...
 def nvds_remove_user_meta_from_object(obj: NvDsObjectMeta, meta: NvDsUserMeta) -> None: ...
+def register_user_copyfunc(func: _Callback) -> None: ...
+def register_user_releasefunc(func: _Callback) -> None: ...
+def set_user_copyfunc(meta: NvDsUserMeta, func: _Callback) -> None: ...
+def set_user_releasefunc(meta: NvDsUserMeta, func: _Callback) -> None: ...
 def strdup(address: int) -> int: ...
 def strdup2str(address: int) -> str | None: ...
 def unmap_nvds_buf_surface(address: int, batch_id: int) -> None: ...
+def unset_callback_funcs() -> None: ...
+def user_copyfunc(meta: NvDsUserMeta, func: _Callback) -> None: ...
+def user_releasefunc(meta: NvDsUserMeta, func: _Callback) -> None: ...
 
 MAX_ELEMENTS_IN_DISPLAY_META: int
 MAX_LABEL_SIZE: int
@@ -446,16 +645,44 @@ NVDS_BATCH_META = NvDsMetaType.NVDS_BATCH_META
 NVDS_CLASSIFIER_META = NvDsMetaType.NVDS_CLASSIFIER_META
 NVDS_CROP_IMAGE_META = NvDsMetaType.NVDS_CROP_IMAGE_META
 NVDS_DISPLAY_META = NvDsMetaType.NVDS_DISPLAY_META
+NVDS_EVENT_CUSTOM = NvDsEventType.NVDS_EVENT_CUSTOM
+NVDS_EVENT_EMPTY = NvDsEventType.NVDS_EVENT_EMPTY
+NVDS_EVENT_ENTRY = NvDsEventType.NVDS_EVENT_ENTRY
+NVDS_EVENT_EXIT = NvDsEventType.NVDS_EVENT_EXIT
+NVDS_EVENT_FORCE32 = NvDsEventType.NVDS_EVENT_FORCE32
+NVDS_EVENT_MOVING = NvDsEventType.NVDS_EVENT_MOVING
 NVDS_EVENT_MSG_META = NvDsMetaType.NVDS_EVENT_MSG_META
+NVDS_EVENT_PARKED = NvDsEventType.NVDS_EVENT_PARKED
+NVDS_EVENT_RESERVED = NvDsEventType.NVDS_EVENT_RESERVED
+NVDS_EVENT_RESET = NvDsEventType.NVDS_EVENT_RESET
+NVDS_EVENT_STOPPED = NvDsEventType.NVDS_EVENT_STOPPED
 NVDS_FORCE32_META = NvDsMetaType.NVDS_FORCE32_META
 NVDS_FRAME_META = NvDsMetaType.NVDS_FRAME_META
 NVDS_GST_CUSTOM_META = NvDsMetaType.NVDS_GST_CUSTOM_META
 NVDS_INVALID_META = NvDsMetaType.NVDS_INVALID_META
 NVDS_LABEL_INFO_META = NvDsMetaType.NVDS_LABEL_INFO_META
 NVDS_LATENCY_MEASUREMENT_META = NvDsMetaType.NVDS_LATENCY_MEASUREMENT_META
+NVDS_OBEJCT_TYPE_FORCE32 = NvDsObjectType.NVDS_OBEJCT_TYPE_FORCE32
+NVDS_OBJECT_TYPE_BAG = NvDsObjectType.NVDS_OBJECT_TYPE_BAG
+NVDS_OBJECT_TYPE_BICYCLE = NvDsObjectType.NVDS_OBJECT_TYPE_BICYCLE
+NVDS_OBJECT_TYPE_CUSTOM = NvDsObjectType.NVDS_OBJECT_TYPE_CUSTOM
+NVDS_OBJECT_TYPE_FACE = NvDsObjectType.NVDS_OBJECT_TYPE_FACE
+NVDS_OBJECT_TYPE_FACE_EXT = NvDsObjectType.NVDS_OBJECT_TYPE_FACE_EXT
+NVDS_OBJECT_TYPE_PERSON = NvDsObjectType.NVDS_OBJECT_TYPE_PERSON
+NVDS_OBJECT_TYPE_PERSON_EXT = NvDsObjectType.NVDS_OBJECT_TYPE_PERSON_EXT
+NVDS_OBJECT_TYPE_RESERVED = NvDsObjectType.NVDS_OBJECT_TYPE_RESERVED
+NVDS_OBJECT_TYPE_ROADSIGN = NvDsObjectType.NVDS_OBJECT_TYPE_ROADSIGN
+NVDS_OBJECT_TYPE_UNKNOWN = NvDsObjectType.NVDS_OBJECT_TYPE_UNKNOWN
+NVDS_OBJECT_TYPE_VEHICLE = NvDsObjectType.NVDS_OBJECT_TYPE_VEHICLE
+NVDS_OBJECT_TYPE_VEHICLE_EXT = NvDsObjectType.NVDS_OBJECT_TYPE_VEHICLE_EXT
 NVDS_OBJ_META = NvDsMetaType.NVDS_OBJ_META
 NVDS_OPTICAL_FLOW_META = NvDsMetaType.NVDS_OPTICAL_FLOW_META
+NVDS_PAYLOAD_CUSTOM = NvDsPayloadType.NVDS_PAYLOAD_CUSTOM
+NVDS_PAYLOAD_DEEPSTREAM = NvDsPayloadType.NVDS_PAYLOAD_DEEPSTREAM
+NVDS_PAYLOAD_DEEPSTREAM_MINIMAL = NvDsPayloadType.NVDS_PAYLOAD_DEEPSTREAM_MINIMAL
+NVDS_PAYLOAD_FORCE32 = NvDsPayloadType.NVDS_PAYLOAD_FORCE32
 NVDS_PAYLOAD_META = NvDsMetaType.NVDS_PAYLOAD_META
+NVDS_PAYLOAD_RESERVED = NvDsPayloadType.NVDS_PAYLOAD_RESERVED
 NVDS_RESERVED_META = NvDsMetaType.NVDS_RESERVED_META
 NVDS_START_USER_META = NvDsMetaType.NVDS_START_USER_META
 NVDS_TRACKER_BATCH_REID_META = NvDsMetaType.NVDS_TRACKER_BATCH_REID_META

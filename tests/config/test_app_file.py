@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -234,6 +235,23 @@ def test_sinks_of_single_sources(read: Read) -> None:
     assert told(spec, "[sink7] is left out: there is no source 7")
 
 
+def test_sinks_of_messages(read: Read) -> None:
+    spec = read(
+        "[sink0]\nenable=1\ntype=6\nmsg-broker-proto-lib=/opt/x/libnvds_kafka_proto.so\n"
+        "msg-broker-conn-str=host;9092;cars/a b\nmsg-conv-config=conv.txt\ndisable-msgconv=1\n"
+        "[sink1]\nenable=1\ntype=6\nmsg-broker-proto-lib=libnvds_amqp_proto.so\n"
+        "msg-broker-conn-str=h;1;me\ntopic=t\nmsg-conv-payload-type=1\n"
+        "msg-conv-frame-interval=5\nnew-api=1\n"
+    )
+    texts = [sink.text or "" for sink in spec.sinks]
+    assert re.search(
+        r"^kafka://host:9092/cars%2Fa%20b\?every=30&schema=deepstream&config=", texts[0]
+    )
+    assert texts[0].endswith("conv.txt")
+    assert texts[1].endswith("amqp://h:1/t?every=5&schema=minimal&user=me")
+    assert told(spec, "[sink0] makes its own messages")
+
+
 def test_a_missing_tracker_file_is_told(read: Read) -> None:
     spec = read(
         "[tracker]\nenable=1\nll-config-file=gone.yml\noperate-on-class-ids=0;2\ndisplay-tracking-id=0\n[osd]\nenable=1\n"
@@ -280,6 +298,9 @@ def test_prepared_tensors_are_not_waited_for(read: Read, tmp_path: Path) -> None
 REFUSED = [
     ("[streammux]\nbatch-size=x\n", "app.txt:6: batch-size=x is not an integer", "from 0 to 1024"),
     ("[sink0]\nenable=1\ntype=9\n", "type=9 is not a type of sink", "3 (file)"),
+    ("[sink0]\nenable=1\ntype=6\n", "[sink0] no msg-broker-proto-lib", "libnvds_mqtt"),
+    ("[sink0]\nenable=1\ntype=6\nmsg-broker-proto-lib=x.so\n", "no known adaptor", "kafka"),
+    ("[sink0]\nenable=1\ntype=6\nmsg-broker-proto-lib=libnvds_mqtt_proto.so\n", "no host", "HOST;PORT"),
     ("[sink0]\nenable=1\ntype=3\n", "[sink0] has no output-file", "out.mp4"),
     ("[sink0]\nenable=yes\n", "enable=yes is not an integer", "write 1 or 0"),
     ("[source1]\nenable=1\ntype=12\nuri=a\n", "type=12 is not a type of source", "2 (a URI)"),

@@ -241,6 +241,7 @@ REFUSED = [
     ("sources: a\nosd: {text-color: [1, 1, 1]}", "not a list of 4", "4 numbers"),
     ("sources: a\nosd: {text-color: [1, 1, 1, 2]}", "not in range", "4 numbers"),
     ("sources: a\nsinks: 'kiti:x'", "kiti is no kind of it", "did you mean kitti:?"),
+    ("sources: a\nsinks: 'mqtt://me:pw@x/t'", "free of a user and password", "NORIA_"),
     ("sources: a\nsinks: 'rtsp://x'", "streams cannot be written to", "a path"),
     ("sources: a\nsinks: [{kind: video}]", "a sink has no path", "kind: fake"),
     ("sources: a\nsinks: [{path: x, source: 1}]", "pipe.yml:2: there is no source 1", "0 to 0"),

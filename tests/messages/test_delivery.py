@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import ClassVar
@@ -21,9 +22,11 @@ from hypothesis import strategies as st
 
 from noria import open_sink
 from noria.errors import MediaError
-from noria.messages.brokers import BrokerAddress, broker_for
+from noria.messages.address import BrokerAddress
+from noria.messages.brokers import broker_for
+from noria.messages.converter import read_converter_config
 from noria.messages.event import EventFilter, EventObject, MessageEvent
-from noria.messages.payload import payloads, read_converter_config
+from noria.messages.payload import payloads
 from noria.messages.sender import Sender
 from noria.messages.spool import Spool
 from noria.meta import Detections, FrameMeta, Space
@@ -119,7 +122,8 @@ def test_a_broker_that_stays_away_leaves_all_to_the_next_run(tmp_path: Path) -> 
 
 def _event() -> MessageEvent:
     obj = EventObject(0, "car", 0.5, (1.0, 2.0, 3.0, 4.0), 7)
-    return MessageEvent("first", "a.mp4", 0, 3, 99, (obj, obj))
+    named = replace(obj, attributes=(("color", "red"), ("type", "sedan")))
+    return MessageEvent("first", "a.mp4", 0, 3, 99, (obj, named))
 
 
 def test_payloads_of_the_three_schemas(tmp_path: Path) -> None:
@@ -130,14 +134,19 @@ def test_payloads_of_the_three_schemas(tmp_path: Path) -> None:
     assert (own["event"], own["objects"][1]["object_id"]) == ("first", 7)
     (small,) = map(json.loads, payloads(_event(), "minimal", config))
     assert small["sensorId"] == "CAM_1"
-    assert small["objects"] == ["7|1.0|2.0|4.0|6.0|car"] * 2
+    assert small["objects"] == ["7|1|2|4|6|car", "7|1|2|4|6|car|#|red|sedan|0.5"]
     event = _event()
     full = [json.loads(m) for m in payloads(event, "deepstream", config)]
     assert len({m["messageid"] for m in full}) == 2
     assert full == [json.loads(m) for m in payloads(event, "deepstream", config)]
     assert full[0]["sensor"]["location"] == {"lat": 45.2, "lon": -75.4, "alt": 48.0}
-    assert full[0]["object"]["bbox"]["bottomrighty"] == 6.0
+    assert full[0]["object"]["bbox"]== {
+        "topleftx": 1, "toplefty": 2, "bottomrightx": 4, "bottomrighty": 6
+    }  # fmt: skip
+    assert full[1]["object"]["car"] == {"confidence": 0.5, "color": "red", "type": "sedan"}
     assert full[0]["place"]["name"] == "HWY"
+    assert full[0]["place"]["place-sub-field"]["coordinate"] == {"x": 0.0, "y": 0.0, "z": 0.0}
+    assert (full[0]["analyticsModule"], full[0]["event"]["type"]) == (None, "")
 
 
 class _Hook(BaseHTTPRequestHandler):

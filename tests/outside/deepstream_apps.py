@@ -8,6 +8,7 @@ which configurations of the same names name the demo scene's models.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -15,7 +16,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +30,7 @@ ROOT = Path(__file__).parents[2]
 SCENE = ROOT / "examples" / "conveyor"
 FRAMES = 250
 SERVER, PORT = Path(__file__).with_name("rtsp_server.py"), 8555
+MQTT_PORT = 18831
 
 DETECTOR = """[property]
 gie-unique-id=1
@@ -117,6 +122,7 @@ class App:
         needs: a line of stock elements that must run; Debian 12's MPEG-4 encoder, with its newer
             FFmpeg, gives pictures without times, which no container takes.
         files: pattern of the files that it writes into `{out}`, counted as frames if given.
+        messages: how many reach an MQTT server at the port `{mqtt}`.
     """
 
     folder: str
@@ -130,6 +136,7 @@ class App:
     configs: dict[str, str] = field(default_factory=dict)
     files: str = ""
     needs: str = ""
+    messages: int = 0
 
     def lacks(self) -> bool:
         """True where the stock elements that it needs do not work."""
@@ -155,6 +162,24 @@ APPS = {
         ("-i", "{uri}", "{uri}"),
         {"dstest3_pgie_config.txt": 2},
         frames=2 * FRAMES,
+    ),
+    "test4": App(
+        "deepstream-test4",
+        "deepstream_test_4.py",
+        (
+            "-i",
+            "{h264}",
+            "-p",
+            "/opt/nvidia/deepstream/deepstream/lib/libnvds_mqtt_proto.so",
+            "--conn-str=127.0.0.1;{mqtt}",
+            "-t",
+            "events",
+            "--no-display",
+        ),
+        {},
+        counts=r"Frame Number = \d+ Vehicle Count = (\d+)",
+        configs={"dstest4_pgie_config.txt": DETECTOR.replace("{batch}", "1")},
+        messages=9,  # the first object of every 30th frame that has one
     ),
     "imagedata": App(
         "deepstream-imagedata-multistream",
@@ -311,6 +336,7 @@ class Outcome:
     objects: int
     seconds: float
     output: str
+    messages: int = 0
 
 
 def run(app: App, copy: Path, scratch: Path, film: Path, timeout_s: float = 240) -> Outcome:
@@ -324,6 +350,7 @@ def run(app: App, copy: Path, scratch: Path, film: Path, timeout_s: float = 240)
         "out": out,
         "rtsp": f"rtsp://127.0.0.1:{PORT}/film",
         "mjpeg": scratch / "conveyor.mjpeg",
+        "mqtt": MQTT_PORT,
     }
     arguments = [argument.format(**values) for argument in app.arguments]
     command = [sys.executable, app.script, *arguments]
@@ -334,18 +361,50 @@ def run(app: App, copy: Path, scratch: Path, film: Path, timeout_s: float = 240)
         # The camera ends with the namespace of processes that it was started in.
         command = ["unshare", "-n", "-p", "-f", "bash", "-c", f"{script}; exit $?"]
     start = time.monotonic()
-    done = subprocess.run(
-        command, cwd=copy / "apps" / app.folder,
-        env=os.environ | {"NORIA_GST_DISPLAY": "none"}, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, timeout=timeout_s, check=False,
-    )  # fmt: skip
+    with mqtt_messages() if app.messages else nullcontext([]) as messages:
+        done = subprocess.run(
+            command, cwd=copy / "apps" / app.folder,
+            env=os.environ | {"NORIA_GST_DISPLAY": "none", "XDG_STATE_HOME": str(scratch)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, timeout=timeout_s, check=False,
+        )  # fmt: skip
     found = re.findall(app.counts, done.stdout)
     if app.files:
         found = [path.name for path in out.rglob(app.files)]
     objects = sum(int(n) for n in found if n.isdigit())
     shown = " ".join([app.script, *app.arguments])
     seconds = time.monotonic() - start
-    return Outcome(shown, done.returncode, len(found), objects, seconds, done.stdout)
+    return Outcome(shown, done.returncode, len(found), objects, seconds, done.stdout, len(messages))
+
+
+@contextmanager
+def mqtt_messages() -> Iterator[list[dict[str, Any]]]:
+    """Run an MQTT server; the list holds what it gets."""
+    import paho.mqtt.client as mqtt
+
+    got: list[dict[str, Any]] = []
+    ready = threading.Event()
+    server = subprocess.Popen(["mosquitto", "-p", str(MQTT_PORT)], stderr=subprocess.DEVNULL)
+    reader = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
+    reader.on_connect = lambda *_: reader.subscribe("#", 1)
+    reader.on_subscribe = lambda *_: ready.set()
+    reader.on_message = lambda _c, _d, m: got.append(json.loads(m.payload))
+    try:
+        for _ in range(100):
+            try:
+                reader.connect("127.0.0.1", MQTT_PORT)
+                break
+            except OSError:
+                time.sleep(0.05)
+        reader.loop_start()
+        ready.wait(5)
+        yield got
+        time.sleep(0.5)
+    finally:
+        reader.disconnect()
+        reader.loop_stop()
+        server.kill()
+        server.wait()
 
 
 def main() -> None:
@@ -365,6 +424,8 @@ def main() -> None:
                 f"{name:16} {done.frames:7} {done.objects:8} {done.seconds:8.1f} {done.code:5}",
                 flush=True,
             )
+            if done.messages:
+                print(f"{'':16} {done.messages:7} messages")
             if done.code or done.frames != APPS[name].frames:
                 print(done.output[-1500:])
 

@@ -31,10 +31,13 @@ def test_it_runs_to_its_end(prepared: tuple[Path, Path, Path], name: str) -> Non
         pytest.skip("there is no unshare to give it a network of its own")
     if app.lacks():
         pytest.skip(f"stock elements do not work here: {app.needs}")
+    if app.messages and shutil.which("mosquitto") is None:
+        pytest.skip("needs the server mosquitto")
     copy, scratch, film = prepared
     done = run(app, copy, scratch, film)
     assert done.code == 0, done.output[-2000:]
     assert done.frames == app.frames, done.output[-2000:]
+    assert done.messages == app.messages
     assert "Traceback" not in done.output
     assert "CRITICAL" not in done.output
     if "Number of Objects" in app.counts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import urlsplit
 
 _SHOWN_LENGTH = 80
 
@@ -48,6 +49,11 @@ def url_scheme(text: str) -> str | None:
     """The scheme of a URL in lower case; None for a path."""
     match = _SCHEME.match(text)
     return match[1].lower() if match else None
+
+
+def has_login(url: str) -> bool:
+    """True if a URL has a user or password before its host."""
+    return "@" in urlsplit(url).netloc
 
 
 def url_name(url: str) -> str:

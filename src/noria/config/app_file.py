@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from noria._core.errors import ConfigError
 from noria._core.text import quoted
 from noria.config.app_keys import AppGroup, group_of
+from noria.config.app_messages import message_url
 from noria.config.app_reader import AppReader, FoundGroup
 from noria.config.app_sources import AppSources
 from noria.config.document import Document, Group
@@ -393,7 +395,7 @@ class _App:
                 "-o rtsp://HOST/PATH publishes to one",
             )
         elif kind == 6:
-            document.remark(line, f"[{name}] is not applied: no messages are sent")
+            self._message_sink(found, name, line)
         elif kind == 1:
             origin = found.origin("type")
             self.parts.items["sinks"].append(({"kind": "fake"}, {"kind": origin}))
@@ -407,6 +409,22 @@ class _App:
                 f"type={kind} is not a type of sink.",
                 "one of 1 (none), 2 (window), 3 (file), 4 (RTSP), 5 (screen), 6 (messages)",
             )
+
+    def _message_sink(self, found: FoundGroup, name: str, line: int) -> None:
+        try:
+            url = message_url(found)
+        except ConfigError as error:
+            self.document.refuse(line, f"[{name}] {error.found}", error.expected or "")
+            return
+        if found.get("disable-msgconv"):
+            self.document.remark(
+                found.line("disable-msgconv"),
+                f"[{name}] makes its own messages: converters are not shared", "info",
+            )  # fmt: skip
+        origin = found.origin("msg-broker-proto-lib")
+        self.parts.items["sinks"].append(
+            ({"kind": "messages", "uri": url}, dict.fromkeys(("kind", "uri"), origin))
+        )
 
     def _file_sink(self, found: FoundGroup, name: str, line: int, *, tiled: bool) -> None:
         document, output = self.document, found.get("output-file")

@@ -77,6 +77,7 @@ REID = Reason("warning", "trackers use no tensors of other models")
 ENCODER = Reason("info", "video is written as H.264 of constant quality")
 PACE = Reason("info", "frames are written as they come, not at the pace of playing")
 BROKER = Reason("warning", "no messages are sent or received")
+CONVERTER = Reason("info", "messages are made of the objects of every N-th frame")
 RAW = Reason(
     "warning", "raw outputs are dumped by the key raw-output-file-write of the model's own file"
 )
@@ -196,13 +197,14 @@ _OSD = _group(
 _SINK = _group(
     "sinkN", r"sink[0-9]+",
     keys=_keys(ENABLE, _key("type", _INT), _key("output-file", _TEXT), _key("source-id", _INT, low=0), _key("link-to-demux", _ON),
-               _key("codec", _INT), _key("container", _INT)),
+               _key("codec", _INT), _key("container", _INT), _key("msg-conv-config", _PATH), _key("msg-conv-payload-type", _INT, low=0),
+               _key("msg-conv-frame-interval", _INT, low=0), _key("msg-broker-proto-lib", _TEXT), _key("msg-broker-conn-str", _TEXT),
+               _key("topic", _TEXT), _key("msg-broker-config", _PATH), _key("disable-msgconv", _ON)),
     unused=_unused((HARDWARE, f"{_GPU} enc-type output-io-mode copy-meta conn-id plane-id set-mode color-range overlay-id offset-x offset-y"),
                    (ENCODER, "bitrate profile iframeinterval sw-preset width height"), (PACE, "sync qos"),
                    (SPEED, "nvdslogger show-fps show-latency"), (TRANSPORT, "rtsp-port udp-port udp-buffer-size display-id"),
-                   (BROKER, "msg-conv-config msg-conv-payload-type msg-conv-msg2p-lib msg-conv-comp-id debug-payload-dir multiple-payloads "
-                            "msg-conv-msg2p-new-api msg-conv-frame-interval msg-conv-dummy-payload msg-conv-embedding-filter msg-broker-proto-lib "
-                            "msg-broker-conn-str topic msg-broker-config msg-broker-comp-id disable-msgconv new-api sleep-time")),
+                   (CONVERTER, "msg-conv-msg2p-lib msg-conv-comp-id debug-payload-dir multiple-payloads msg-conv-msg2p-new-api "
+                               "msg-conv-dummy-payload msg-conv-embedding-filter msg-broker-comp-id new-api sleep-time")),
 )  # fmt: skip
 _TESTS = _group(
     "tests", "tests", switched=False, keys=_keys(_key("file-loop", _ON, field="loop")),

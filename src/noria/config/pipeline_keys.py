@@ -27,13 +27,19 @@ SINK_KINDS: dict[str, str] = {
     "masks": "class maps of segmentation as PNG images (masks:DIR)",
     "parquet": "Parquet table, one row per object (.parquet)",
     "arrow": "Arrow table, one row per object (.arrow, .feather)",
-    "messages": "messages to a broker (mqtt://HOST/TOPIC, webhook+https://HOST/PATH)",
+    "messages": "messages (mqtt://, kafka://, redis://, amqp://HOST/TOPIC, webhook+https://HOST)",
     "publish": "a live stream (rtsp://HOST/PATH to an RTSP server, udp://HOST:PORT as MPEG-TS)",
     "hls": "HTTP Live Streaming, H.264 in segments (.m3u8)",
     "clip": "film around events, as it came, without encoding (clip:DIR?before=5&after=10)",
     "fake": "nothing is written",
 }
 """Kinds of output; `fake` is for pipeline files alone."""
+
+MESSAGE_SCHEMES = (
+    "mqtt", "mqtts", "webhook+http", "webhook+https", "kafka", "redis", "rediss", "amqp", "amqps",
+    "events+file",
+)  # fmt: skip
+"""Schemes of outputs of the kind `messages`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +179,7 @@ SINK = Section(
     _table(
         _key("kind", _STRING, "what is written; without it, the path's ending says it", choices=tuple(SINK_KINDS)),
         _key("path", _STRING, "where; relative to this file"),
+        _key("uri", _STRING, "where messages go: a URL without user and password, in the place of `path`"),
         _key("source", _INT, "only this source: its `camera-id`, or its place among the sources", low=0, high=INT_MAX),
     ),
     short="path",

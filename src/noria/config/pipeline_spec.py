@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from noria._core.errors import ConfigError
 from noria._core.notices import Notice
-from noria._core.text import quoted
+from noria._core.text import has_login, quoted, url_scheme
 from noria.config.class_attrs import Rgba, colored
 from noria.config.document import Document, report
 from noria.config.dump import yaml_text
@@ -23,7 +23,15 @@ from noria.config.model_config import ModelConfig
 from noria.config.origin import EffectiveValue, Origin
 from noria.config.overrides import GivenKey, Overrides, distributed
 from noria.config.paths import is_stream, missing_hints, safe_uri
-from noria.config.pipeline_keys import COLORS, MAX_ITEMS, OVERRIDES, SECTIONS, TOP_KEYS, Section
+from noria.config.pipeline_keys import (
+    COLORS,
+    MAX_ITEMS,
+    MESSAGE_SCHEMES,
+    OVERRIDES,
+    SECTIONS,
+    TOP_KEYS,
+    Section,
+)
 from noria.config.values import Kind
 
 if TYPE_CHECKING:
@@ -248,19 +256,33 @@ class SinkSpec(_Spec):
     """One output. `kind` None: by the path's ending; `fake` writes nothing, without a path.
 
     `source` restricts it to one source: a `camera_id`, or else a place among the sources.
+    `uri` stands in the place of `path` where messages go.
     """
 
     kind: str | None = None
     path: Path | None = None
+    uri: str | None = None
     source: int | None = None
 
     def _check_whole(self) -> None:
-        if (self.path is None) != (self.kind == "fake"):
-            raise ValueError("a sink has a path, unless it is a fake one")
+        if (self.path is None) != (self.kind == "fake" or self.uri is not None):
+            raise ValueError("a sink has a path or a uri, unless it is a fake one")
+        if self.uri is None:
+            return
+        if self.kind == "fake" or url_scheme(self.uri) not in MESSAGE_SCHEMES:
+            raise ValueError(f"uri is none of {', '.join(MESSAGE_SCHEMES)}")
+        if has_login(self.uri):
+            raise ValueError("uri holds a user or password; the environment gives them")
+
+    def _shown_values(self) -> dict[str, Any]:
+        uri = self.uri and safe_uri(self.uri)
+        return super()._shown_values() | ({"uri": uri} if uri else {})
 
     @property
     def text(self) -> str | None:
-        """As `open_sink` takes it, `kind:path` or a path; None for a fake sink."""
+        """As `open_sink` takes it, a URL, `kind:path` or a path; None for a fake sink."""
+        if self.uri is not None:
+            return self.uri
         if self.path is None:
             return None
         return f"{self.kind}:{self.path}" if self.kind else str(self.path)

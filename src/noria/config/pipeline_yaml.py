@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from noria._core.text import quoted
+from noria._core.text import has_login, quoted, url_scheme
 from noria.config.document import Document
 from noria.config.enums import NamedValue
 from noria.config.field_checks import color_trouble, setting_trouble, text_trouble
@@ -22,6 +22,7 @@ from noria.config.paths import absolute_uri, is_url, resolve, uri_trouble
 from noria.config.pipeline_keys import (
     COLORS,
     MAX_ITEMS,
+    MESSAGE_SCHEMES,
     PIPELINE_SECTIONS,
     SECTIONS,
     SINK_KINDS,
@@ -177,8 +178,15 @@ class _Interpreter:
         origins.update(dict.fromkeys(found, place))
 
     def _sink(self, values: Values, line: int) -> None:
+        uri = values.get("uri")
         if values.get("kind") == "fake":
             values.pop("path", None)
+            values.pop("uri", None)
+        elif uri is not None:
+            if values.get("path") is not None or values.get("kind") not in (None, "messages"):
+                self.document.refuse(
+                    line, "a sink with a uri has a path, or another kind.", "kind: messages"
+                )
         elif values.get("path") is None:
             self.document.refuse(line, "a sink has no path.", "path: where to write, or kind: fake")
 
@@ -266,6 +274,8 @@ def read_value(key: Key, node: Node, path: Path) -> Any:
 
 
 def _texts(key: Key, text: str, path: Path) -> Any:
+    if key is SECTIONS["sinks"].keys["uri"]:
+        return message_uri(text)
     if key.name == "uri":
         trouble = uri_trouble(text)
         if trouble:
@@ -382,6 +392,8 @@ def sink_text(text: str, path: Path) -> Values:
     """The fields of a `SinkSpec` from `out.mp4`, `pictures/`, `kitti:labels` or `fake`."""
     if text in ("fake", "none"):
         return {"kind": "fake"}
+    if url_scheme(text) in MESSAGE_SCHEMES:
+        return {"kind": "messages", "uri": message_uri(text)}
     prefix = _SINK_PREFIX.match(text)
     if not prefix:
         found: Values = {"path": sink_path(text, path)}
@@ -398,6 +410,28 @@ def sink_text(text: str, path: Path) -> Values:
         )
     rest = text[prefix.end() :]
     return {"kind": kind} if kind == "fake" else {"kind": kind, "path": sink_path(rest, path)}
+
+
+def message_uri(text: str) -> str:
+    """The URL of an output for messages, as it is.
+
+    Raises:
+        BadValueError: it is none, or holds a user or password.
+    """
+    trouble = text_trouble(text)
+    if trouble is None and url_scheme(text) not in MESSAGE_SCHEMES:
+        trouble = "a URL that messages go to"
+    try:
+        if trouble is None and has_login(text):
+            trouble = "free of a user and password"
+    except ValueError as error:
+        trouble = f"a URL ({error})"
+    if trouble:
+        raise BadValueError(
+            trouble, f"one of {', '.join(MESSAGE_SCHEMES)}, as mqtt://HOST/TOPIC; "
+            "NORIA_<PROTOCOL>_USER and NORIA_<PROTOCOL>_PASSWORD hold a login",
+        )  # fmt: skip
+    return text
 
 
 def sink_path(text: str, path: Path) -> Path:

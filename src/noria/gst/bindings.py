@@ -10,6 +10,17 @@ import gi  # noqa: E402 - found by the line above
 from gi.repository import GLib, GObject, GstBase, GstVideo  # noqa: E402
 
 Element, Bin, BaseTransform = Gst.Element, Gst.Bin, GstBase.BaseTransform
+BaseSink = GstBase.BaseSink
 VERSION: tuple[int, ...] = gi.version_info
 
-__all__ = ["VERSION", "BaseTransform", "Bin", "Element", "GLib", "GObject", "Gst", "GstVideo"]
+__all__ = [
+    "VERSION",
+    "BaseSink",
+    "BaseTransform",
+    "Bin",
+    "Element",
+    "GLib",
+    "GObject",
+    "Gst",
+    "GstVideo",
+]

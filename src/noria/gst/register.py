@@ -34,6 +34,8 @@ ELEMENTS = {
     "nvdsanalytics": ("analytics", "NvDsAnalytics", 0),
     "nvdslogger": ("logger", "NvDsLogger", 0),
     "nvsegvisual": ("segvisual", "NvSegVisual", 0),
+    "nvmsgconv": ("messages", "NvMsgConv", 0),
+    "nvmsgbroker": ("broker", "NvMsgBroker", 0),
 }
 
 
@@ -42,11 +44,13 @@ def factory(name: str) -> tuple[str, int, type]:
     from noria.gst import (
         analytics,
         bins,
+        broker,
         convert,
         demux,
         infer,
         inferserver,
         logger,
+        messages,
         osd,
         segvisual,
         sources,
@@ -56,8 +60,8 @@ def factory(name: str) -> tuple[str, int, type]:
     )
 
     modules = (
-        analytics, bins, convert, demux, infer, inferserver, logger, osd, segvisual, sources,
-        streammux, tiler, tracker,
+        analytics, bins, broker, convert, demux, infer, inferserver, logger, messages, osd,
+        segvisual, sources, streammux, tiler, tracker,
     )  # fmt: skip
     by_name = {module.__name__.rpartition(".")[2]: module for module in modules}
     module, kind, rank = ELEMENTS[name]

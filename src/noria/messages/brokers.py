@@ -1,25 +1,22 @@
-"""Brokers: how a batch of messages reaches an MQTT server or a web service."""
+"""Brokers: how a batch of messages reaches an MQTT server, a web service or another broker."""
 
 from __future__ import annotations
 
 import http.client
-import os
 import ssl
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
-from urllib.parse import SplitResult, unquote
 
-from noria._core.errors import MediaError
 from noria._core.lazy import import_extra
+from noria.messages.address import BrokerAddress
+from noria.messages.stream_brokers import AmqpBroker, FileBroker, KafkaBroker, RedisBroker
 
 _TIMEOUT_S = 5.0
 # Bad request, too large, unsupported type, unprocessable: the same message is refused again. What a
 # user may mend meanwhile (a wrong address or token, too many requests) is tried again instead.
 _REFUSES_CONTENT = frozenset((400, 413, 415, 422))
-
-SCHEMES = ("mqtt", "mqtts", "webhook+http", "webhook+https")
+_MQTT_MOST_BYTES = 268_435_455 - 65_537  # of a packet, less the longest topic
 
 
 class Broker(Protocol):
@@ -39,62 +36,18 @@ class Broker(Protocol):
         """End the connection; `publish` makes a new one."""
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerAddress:
-    """Where messages go.
-
-    Attributes:
-        user, password: of the environment, `NORIA_<PROTOCOL>_USER` and `NORIA_<PROTOCOL>_PASSWORD`.
-    """
-
-    scheme: str
-    host: str
-    port: int | None
-    path: str
-    user: str | None = None
-    password: str | None = field(default=None, repr=False)
-
-    @classmethod
-    def from_url(cls, url: SplitResult, shown: str) -> BrokerAddress:
-        """Take an address from a URL.
-
-        Args:
-            url: the parts.
-            shown: the URL without secrets, for errors.
-
-        Raises:
-            MediaError: the host or topic is missing, or the port is no port.
-        """
-        try:
-            port = url.port
-        except ValueError as error:
-            raise MediaError("the port is not a number of 0 to 65535", where=shown) from error
-        path = url.path if url.scheme.startswith("webhook") else unquote(url.path.strip("/"))
-        if not url.hostname or not (path or url.scheme.startswith("webhook")):
-            missing = "topic" if url.hostname else "host"
-            raise MediaError(
-                f"the {missing} is missing", where=shown, expected=f"{url.scheme}://HOST/TOPIC"
-            )
-        if not url.scheme.startswith("webhook") and ("#" in path or "+" in path):
-            raise MediaError(
-                "the topic has a wildcard", where=shown, expected="a topic without # or +"
-            )
-        protocol = "WEBHOOK" if url.scheme.startswith("webhook") else "MQTT"
-        user = os.environ.get(f"NORIA_{protocol}_USER")
-        secret = os.environ.get(f"NORIA_{protocol}_PASSWORD")
-        return cls(url.scheme, url.hostname, port, path, user, secret)
-
-
 def broker_for(address: BrokerAddress) -> Broker:
     """The client of an address; nothing is connected yet.
 
     Raises:
         MissingExtraError: its package is not installed.
     """
-    if address.scheme.startswith("mqtt"):
-        import_extra("paho.mqtt.client", "mqtt")
-        return MqttBroker(address)
-    return WebhookBroker(address)
+    protocol = address.scheme.partition("+")[0]
+    if protocol in _PACKAGES:
+        package, extra, kind = _PACKAGES[protocol]
+        import_extra(package, extra)
+        return kind(address)
+    return FileBroker(address) if protocol == "events" else WebhookBroker(address)
 
 
 class MqttBroker:
@@ -109,14 +62,18 @@ class MqttBroker:
         if self._client is None:
             self._connect()
         try:
-            sent = [self._client.publish(self._address.path, m, qos=1) for m in messages]
+            sent = [
+                self._client.publish(self._address.path, m, qos=1)
+                for m in messages
+                if len(m) <= _MQTT_MOST_BYTES
+            ]
             for info in sent:
                 info.wait_for_publish(_TIMEOUT_S)
                 if not info.is_published():
                     raise TimeoutError("the server did not acknowledge a message in time")
         except (RuntimeError, ValueError) as error:  # the client's words for a lost connection
             raise ConnectionError(str(error)) from error
-        return ()
+        return [m for m in messages if len(m) > _MQTT_MOST_BYTES]
 
     def close(self) -> None:
         """Disconnect and end the client's thread."""
@@ -187,3 +144,14 @@ class WebhookBroker:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+
+
+_PACKAGES: dict[str, tuple[str, str, Callable[[BrokerAddress], Broker]]] = {
+    "mqtt": ("paho.mqtt.client", "mqtt", MqttBroker),
+    "mqtts": ("paho.mqtt.client", "mqtt", MqttBroker),
+    "kafka": ("confluent_kafka", "kafka", KafkaBroker),
+    "redis": ("redis", "redis", RedisBroker),
+    "rediss": ("redis", "redis", RedisBroker),
+    "amqp": ("pika", "amqp", AmqpBroker),
+    "amqps": ("pika", "amqp", AmqpBroker),
+}

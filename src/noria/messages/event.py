@@ -25,6 +25,7 @@ class EventObject:
         box: left, top, width, height in frame pixels.
         object_id: number of the track; None without a tracker.
         analytics: rules about places that it fulfils; None without any.
+        attributes: results of classifiers: `classifier-type` of the config, and label.
     """
 
     class_id: int
@@ -33,6 +34,7 @@ class EventObject:
     box: tuple[float, float, float, float]
     object_id: int | None = None
     analytics: ObjectAnalytics | None = None
+    attributes: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,14 @@ class EventFilter:
             box = (left, top, width, height)
             number = track if tracked else None
             class_id = int(objects.class_ids[i])
-            chosen.append(EventObject(class_id, label, confidence, box, number, analytics))
+            attributes = tuple(
+                (result.classifier_type, info.label)
+                for result in objects.classifiers.get(i, ())
+                for info in result.labels
+            )
+            chosen.append(
+                EventObject(class_id, label, confidence, box, number, analytics, attributes)
+            )
         return chosen
 
     def _is_new(self, source_id: int, track: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import struct
 import threading
@@ -187,3 +188,13 @@ class Spool:
     def _save_cursor(self) -> None:
         body = struct.pack("<QQ", *self._read)
         os.pwrite(self._cursor_fd, body + struct.pack("<I", zlib.crc32(body)), 0)
+
+
+def spool_folder(name: str) -> Path:
+    """The spool of an output: the same in every run of this user.
+
+    Args:
+        name: of the output, without secrets.
+    """
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "noria" / "spool" / hashlib.sha256(name.encode()).hexdigest()[:16]

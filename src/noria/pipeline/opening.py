@@ -76,8 +76,7 @@ def pipeline_spec(
     if sources:
         changes["sources"] = tuple(map(SourceSpec.given, sources))
     if outputs:
-        kinds = (split_spec(out) for out in outputs)
-        changes["sinks"] = tuple(SinkSpec(kind=kind, path=path) for kind, path in kinds)
+        changes["sinks"] = tuple(map(_sink_spec, outputs))
     if tracker is not None:
         changes["tracker"] = _tracker_spec(tracker)
     if analytics is not None:
@@ -87,6 +86,13 @@ def pipeline_spec(
     if base is None:
         return PipelineSpec(**{"sources": (), **changes})
     return base.changed(**changes) if changes else base
+
+
+def _sink_spec(text: str) -> SinkSpec:
+    kind, path = split_spec(text)
+    if kind == "messages":
+        return SinkSpec(kind=kind, uri=text.removeprefix("messages:"))
+    return SinkSpec(kind=kind, path=path)
 
 
 def _tracker_spec(text: str) -> TrackerSpec:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from noria.pyds.analytics import *  # noqa: F403
 from noria.pyds.functions import *  # noqa: F403 - the names of the original, all of them
 from noria.pyds.inference import *  # noqa: F403
+from noria.pyds.messages import *  # noqa: F403
 from noria.pyds.meta import *  # noqa: F403
 from noria.pyds.object_encoder import *  # noqa: F403
 from noria.pyds.osd import *  # noqa: F403
@@ -22,5 +23,6 @@ MAX_LABEL_SIZE = 128
 MAX_USER_FIELDS = 4
 MAX_RESERVED_FIELDS = 4
 
-for _type in NvDsMetaType:  # noqa: F405
-    globals()[_type.name] = _type
+for _types in (NvDsMetaType, NvDsEventType, NvDsObjectType, NvDsPayloadType):  # noqa: F405
+    for _type in _types:
+        globals()[_type.name] = _type

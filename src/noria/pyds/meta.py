@@ -118,6 +118,8 @@ class NvDsBaseMeta(Struct):
     batch_meta: Any = None
     meta_type: int = NvDsMetaType.NVDS_INVALID_META
     uContext: Any = None
+    copy_func: Any = None
+    release_func: Any = None
 
 
 class MetaField:
@@ -149,6 +151,11 @@ class NvDsUserMeta(Struct):
 
     base_meta = Nested(NvDsBaseMeta)
     user_meta_data: Any = None
+
+    def __del__(self) -> None:
+        base = self.__dict__.get("base_meta")
+        if base is not None and base.release_func is not None:
+            base.release_func(self, None)
 
 
 class NvDsLabelInfo(Struct):

@@ -112,6 +112,16 @@ class Text:
         struct.__dict__[self._name] = _Held(duplicate(value))
 
 
+class Buffer(Text):
+    """A text; an address of `alloc_buffer` that is written becomes its memory."""
+
+    def __set__(self, struct: Struct, value: str | int) -> None:
+        if isinstance(value, str):
+            super().__set__(struct, value)
+        elif value != self.__get__(struct, type(struct)):
+            struct.__dict__[self._name] = _Held(int(value))
+
+
 class _Held:
     """Memory of one text, freed with the last reference."""
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-import re
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -12,15 +9,16 @@ from noria._core.errors import MediaError
 from noria._core.text import url_name
 from noria.media.frame import Frame
 from noria.media.sinks.base import Sink
-from noria.messages.brokers import SCHEMES, BrokerAddress, broker_for
+from noria.messages.address import BrokerAddress
+from noria.messages.brokers import broker_for
+from noria.messages.converter import read_adaptor_config, read_converter_config
 from noria.messages.event import EventFilter
-from noria.messages.payload import SCHEMAS, payloads, read_converter_config
+from noria.messages.payload import SCHEMAS, payloads
 from noria.messages.sender import Sender
-from noria.messages.spool import REFUSED, Spool
+from noria.messages.spool import REFUSED, Spool, spool_folder
 from noria.meta import FrameMeta
 
-_URL = re.compile(rf"(?:^|[:/])({'|'.join(map(re.escape, SCHEMES))}):/+")
-_OPTIONS = ("every", "classes", "schema", "config", "spool")
+_OPTIONS = ("every", "classes", "schema", "config", "spool", "adaptor", "user")
 
 
 class MessageSink(Sink):
@@ -33,9 +31,7 @@ class MessageSink(Sink):
     kind = "messages"
 
     def __init__(self, name: str, path: Path) -> None:
-        # pipelines keep outputs as absolute paths: a folder before the URL, one slash in it
-        found = _URL.search(name)
-        name = f"{found[1]}://{name[found.end() :]}" if found else name
+        name = name.removeprefix("messages:")
         shown = url_name(name)
         url = urlsplit(name)
         options = {k: v[-1] for k, v in parse_qs(url.query, keep_blank_values=True).items()}
@@ -52,9 +48,13 @@ class MessageSink(Sink):
             )
         config = options.get("config")
         self._config = read_converter_config(Path(config)) if config else None
-        address = BrokerAddress.from_url(url, shown)
+        adaptor = options.get("adaptor")
+        address = BrokerAddress.from_url(
+            url, shown, user=options.get("user"),
+            options=read_adaptor_config(Path(adaptor)) if adaptor else {},
+        )  # fmt: skip
         broker = broker_for(address)
-        folder = Path(options["spool"]) if options.get("spool") else _spool_folder(shown)
+        folder = Path(options["spool"]) if options.get("spool") else spool_folder(shown)
         super().__init__(shown, folder)
         self._spool = Spool(folder)
         self._sender = Sender(self._spool, broker, mark=self._schema == "noria")
@@ -102,9 +102,3 @@ def _filter(options: dict[str, str], shown: str) -> EventFilter:
             expected="first, frame, crossing or a number from 1",
         )
     return EventFilter(int(every[:10]), classes)
-
-
-def _spool_folder(shown: str) -> Path:
-    """The spool of an output: the same in every run of this user."""
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "noria" / "spool" / hashlib.sha256(shown.encode()).hexdigest()[:16]

@@ -8,11 +8,11 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from noria._core.errors import MediaError
 from noria._core.lazy import import_extra, lazy
-from noria._core.text import url_scheme, without_secrets
+from noria._core.text import has_login, url_scheme, without_secrets
+from noria.config.pipeline_keys import MESSAGE_SCHEMES
 from noria.config.pipeline_keys import SINK_KINDS as PIPELINE_SINK_KINDS
 from noria.media.sinks.naming import (
     PICTURE_SUFFIXES,
@@ -23,7 +23,6 @@ from noria.media.sinks.naming import (
     has_placeholder,
     source_labels,
 )
-from noria.messages.brokers import SCHEMES as MESSAGE_SCHEMES
 
 if TYPE_CHECKING:
     from noria.media.sinks.base import Sink
@@ -74,17 +73,26 @@ def split_spec(spec: str) -> tuple[str, Path]:
     if prefix and not Path(spec).exists():
         kind = _ALIASES.get(prefix[1].lower(), prefix[1].lower())
         rest = spec[prefix.end() :]
+        if kind == "messages" and url_scheme(rest) in MESSAGE_SCHEMES:
+            return split_spec(rest)
+        if kind == "messages":
+            known = ", ".join(MESSAGE_SCHEMES)
+            raise MediaError("the URL is missing", where=without_secrets(spec), expected=known)
         if kind in SINK_KINDS:
             if not rest:
                 raise MediaError("the path is missing", where=spec, expected=f"{kind}:PATH")
             return kind, Path(rest)
         raise _unknown(f"{prefix[1]!r} is not a kind of output", spec, kind)
     if (scheme := url_scheme(spec)) in MESSAGE_SCHEMES:
-        if "@" in urlsplit(spec).netloc:  # it would stand in lists of processes and reports
+        try:
+            login = has_login(spec)
+        except ValueError as error:
+            raise MediaError(f"is no URL: {error}", where=without_secrets(spec)) from error
+        if login:  # it would stand in lists of processes and reports
             raise MediaError(
                 "holds a user or password",
                 where=without_secrets(spec),
-                fix="set NORIA_MQTT_USER and NORIA_MQTT_PASSWORD, or NORIA_WEBHOOK_PASSWORD",
+                fix="set NORIA_<PROTOCOL>_USER and NORIA_<PROTOCOL>_PASSWORD, as NORIA_MQTT_USER",
             )
         return "messages", Path(spec)
     if scheme in PUBLISH_SCHEMES:
