@@ -51,7 +51,10 @@ def make_app(
     *,
     service: bool,
 ) -> Starlette:
-    """Make the application of a pipeline; arguments as of `LiveServer`."""
+    """Make the application of a pipeline; arguments as of `LiveServer`.
+
+    Call `state.close` of it when nothing is answered any more.
+    """
     served = _Served(pipeline, view, models)
     routes = [
         *(Route(f"/{name}", served.page) for name in _PAGE),
@@ -66,6 +69,7 @@ def make_app(
     handlers: dict[Any, Any] = {Exception: _failed}
     app = Starlette(routes=routes, middleware=[middleware], exception_handlers=handlers)
     app.state.host = address
+    app.state.close = served.close
     return app
 
 
@@ -76,6 +80,10 @@ class _Served:
         self._pipeline, self._view, self._models = pipeline, view, list(models)
         self._encoder = ThreadPoolExecutor(1, "noria-view-encode")
         self._explaining = threading.Lock()
+
+    def close(self) -> None:
+        """End the thread that encodes pictures."""
+        self._encoder.shutdown(cancel_futures=True)
 
     async def page(self, request: Request) -> Response:
         """The page and its parts."""

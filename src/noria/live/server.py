@@ -134,7 +134,7 @@ class LiveServer:
             timeout_graceful_shutdown=1, limit_concurrency=256, ws="none",
         )  # fmt: skip
         self._server: Any = uvicorn.Server(config)
-        self._view = view
+        self._view, self._close_app = view, app.state.close
         try:
             socket = config.bind_socket()
         except (OSError, SystemExit) as error:  # uvicorn ends the program
@@ -163,3 +163,4 @@ class LiveServer:
         """End the server; pages that are open say that the run is over."""
         self._server.should_exit = True
         self._thread.join(3)
+        self._close_app()
