@@ -242,7 +242,7 @@ REFUSED = [
     ("sources: a\nosd: {text-color: [1, 1, 1, 2]}", "not in range", "4 numbers"),
     ("sources: a\nsinks: 'kiti:x'", "kiti is no kind of it", "did you mean kitti:?"),
     ("sources: a\nsinks: 'mqtt://me:pw@x/t'", "free of a user and password", "NORIA_"),
-    ("sources: a\nsinks: 'rtsp://x'", "streams cannot be written to", "a path"),
+    ("sources: a\nsinks: 'rtmp://x'", "streams cannot be written to", "a path"),
     ("sources: a\nsinks: [{kind: video}]", "a sink has no path", "kind: fake"),
     ("sources: a\nsinks: [{path: x, source: 1}]", "pipe.yml:2: there is no source 1", "0 to 0"),
     ("sources: [{uri: a, camera-id: 3}, {uri: b, camera-id: 3}]", "camera-id 3 is given twice", "each"),
@@ -380,3 +380,11 @@ def test_a_small_file_cannot_ask_for_more_than_fits(read: Read) -> None:
     text = f"sources: a\nmodels:\n  - &m {{config: b, border-colors: {{{many}}}}}\n{aliases}\n"
     assert "more than 200000 values" in refusal(read, text)
     assert "longer than" in refusal(read, f"sources: [rtsp://{'x' * 10000}]\n")
+
+
+def test_a_stream_out_of_a_pipeline_file(tmp_path: Path) -> None:
+    file = tmp_path / "pipeline.yml"
+    file.write_text("sources: [a.mp4]\nmodels: [a.txt]\nsinks: ['rtsp://ann:secret@host/in']\n")
+    (sink,) = load_pipeline(file).sinks
+    assert (sink.kind, sink.text) == ("publish", "rtsp://ann:secret@host/in")
+    assert "secret" not in repr(sink)

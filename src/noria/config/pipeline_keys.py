@@ -40,6 +40,8 @@ MESSAGE_SCHEMES = (
     "events+file",
 )  # fmt: skip
 """Schemes of outputs of the kind `messages`."""
+STREAM_SCHEMES = ("rtsp", "rtsps", "udp")
+"""Schemes of outputs of the kind `publish`."""
 
 
 @dataclass(frozen=True, slots=True)

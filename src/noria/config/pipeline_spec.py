@@ -29,6 +29,7 @@ from noria.config.pipeline_keys import (
     MESSAGE_SCHEMES,
     OVERRIDES,
     SECTIONS,
+    STREAM_SCHEMES,
     TOP_KEYS,
     Section,
 )
@@ -268,6 +269,8 @@ class SinkSpec(_Spec):
         if (self.path is None) != (self.kind == "fake" or self.uri is not None):
             raise ValueError("a sink has a path or a uri, unless it is a fake one")
         if self.uri is None:
+            return
+        if self.kind == "publish" and url_scheme(self.uri) in STREAM_SCHEMES:
             return
         if self.kind == "fake" or url_scheme(self.uri) not in MESSAGE_SCHEMES:
             raise ValueError(f"uri is none of {', '.join(MESSAGE_SCHEMES)}")

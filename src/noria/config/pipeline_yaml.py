@@ -26,6 +26,7 @@ from noria.config.pipeline_keys import (
     PIPELINE_SECTIONS,
     SECTIONS,
     SINK_KINDS,
+    STREAM_SCHEMES,
     TOP_KEYS,
     Section,
 )
@@ -183,7 +184,11 @@ class _Interpreter:
             values.pop("path", None)
             values.pop("uri", None)
         elif uri is not None:
-            if values.get("path") is not None or values.get("kind") not in (None, "messages"):
+            if values.get("path") is not None or values.get("kind") not in (
+                None,
+                "messages",
+                "publish",
+            ):
                 self.document.refuse(
                     line, "a sink with a uri has a path, or another kind.", "kind: messages"
                 )
@@ -394,6 +399,8 @@ def sink_text(text: str, path: Path) -> Values:
         return {"kind": "fake"}
     if url_scheme(text) in MESSAGE_SCHEMES:
         return {"kind": "messages", "uri": message_uri(text)}
+    if url_scheme(text) in STREAM_SCHEMES and text_trouble(text) is None:
+        return {"kind": "publish", "uri": text}
     prefix = _SINK_PREFIX.match(text)
     if not prefix:
         found: Values = {"path": sink_path(text, path)}
