@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 import noria
 from noria.batches import bucket as bucket_module
+from noria.batches import folder as folder_module
 from noria.batches.bucket import Bucket, results_place
 from noria.batches.driver import Driver
 from noria.batches.folder import MANIFEST, BatchFolder
@@ -104,7 +105,9 @@ def test_a_bucket_has_what_a_folder_has(
     tables = {name for name in names if name.startswith("objects/run=")}
     lines = {name for name in names if name.startswith("jsonl/")}
     assert (len(tables), len(lines)) == (2, 2)
-    assert names - tables - lines == {"run.json", "manifest.parquet", "ledger/000000.jsonl"}
+    assert names - tables - lines == {
+        "run.json", "manifest.parquet", "ledger/000000.jsonl", "ledger/000001.jsonl",
+    }  # fmt: skip
     again = run(config, *films, "-o", OUT)
     assert again.exit_code != 0
     assert "has results of an earlier run" in again.output
@@ -174,6 +177,44 @@ def test_of_two_runs_at_once_the_second_is_refused(memory: Any) -> None:
         two.append(b"b\n")
     one.segments = 0
     one.append(b"a\n")  # an answer that was lost on its way
+
+
+def test_a_later_run_takes_over_and_the_earlier_loses_no_row(memory: Any) -> None:
+    """The later run removes tables that have no line yet; their lines must not come after it."""
+    fake = FakeWorker(None)
+
+    def do(unit: BatchUnit) -> UnitResult:
+        if unit.input == NAMES[4]:
+            drive(NAMES)
+        return fake.do(unit)
+
+    with pytest.raises(StorageError, match="another batch is writing to this place"):
+        drive(NAMES, do)
+    assert sources(memory) == expected(NAMES)
+    assert verify(OUT) == (8, [])
+
+
+def test_lines_are_saved_while_a_long_unit_runs(
+    memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder_module, "_SEGMENT_S", 0.0)
+    fake = FakeWorker(None)
+
+    def do(unit: BatchUnit) -> UnitResult:
+        if fake.calls:
+            raise Killed
+        return fake.do(unit)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(BatchFolder, "save", lambda self: None)
+        patch.setattr(BatchFolder, "_take_uploaded", _wait_for_uploads(BatchFolder._take_uploaded))
+        with pytest.raises(Killed):
+            drive(NAMES, do)
+    assert drive(NAMES).progress.before == 1
+
+
+def _wait_for_uploads(real: Callable[..., None]) -> Callable[..., None]:
+    return lambda self, most: real(self, 0)
 
 
 def test_other_things_are_not_touched(memory: Any) -> None:

@@ -5,12 +5,14 @@
 
 An object of a storage service appears whole or not at all, and cannot be appended to. So a table is
 uploaded first, then its line goes into the next segment, which is put only if no object has that
-name: of two runs at once the second is refused. What was uploaded without a line runs again.
+name. A run claims the place with a segment before it removes anything: an earlier one that still
+writes is refused its next segment. What was uploaded without a line runs again.
 """
 
 from __future__ import annotations
 
 import tempfile
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,8 +26,9 @@ from noria.batches.storage import GO_ON, StorageError
 
 _SEGMENT = "ledger/{:06}.jsonl"
 _PAUSES_S = (0.3, 1.0, 3.0, 9.0)  # between attempts: a service that is busy says so for seconds
-_FINAL = ("credential", "nosuchbucket", "no such bucket", "accessdenied", "forbidden", "403",
-          "invalidaccesskey", "signaturedoesnotmatch", "not exist")  # fmt: skip
+_CLAIM = b"claim "  # begins a segment that has no lines
+_FINAL = ("credential", "nosuchbucket", "no such bucket", "accessdenied", "forbidden",
+          "invalidaccesskey", "signaturedoesnotmatch")  # fmt: skip
 
 T = TypeVar("T")
 
@@ -80,8 +83,17 @@ class Bucket:
         (folder / "run.json").write_bytes(run)
         with open(folder / "ledger.jsonl", "wb") as ledger:
             while (segment := self._read(_SEGMENT.format(self.segments))) is not None:
-                ledger.write(segment)
+                if not segment.startswith(_CLAIM):
+                    ledger.write(segment)
                 self.segments += 1
+
+    def claim(self) -> None:
+        """Take the place over: a run that wrote there until now is refused its next segment.
+
+        Raises:
+            StorageError: another run has come between, or the storage refuses.
+        """
+        self.append(_CLAIM + uuid.uuid4().hex.encode() + b"\n")
 
     def append(self, lines: bytes) -> None:
         """Put the next segment of the ledger.

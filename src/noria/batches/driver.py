@@ -107,6 +107,7 @@ class Driver:
                 break
             for result in self._executor.collect(_WAIT_S):
                 self._take(result)
+            self._folder.keep_up()
             self.progress.seconds = monotonic() - self._started
             self.progress.waiting = len(self._again) + len(self._under_way)
             self._on_change(self.progress)

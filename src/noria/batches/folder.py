@@ -173,7 +173,7 @@ class BatchFolder:
             raise StorageError(error.found, where=error.where, fix=error.fix) from error
         if self._bucket is not None:
             self._unsaved.append(record.to_json() + b"\n")
-            if len(self._unsaved) >= _SEGMENT_LINES or monotonic() - self._saved_s > _SEGMENT_S:
+            if len(self._unsaved) >= _SEGMENT_LINES:
                 self._save_lines(self._bucket)
 
     def _save_lines(self, bucket: Bucket) -> None:
@@ -187,8 +187,20 @@ class BatchFolder:
         Raises:
             StorageError: that cannot be done.
         """
-        self._take_uploaded(0)
-        if self._bucket is not None and self._unsaved:
+        try:
+            self._take_uploaded(0)
+        finally:
+            if self._bucket is not None and self._unsaved:
+                self._save_lines(self._bucket)
+
+    def keep_up(self) -> None:
+        """Save lines of the ledger that have waited for seconds, however long the next unit takes.
+
+        Raises:
+            StorageError: that cannot be done.
+        """
+        self._take_uploaded(_MOST_PENDING)
+        if self._bucket is not None and self._unsaved and monotonic() - self._saved_s > _SEGMENT_S:
             self._save_lines(self._bucket)
 
     def publish(self, name: str) -> None:
@@ -240,6 +252,8 @@ class BatchFolder:
         Raises:
             StorageError: a file cannot be removed.
         """
+        if self._bucket is not None:
+            self._bucket.claim()
         there: set[bytes] = set()
         for place in self.tables():
             stem = Path(place).stem
