@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import io
 import os
 from abc import abstractmethod
 from pathlib import Path
@@ -19,6 +20,49 @@ from noria.meta.table import arrow_schema, to_arrow
 MAX_FRAMES, MAX_ROWS = 1024, 16384  # held before they are written: a few MB
 
 
+class _QuietFile(io.RawIOBase):
+    """A file whose `write` keeps its error back for `check`.
+
+    pyarrow's own C++ exception for a failed write ends the process where GStreamer is loaded, which
+    brings an unwinder of its own.
+    """
+
+    def __init__(self, fd: int) -> None:
+        self._file = os.fdopen(fd, "wb")
+        self._error: OSError | None = None
+        self._size = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        size = memoryview(data).nbytes
+        self._size += size
+        if self._error is None:
+            try:
+                self._file.write(data)
+            except OSError as error:
+                self._error = error
+        return size
+
+    def tell(self) -> int:
+        return self._size
+
+    def check(self) -> None:
+        """Raise the error of a write.
+
+        Raises:
+            OSError: there was one.
+        """
+        if self._error is not None:
+            raise self._error
+
+    def close(self) -> None:
+        if not self.closed:
+            super().close()
+            self._file.close()
+
+
 class _TableSink(Sink):
     """A table written in pieces; readable once it is finished and renamed from `NAME.part`.
 
@@ -31,7 +75,7 @@ class _TableSink(Sink):
         super().__init__(name, path)
         self._schema = arrow_schema()
         self._target, self._part = part_of(path, name, self.kind)
-        self._file = os.fdopen(create(self._part, name, follow=False), "wb")
+        self._file = _QuietFile(create(self._part, name, follow=False))
         self._writer: Any = self._open_writer()
         self._waiting: list[FrameMeta] = []
         self._rows = 0
@@ -71,6 +115,7 @@ class _TableSink(Sink):
         waiting, self._waiting, self._rows = self._waiting, [], 0
         if waiting:
             self._writer.write_table(to_arrow(waiting))
+            self._file.check()
 
     def _finish(self) -> None:
         if self._broken:  # half a table cannot be read
@@ -79,6 +124,7 @@ class _TableSink(Sink):
         try:
             self._flush()
             self._writer.close()  # writes the index: without it nothing can be read
+            self._file.check()
             self._file.close()
         except OSError:
             self._give_up()
