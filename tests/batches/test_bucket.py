@@ -217,6 +217,23 @@ def _wait_for_uploads(real: Callable[..., None]) -> Callable[..., None]:
     return lambda self, most: real(self, 0)
 
 
+def test_a_gap_in_the_ledger_is_no_short_ledger(memory: Any) -> None:
+    drive(NAMES)
+    drive(NAMES)
+    memory.rm_file("/results/batch/ledger/000000.jsonl")
+    with pytest.raises(NoriaError, match=r"ledger/000000\.jsonl is missing"):
+        drive(NAMES)
+
+
+def test_a_file_url_is_a_folder(
+    mean_config: Callable[..., Path], tmp_path: Path, here: None
+) -> None:
+    film = write_film(tmp_path / "a.mp4", 5, options=X264)
+    done = run(mean_config(), film, "-o", f"file://{tmp_path}/out", "--threads", 2, "-q")
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "out" / "manifest.parquet").exists()
+
+
 def test_other_things_are_not_touched(memory: Any) -> None:
     memory.pipe_file("/results/batch/thesis.txt", b"x")
     with pytest.raises(NoriaError, match=r"holds other things there: thesis\.txt"):

@@ -285,6 +285,7 @@ def test_a_removed_folder_is_told_and_not_made_anew(tmp_path: Path) -> None:
     assert not (out / "ledger.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_processes_survive_units_that_kill_their_worker_or_never_end(tmp_path: Path) -> None:
     names = ["kill.mp4", "hang.mp4", *NAMES]
     folder = BatchFolder(tmp_path, "run")

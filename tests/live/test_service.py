@@ -145,6 +145,7 @@ def test_every_metric_is_described() -> None:
     assert {re.split(r"[{ ]", line)[0] for line in lines if not line.startswith("#")} <= described
 
 
+@pytest.mark.slow
 def test_settings_while_it_runs(service: Service) -> None:
     ask, film = service.client.ask, str(SCENE / "conveyor.mp4")
     assert service.client.json("/api/settings")["interval"] == 0

@@ -81,11 +81,21 @@ class Bucket:
                 )
             return
         (folder / "run.json").write_bytes(run)
+        there = sorted(self.names("ledger"))
+        wanted = [_SEGMENT.format(number) for number in range(len(there))]
+        if there != wanted:
+            gap = next(w for w, t in zip(wanted, there, strict=True) if w != t)
+            raise NoriaError(
+                f"{gap} is missing: the ledger has a gap",
+                where=self.url,
+                fix="put the object back, or run into a new place",
+            )
         with open(folder / "ledger.jsonl", "wb") as ledger:
-            while (segment := self._read(_SEGMENT.format(self.segments))) is not None:
+            for name in there:
+                segment = self._read(name) or b""
                 if not segment.startswith(_CLAIM):
                     ledger.write(segment)
-                self.segments += 1
+        self.segments = len(there)
 
     def claim(self) -> None:
         """Take the place over: a run that wrote there until now is refused its next segment.
@@ -218,7 +228,7 @@ def results_place(out: str | Path) -> Iterator[tuple[Path, Bucket | None]]:
         NoriaError: it holds other things.
     """
     if not is_bucket(out):
-        yield Path(str(out).removeprefix("file://")), None
+        yield Path(out), None
         return
     with tempfile.TemporaryDirectory(prefix="noria-batch-") as folder:
         bucket = Bucket(str(out))

@@ -103,7 +103,7 @@ def batch(
     )
     work = Work(spec, assembly, _kinds(outputs), split_s)
     run_options = BatchOptions(workers, threads, resume, retry_failed, retries, on, unit_timeout)
-    place = fspath(out)
+    place = fspath(out).removeprefix("file://")
     run = BatchRun(
         work, [fspath(n) for n in names], place if is_bucket(place) else Path(place), run_options
     )

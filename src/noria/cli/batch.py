@@ -68,7 +68,9 @@ class _ResultsPath(click.Path):
         """The path, or the URL as it is."""
         from noria.batches.bucket import is_bucket
 
-        return value if is_bucket(value) else super().convert(value, param, ctx)
+        if is_bucket(value):
+            return value
+        return super().convert(str(value).removeprefix("file://"), param, ctx)
 
 
 class _WithReport(click.Command):
