@@ -82,7 +82,7 @@ def _spec(text: str) -> tuple[str, list[object]]:
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        ("SaysFalse", "it returned false"),
+        pytest.param("SaysFalse", "it returned false", marks=pytest.mark.slow),
         ("Throws", "no weights today"),
         ("Crashes", "SIGSEGV"),
         ("Loops", "did not return within"),

@@ -77,6 +77,7 @@ print(json.dumps(told))
 """
 
 
+@pytest.mark.slow
 def test_a_replay_names_the_gpu(gpu: Gpu, tmp_path: Path) -> None:
     cases = tmp_path / "cases"
     gpu.run(CALLS, "always", 4096, 666, cwd=tmp_path, NORIA_CRASH_DIR=str(cases))

@@ -36,8 +36,8 @@ def main() -> None:
     }
     if args.clip:
         launches["/clip"] = (
-            f"filesrc location={args.clip} ! qtdemux ! h264parse ! rtph264pay name=pay0 "
-            "config-interval=-1"
+            f"filesrc location={args.clip} ! qtdemux ! h264parse ! video/x-h264,alignment=au ! "
+            "rtph264pay name=pay0 config-interval=-1"
         )
     if args.record:
         launches["/in"] = (

@@ -7,6 +7,7 @@ import itertools
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -243,3 +244,14 @@ def test_a_recording_has_an_end(server: Server, tmp_path: Path) -> None:
         count = len(list(source))
     assert 40 <= count <= 50
     assert source.reconnects == 0
+
+
+@pytest.mark.slow
+def test_a_run_that_ends_amid_a_stream_ends_well(server: Server, tmp_path: Path) -> None:
+    """FFmpeg calls back into Python while it waits for packets, also when Python ends."""
+    demo = Path(__file__).parents[3] / "examples" / "conveyor"
+    server.start("--clip", str(demo / "conveyor.mp4"))
+    words = [sys.executable, "-m", "noria", "run", str(demo / "config_infer_primary.txt"),
+             server.url(path="clip"), "-o", str(tmp_path / "x.jsonl"), "--limit", "30"]  # fmt: skip
+    codes = [subprocess.run(words, capture_output=True, check=False).returncode for _ in range(6)]
+    assert codes == [0] * 6

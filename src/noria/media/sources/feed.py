@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import select
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from time import monotonic
@@ -61,7 +63,9 @@ class Feed:
         self._wanted = self._ended = False
         self.left = False
         self.at_close: list[Callable[[], None]] = []
-        threading.Thread(target=self._run, name="noria-feed", daemon=True).start()
+        self._thread = threading.Thread(target=self._run, name="noria-feed", daemon=True)
+        _feeds.add(self)
+        self._thread.start()
 
     def opened(self) -> tuple[Any, Any] | None:
         """Wait for the container and its stream; None if the feed was left meanwhile.
@@ -96,6 +100,11 @@ class Feed:
         with self._changed:
             self.left = True
             self._changed.notify_all()
+
+    def end(self) -> None:
+        """Leave, and wait until FFmpeg comes back to the thread: at most as long as for a packet."""
+        self.leave()
+        self._thread.join(self._timeout_s + GRACE_S)
 
     def _wait(self, timeout_s: float, ready: Callable[[], bool]) -> None:
         timeout_s += GRACE_S
@@ -157,6 +166,19 @@ class Feed:
         if own or isinstance(error, av.error.ExitError):  # how FFmpeg calls a time-out
             return f"nothing came for {self._timeout_s:g} s"
         return reason_of(error)
+
+
+_feeds: weakref.WeakSet[Feed] = weakref.WeakSet()
+
+
+@atexit.register
+def _end_feeds() -> None:
+    """Bring threads home: FFmpeg asks Python whether to go on, which crashes once it is gone."""
+    feeds = list(_feeds)
+    for feed in feeds:
+        feed.leave()
+    for feed in feeds:
+        feed.end()
 
 
 class PipeFile:
