@@ -102,7 +102,7 @@ class Feed:
             self._changed.notify_all()
 
     def end(self) -> None:
-        """Leave, and wait until FFmpeg comes back to the thread: at most as long as for a packet."""
+        """Leave, and wait until FFmpeg comes back to the thread: as long as for a packet."""
         self.leave()
         self._thread.join(self._timeout_s + GRACE_S)
 
