@@ -96,6 +96,7 @@ class PublishSink(Sink):
         self._changed = threading.Condition()
         self._ending = threading.Event()
         self._connected = self._slow = False
+        self._cause = "the other side took none in time"
         self.sent = self.dropped = self.reconnects = 0
         self._thread = threading.Thread(target=self._run, name="noria-publish", daemon=True)
         self._started = False
@@ -125,6 +126,12 @@ class PublishSink(Sink):
         self.dropped += len(self._items)
         self._items.clear()
         self.kept = self.sent
+        if self.dropped and not self.sent:
+            raise MediaError(
+                f"none of the {self.frames} frames was sent: {self._cause}",
+                where=self.name,
+                fix="start the server that takes the stream, or write another address",
+            )
         if self.dropped:
             self._notice(
                 "warning",
@@ -140,6 +147,7 @@ class PublishSink(Sink):
             cause = self._connection(first, came_back=away)
             if cause is None:
                 return
+            self._cause = cause
             attempt = 0 if self._connected else attempt + 1
             with self._changed:
                 self._connected = False
