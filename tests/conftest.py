@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -70,6 +72,14 @@ def pytest_collection_finish() -> None:
     """Take ten thousand collected tests, which stay, out of every later garbage collection."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_warning_recorded(warning_message: warnings.WarningMessage) -> None:
+    """Let xdist pass GLib's warnings on: PyGObject's class for them is in no module."""
+    if warning_message.category.__module__ not in sys.modules:
+        text = str(warning_message.message)
+        warning_message.message, warning_message.category = RuntimeWarning(text), RuntimeWarning
 
 
 @pytest.fixture(scope="session", autouse=True)
