@@ -17,6 +17,7 @@ from noria._core.errors import DeviceMemoryError, EngineError, GeometryError
 from noria.infer.batch import Batch
 from noria.infer.dump import TensorFiles
 from noria.infer.geometry import ScaleTransform
+from noria.infer.gpu.run_size import RunSize
 from noria.infer.items import FramePiece, Items, layers_of, split_pieces
 from noria.infer.model import Model
 from noria.infer.postprocess import DetectorPostprocessor, attach_cached
@@ -170,6 +171,7 @@ class EngineRuns:
         self._unfinished: deque[Future[Arrays | None]] = deque()  # of an asynchronous classifier
         self._workers: ThreadPoolExecutor | None = None
         self._most_at_once: int | None = None  # items that fit the GPU's memory, once it was full
+        self._run_size = RunSize(model.config.batch_size)
 
     def submit(self, model: Model, items: Items, inputs: Arrays | None = None) -> Run:
         """Start a run.
@@ -217,6 +219,7 @@ class EngineRuns:
         """Write and read the files of another model's debugging keys from now on."""
         self._files.close()
         self._files = TensorFiles(model.config, model.network)
+        self._run_size = RunSize(model.config.batch_size)
 
     def close(self) -> None:
         """End the threads; runs under way finish first."""
@@ -288,15 +291,17 @@ class EngineRuns:
         most = model.session.fixed_batch or self._most_at_once
         if most is not None and count > most:
             return self._in_parts(model, run, pieces, most)
+        rows = model.session.fixed_batch or self._run_size.rows(count)
+        rows = rows if most is None else min(rows, most)
         try:
-            tensor = model.gpu_scaler(pieces, max(count, model.session.fixed_batch or 0))
+            tensor = model.gpu_scaler(pieces, rows)
             t1 = perf_counter()
             outputs = model.session.run(model.feeds(tensor))
         except DeviceMemoryError as error:
-            if count == 1:
+            if rows == 1 or model.session.fixed_batch:
                 raise
-            self._most_at_once = -(-count // 2)
-            text = f"the GPU has no memory for {count} items at once ({error.found}): "
+            self._most_at_once = -(-rows // 2)
+            text = f"the GPU has no memory for {rows} items at once ({error.found}): "
             text += "runs are smaller from now on"
             with self._record.lock:
                 self._record.warn(text, str(model.config.path), rule="gpu-memory")
