@@ -9,20 +9,23 @@ It needs a GPU, onnxruntime-gpu, and the folder of real models and films (NORIA_
   engine      items a second of the engine alone
   streams     the whole: YOLOX-nano, FP16, N films at once, JSON Lines out
   cascade     the same with a tracker and two classifiers on the objects
+  shares      both in several processes (GPU_PROCESSES), beside decoding alone in as many
   latency     one stream: from a picture's packet to its metadata
   memory      100,000 frames, and sources opened and closed
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import statistics
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from fractions import Fraction
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 from time import perf_counter, process_time, sleep
@@ -35,6 +38,7 @@ from rich.table import Table
 
 import noria
 from benchmarks.common import data_dir
+from noria.cli.run import spec_of
 from noria.config import ModelConfig
 from noria.engine.device import choose_device
 from noria.infer.gpu.scaler import GpuScaler
@@ -43,12 +47,15 @@ from noria.infer.preprocess import Preprocessor
 from noria.media import open_source
 from noria.media.frame import Frame
 from noria.media.sources.decoded import gpu_decoding
+from noria.pipeline.assembly import AssemblyOptions
+from noria.pipeline.shares import SharedRun
 
 DATA = data_dir()
 FILMS = ("car-detection", "one-by-one-person-detection", "bottle-detection")
 READER = Path(__file__).parents[1] / "examples/conveyor/config_infer_secondary_characters.txt"
 FRAMES = 300
 SECONDS = float(os.environ.get("GPU_SECONDS", "6"))
+SHARED_FRAMES = int(os.environ.get("GPU_SHARED_FRAMES", "900"))
 STREAMS = [int(n) for n in os.environ.get("GPU_STREAMS", "32,96,160").split(",")]
 
 
@@ -292,6 +299,19 @@ def streams() -> None:
 def cascade() -> None:
     """A detector, a tracker, and two classifiers on the objects, as published figures are taken."""
     rows = []
+    configs = cascade_configs()
+    for codec in ("libx264", "libx265"):
+        for count in STREAMS[1:2]:
+            rate, cpu, report = streamed(clip(codec), count, *configs, tracker="iou")
+            items = [model.inferred for model in report.models]
+            row = (f"{codec} 1080p", count, rate, rate / 30, cpu, items)
+            rows.append(row)
+    headings = ("clip", "films", "frames/s", "streams at 30", "CPU us a frame", "items inferred")
+    show("detector, tracker, two classifiers", headings, rows)
+
+
+def cascade_configs() -> list[ModelConfig]:
+    """A detector and two classifiers on its objects."""
     reader = ModelConfig.load(READER)
     second = [
         reader.with_overrides(
@@ -301,15 +321,67 @@ def cascade() -> None:
         )
         for number in (2, 3)
     ]  # fmt: skip
-    first = config(batch_size=32, network_mode=2, gie_unique_id=1)
+    return [config(batch_size=32, network_mode=2, gie_unique_id=1), *second]
+
+
+def looped(configs: list[str], path: str, streams: int, out: str, tracker: str | None) -> Any:
+    """A pipeline of films that begin again at their end."""
+    spec = spec_of([*configs, *[path] * streams], [out], tracker)
+    return spec.changed(sources=tuple(source.changed(loop=True) for source in spec.sources))
+
+
+def shared(
+    path: Path, streams: int, processes: int, *, frames: int, classify: bool = False
+) -> float:
+    """Frames a second of a run in several processes, between 35 and 90 % of its frames.
+
+    Before that, engines look for their kernels, which takes them seconds.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        configs = []
+        for number, cfg in enumerate(cascade_configs() if classify else cascade_configs()[:1]):
+            configs.append(str(home / f"model{number}.txt"))
+            Path(configs[-1]).write_text(cfg.dump())
+        out, tracker = f"{folder}/out.jsonl", "iou" if classify else None
+        make = partial(looped, configs, str(path), streams, out, tracker)
+        seen: list[tuple[float, int]] = []
+        run = SharedRun(
+            make,
+            AssemblyOptions(device="cuda", limit=frames),
+            processes,
+            on_frames=lambda count: seen.append((perf_counter(), count)),
+        )
+        run.begin()
+        report = run.run()
+        lines = Path(out).read_bytes().count(b"\n")
+        total = streams * frames
+        assert lines == report.frames == total, (lines, report.frames)
+        middle = [pair for pair in seen if 0.35 * total <= pair[1] <= 0.9 * total]
+        (start, before), (end, after) = middle[0], middle[-1]
+        return (after - before) / (end - start)
+
+
+def shares() -> None:
+    """Several processes behind one command, and as many that do nothing but decode."""
+    rows = []
+    spawn = multiprocessing.get_context("spawn")
     for codec in ("libx264", "libx265"):
-        for count in STREAMS[1:2]:
-            rate, cpu, report = streamed(clip(codec), count, first, *second, tracker="iou")
-            items = [model.inferred for model in report.models]
-            row = (f"{codec} 1080p", count, rate, rate / 30, cpu, items)
-            rows.append(row)
-    headings = ("clip", "films", "frames/s", "streams at 30", "CPU us a frame", "items inferred")
-    show("detector, tracker, two classifiers", headings, rows)
+        path = clip(codec)
+        for processes in map(int, os.environ.get("GPU_PROCESSES", "1,4").split(",")):
+            for count in STREAMS:
+                each = -(-count // processes)
+                with ProcessPoolExecutor(processes, spawn) as pool:
+                    jobs = [pool.submit(decoded, path, each) for _ in range(processes)]
+                    alone = sum(job.result() for job in jobs)
+                rates = [
+                    shared(path, count, processes, frames=SHARED_FRAMES, classify=classify)
+                    for classify in (False, True)
+                ]
+                rows.append((f"{codec} 1080p", processes, count, alone, *rates, rates[0] / alone))
+                print(rows[-1], flush=True)
+    headings = ("clip", "processes", "films", "decoding alone", "detector", "cascade", "ratio")
+    show("frames a second in several processes", headings, rows)
 
 
 def latency() -> None:
@@ -372,7 +444,10 @@ def memory() -> None:
     show("memory", ("after", "RSS MB", "GPU MB"), rows)
 
 
-PARTS = {f.__name__: f for f in (tensors, boxes, decode, engine, streams, cascade, latency, memory)}
+PARTS = {
+    f.__name__: f
+    for f in (tensors, boxes, decode, engine, streams, cascade, shares, latency, memory)
+}
 
 
 def report() -> None:

@@ -272,6 +272,7 @@ def test_json_names_sources_models_and_every_notice_once(scene: Path) -> None:
     assert len(notices) == len(set(notices)) > 0
 
 
+@pytest.mark.slow
 def test_interrupt_finishes_the_files_of_all_sources(scene: Path) -> None:
     for name in ("a", "b"):
         (scene / name).mkdir()

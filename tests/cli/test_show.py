@@ -83,7 +83,7 @@ def _spec(text: str) -> tuple[str, list[object]]:
     ("function", "words"),
     [
         pytest.param("SaysFalse", "it returned false", marks=pytest.mark.slow),
-        ("Throws", "no weights today"),
+        pytest.param("Throws", "no weights today", marks=pytest.mark.slow),
         ("Crashes", "SIGSEGV"),
         ("Loops", "did not return within"),
     ],
@@ -142,7 +142,7 @@ def test_a_saved_engine_needs_no_function(
 
 
 @workers
-@pytest.mark.parametrize("guard", ["never", "always"])
+@pytest.mark.parametrize("guard", [slow("never"), "always"])
 def test_a_plugin_that_cannot_be_created_is_a_problem(
     compile_host: Compile, tmp_path: Path, guard: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

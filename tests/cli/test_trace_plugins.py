@@ -344,6 +344,7 @@ def same_impl(x: Tensor, outputs: tuple[Tensor], stream: int):
 """
 
 
+@pytest.mark.slow
 def test_a_pipeline_with_a_plugin_in_the_parser_s_file(tmp_path: Path) -> None:
     import shutil
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -105,7 +106,15 @@ Examples:
     show_default=True,
     metavar="DEVICE",
     help="Where engines run and films are decoded: cpu, cuda, cuda:N; auto takes an NVIDIA GPU "
-    "that is there and that the installed onnxruntime can use.",
+    "that is there and that the installed onnxruntime can use. Several (cuda:0,cuda:1) have a "
+    "process each.",
+)
+@click.option(
+    "--processes",
+    type=click.IntRange(1, 64),
+    metavar="N",
+    help="Share many sources among N processes; one process cannot fill a GPU. Writes JSON Lines "
+    "only. Default: one for each device.",
 )
 @click.option(
     "--limit", type=click.IntRange(1), metavar="N", help="Stop each source after this many frames."
@@ -166,6 +175,7 @@ def run(
     as_json: bool,
     quiet: bool,
     strict: bool,
+    processes: int | None,
     given: list[GivenKey],
     **options: Any,
 ) -> int:
@@ -176,14 +186,23 @@ def run(
     clash = "--json and -o jsonl:- both write to standard output; choose one"
     if as_json and any(out.endswith(":-") for out in outs):
         raise click.UsageError(clash)
-    spec = spec_of(inputs, outs, tracker, analytics).with_models_overridden(given)
+    spec = _spec(inputs, outs, tracker, analytics, given)
     lines = any(sink.text is not None and sink.text.endswith(":-") for sink in spec.sinks)
     if as_json and lines:
         raise click.UsageError(clash)
+    processes = processes or len(options["device"].split(","))
+    if processes > 1 and view is not None:
+        raise click.UsageError("--view shows one process; leave --processes out")
     with stdout_is_for_results() if as_json or lines else nullcontext():
-        made = AssemblyOptions(**options)
-        page = None if view is None else live_page(spec, made, view)
-        report = execute(spec, made, strict=strict, quiet=quiet or as_json, page=page)
+        made, silent = AssemblyOptions(**options), quiet or as_json
+        if processes > 1:
+            from noria.cli.shared_run import execute_shares
+
+            again = partial(_spec, inputs, outs, tracker, analytics, given)
+            report = execute_shares(again, made, processes, strict=strict, quiet=silent)
+        else:
+            page = None if view is None else live_page(spec, made, view)
+            report = execute(spec, made, strict=strict, quiet=silent, page=page)
         if not (quiet or as_json):
             print_report(report)
     if as_json:
@@ -192,6 +211,17 @@ def run(
         return 130
     failed = any(source.state == "failed" for source in report.sources)
     return MediaError.exit_code if failed else 0
+
+
+def _spec(
+    inputs: Sequence[str],
+    outs: Sequence[str],
+    tracker: str | None,
+    analytics: str | None,
+    given: list[GivenKey],
+) -> PipelineSpec:
+    """The pipeline that a command line means, with the keys that it sets."""
+    return spec_of(inputs, outs, tracker, analytics).with_models_overridden(given)
 
 
 def spec_of(
@@ -300,7 +330,7 @@ def execute(
             raise
         progress.stage("running", total=_total(made.pipeline, options))
         try:
-            with _finish_on_signal(made.pipeline), _tell_losses(made.pipeline):
+            with finish_on_signal(made.pipeline.stop), _tell_losses(made.pipeline):
                 if page is not None:
                     page.start(made.pipeline)
                 report = made.pipeline.run()
@@ -409,7 +439,7 @@ def print_report(report: RunReport) -> None:
 
 
 @contextmanager
-def _finish_on_signal(pipeline: Pipeline) -> Iterator[None]:
+def finish_on_signal(stop: Callable[[], None]) -> Iterator[None]:
     """First Ctrl-C, SIGTERM or hang-up: finish the files properly. Second: leave at once.
 
     That is, whatever a library is busy with.
@@ -422,7 +452,7 @@ def _finish_on_signal(pipeline: Pipeline) -> Iterator[None]:
     def finish(number: int, frame: object) -> None:
         for other in previous:
             signal.signal(other, leave)
-        pipeline.stop()
+        stop()
         with suppress(OSError):  # after a hang-up there is nobody to tell
             click.echo("stopping: finishing the files (Ctrl-C again leaves at once)", err=True)
 

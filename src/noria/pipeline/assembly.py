@@ -102,6 +102,7 @@ def assemble(
     stages: Sequence[Any] | None = None,
     rules: AnalyticsRules | None = None,
     opened: Mapping[int, Source] | None = None,
+    share: tuple[int, int] = (0, 1),
     sinks: Sequence[Sink | Route] = (),
     painter: Any = None,
     on_stage: Callable[[str], None] = lambda _: None,
@@ -121,6 +122,8 @@ def assemble(
             trackers, probes.
         rules: what is counted instead of the rules of `spec.analytics`.
         opened: sources that stand for those of `spec`, by place; closed by the pipeline.
+        share: (place, number) takes every `number`-th source only, from `place` on; the others are
+            those of other processes.
         sinks: more outputs, opened already.
         painter: draws instead of what `spec.osd` says.
         on_stage: called with each step that begins, in words.
@@ -150,14 +153,15 @@ def assemble(
         sources: list[Source] = []
         several = spec.keep_open or len(spec.opened_sources) > 1
         memory = DecoderMemory(len(spec.opened_sources))
-        for number, source_spec in enumerate(spec.opened_sources):
+        for number, source_spec in list(enumerate(spec.opened_sources))[share[0] :: share[1]]:
             if number in opened:
                 sources.append(opened[number])
                 sources[-1].source_id = number
             else:
                 opening = _open(source_spec, number, several, memory, on_gpu=device.is_gpu)
                 sources.append(undo.enter_context(opening))
-        if not spec.keep_open and all(isinstance(s, FailedSource) for s in sources):
+        alone = not spec.keep_open and share[1] == 1
+        if alone and all(isinstance(s, FailedSource) for s in sources):
             next(sources[0])  # raises
         own: list[Any] = []
         for place, item in enumerate(items):

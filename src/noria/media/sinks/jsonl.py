@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -119,14 +119,31 @@ class JsonLinesSink(Sink):
         make_folder(path.parent, name)
         self._fd = create(path, name)
 
+    def write_lines(self, lines: bytes) -> None:
+        """Append whole lines that another process made.
+
+        Raises:
+            MediaError: as `write`.
+        """
+        try:
+            self._put(lines)
+        except OSError as error:
+            self._broken = True
+            with suppress(MediaError):  # it would be about the same cause
+                self.close()
+            raise self._write_error(error, "lines of another process") from error
+        self.frames += lines.count(b"\n")
+
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         line, lost = self._writer.line(meta)
-        data = line.encode("utf-8", "backslashreplace")
+        self._put(line.encode("utf-8", "backslashreplace"))
+        self._lost += lost
+
+    def _put(self, data: bytes) -> None:
         if self._own:
             require_there(self._fd)
         write_all(self._fd, data, size=self._size if self._own else None)
         self._size += len(data)
-        self._lost += lost
 
     def _finish(self) -> None:
         if not self._own:

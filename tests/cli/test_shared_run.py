@@ -1,0 +1,218 @@
+"""`noria run --processes`: the lines and the report are those of one process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from tests.cli.processes import started
+from tests.warm import noria
+
+Config = Callable[..., Path]
+NAMES = ("a", "b", "c", "d", "e")
+
+
+@pytest.fixture
+def scene(mean_config: Config, tmp_path: Path) -> Path:
+    """pgie.txt, and five folders of 2 to 6 pictures of several levels."""
+    mean_config().rename(tmp_path / "pgie.txt")
+    for place, name in enumerate(NAMES):
+        (tmp_path / name).mkdir()
+        for i in range(place + 2):
+            level = 255 - 20 * i - 7 * place
+            Image.new("RGB", (64, 48), (level, 0, 0)).save(tmp_path / name / f"{i}.png")
+    return tmp_path
+
+
+def by_source(path: Path) -> dict[str, list[dict[str, Any]]]:
+    found = defaultdict(list)
+    for line in path.read_text().splitlines():
+        record = json.loads(line)
+        found[record["source"].split("/")[0]].append(record)
+    return dict(found)
+
+
+def test_lines_and_report_are_those_of_one_process(scene: Path) -> None:
+    def run(out: str, *more: str) -> dict[str, Any]:
+        done = noria("run", "pgie.txt", *NAMES, "-o", out, "--json", *more, cwd=scene)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    one, three = run("one.jsonl"), run("three.jsonl", "--processes", "3")
+    assert by_source(scene / "three.jsonl") == by_source(scene / "one.jsonl")
+    assert three["sources"] == one["sources"]
+    for key in (
+        "source",
+        "profile",
+        "frames",
+        "inferred",
+        "objects",
+        "failed_frames",
+        "dropped_frames",
+    ):
+        assert three[key] == one[key], key
+    (model,), (wanted,) = three["models"], one["models"]
+    for key in ("name", "component_id", "inferred", "failed", "results", "dropped", "skipped"):
+        assert model[key] == wanted[key], key
+    assert three["outputs"] == [str(scene / "three.jsonl")]
+    assert three["fps"] > 0
+
+
+def test_lines_to_standard_output_stay_whole(scene: Path) -> None:
+    parser = scene / "loud.py"
+    parser.write_text(
+        "from noria.meta import Detections\n"
+        "def parse(layers, network, params):\n"
+        "    print('talk')\n"
+        "    return Detections.empty()\n"
+    )
+    text = (scene / "pgie.txt").read_text()
+    lines = [x for x in text.splitlines() if not x.startswith(("custom-lib", "parse-bbox"))]
+    lines.insert(1, "custom-lib-path=loud.py\nparse-bbox-func-name=parse")
+    (scene / "pgie.txt").write_text("\n".join(lines))
+    done = noria("run", "pgie.txt", *NAMES, "-o", "jsonl:-", "--processes", "2", cwd=scene)
+    assert done.returncode == 0, done.stderr
+    assert [json.loads(line)["objects"] for line in done.stdout.splitlines()] == [[]] * 20
+    assert "talk" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "wanted"),
+    [
+        (("-o", "out.mp4"), "expected one output of JSON Lines: -o out.jsonl"),
+        (("-o", "out.jsonl", "-o", "out.json"), "out.json in several processes"),
+        (("-o", "{source}.jsonl"), "in several processes"),
+        (("--view",), "--view shows one process"),
+        (("--set", "cluster-mode=9"), "cluster-mode=9"),
+        (("--device", "cpu,gpu"), "no device is called 'gpu'"),
+        (("-o", "x.jsonl", "-o", "y.jsonl"), "in several processes"),
+    ],
+)
+def test_what_cannot_be_is_refused(scene: Path, more: tuple[str, ...], wanted: str) -> None:
+    done = noria("run", "pgie.txt", *NAMES, "--processes", "2", *more, cwd=scene)
+    assert done.returncode != 0
+    assert wanted in done.stderr
+    assert not list(scene.glob("out*"))
+
+
+def test_warnings_are_errors_where_asked(scene: Path) -> None:
+    done = noria(
+        "run", "pgie.txt", *NAMES, "--processes", "2", "--strict", "-o", "out.jsonl",
+        "--set", "net-scale-factor=0", cwd=scene,
+    )  # fmt: skip
+    alone = noria("run", "pgie.txt", "a", "--strict", "--set", "net-scale-factor=0", cwd=scene)
+    assert done.returncode == alone.returncode != 0
+    assert done.stderr.splitlines()[-1] == alone.stderr.splitlines()[-1]
+    assert not (scene / "out.jsonl").exists()
+
+
+def test_a_source_that_fails_does_not_disturb_the_others(scene: Path) -> None:
+    (scene / "bad.mp4").write_bytes(b"no film" * 100)
+    done = noria(
+        "run", "pgie.txt", "a", "bad.mp4", "b", "--processes", "3", "-o", "out.jsonl", "--json",
+        cwd=scene,
+    )  # fmt: skip
+    assert done.returncode == 6
+    states = [(s["source_id"], s["state"]) for s in json.loads(done.stdout)["sources"]]
+    assert states == [(0, "ended"), (1, "failed"), (2, "ended")]
+    assert len(by_source(scene / "out.jsonl")) == 2
+
+
+SLOW = (
+    "import time\nfrom noria.meta import Detections\n"
+    "def parse(layers, network, params):\n"
+    "    time.sleep(0.2)\n"
+    "    return Detections.empty()\n"
+)
+
+
+@pytest.fixture
+def slow(scene: Path) -> Path:
+    """The scene with a parser that takes its time, and folders that last 20 s."""
+    (scene / "slow.py").write_text(SLOW)
+    text = (scene / "pgie.txt").read_text()
+    lines = [x for x in text.splitlines() if not x.startswith(("custom-lib", "parse-bbox"))]
+    lines.insert(1, "custom-lib-path=slow.py\nparse-bbox-func-name=parse")
+    (scene / "pgie.txt").write_text("\n".join(lines))
+    for name in ("a", "b"):
+        for i in range(100):
+            Image.new("RGB", (8, 8)).save(scene / name / f"{i}.png")
+    return scene
+
+
+def lines_of(path: Path, count: int) -> None:
+    """Wait until the file has that many lines."""
+    for _ in range(200):
+        if path.exists() and path.read_text().count("\n") >= count:
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{path} has no {count} lines")
+
+
+def children(pid: int) -> list[int]:
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        found += map(int, (task / "children").read_text().split())
+    return [c for c in found if b"spawn_main" in Path(f"/proc/{c}/cmdline").read_bytes()]
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_fails_its_sources_only(slow: Path) -> None:
+    run = started("run", "pgie.txt", "a", "c", "--processes", "2", "-o", "out.jsonl", cwd=slow)
+    lines_of(slow / "out.jsonl", 2)
+    first = min(children(run.pid))
+    os.kill(first, signal.SIGKILL)
+    out, err = run.communicate(timeout=30)
+    assert run.returncode == 6
+    assert "killed by SIGKILL; results up to there are kept" in err
+    assert "0: a: 0 frames, failed" in out
+    assert "1: c: 4 frames, ended" in out
+    assert len(by_source(slow / "out.jsonl")["c"]) == 4
+
+
+@pytest.mark.slow
+def test_a_signal_finishes_the_file(slow: Path) -> None:
+    run = started("run", "pgie.txt", "a", "b", "--processes", "2", "-o", "out.jsonl", cwd=slow)
+    lines_of(slow / "out.jsonl", 4)
+    run.send_signal(signal.SIGINT)
+    out, err = run.communicate(timeout=30)
+    assert run.returncode == 130, err
+    assert "stopped after" in out
+    found = by_source(slow / "out.jsonl")
+    assert set(found) == {"a", "b"}
+    assert sum(map(len, found.values())) < 150
+
+
+@pytest.mark.slow
+def test_children_end_with_the_run(slow: Path) -> None:
+    run = started("run", "pgie.txt", "a", "b", "--processes", "2", "-o", "out.jsonl", cwd=slow)
+    lines_of(slow / "out.jsonl", 2)
+    left = children(run.pid)
+    assert len(left) == 2
+    run.kill()
+    run.communicate()
+    for _ in range(100):
+        if not any(Path(f"/proc/{pid}").exists() for pid in left):
+            return
+        time.sleep(0.05)
+    raise AssertionError("processes are left")
+
+
+def test_every_source_fails(scene: Path) -> None:
+    for name in ("x.mp4", "y.mp4"):
+        (scene / name).write_bytes(b"no film" * 100)
+    done = noria(
+        "run", "pgie.txt", "x.mp4", "y.mp4", "--processes", "2", "-o", "out.jsonl", cwd=scene
+    )
+    assert done.returncode == 6
+    assert "error: " in done.stderr
+    assert "x.mp4" in done.stderr
