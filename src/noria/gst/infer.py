@@ -20,6 +20,7 @@ from noria.gst.element import (
     timed,
 )
 from noria.gst.in_flight import InFlight
+from noria.gst.preprocess import add_region_results, prepared_tensors
 from noria.gst.tree import add_results, frames_of, picture_of, to_frame_meta
 from noria.infer.batch import Batch
 from noria.infer.inferencer import Inferencer
@@ -83,7 +84,7 @@ class NvInfer(NvElement, BaseTransform):
         self._config: ModelConfig | None = None
         self._failed: NoriaError | None = None
         self._in_flight: InFlight | None = None
-        self._buffers = 0
+        self._buffers = self._completed = 0
         self._noticed: set[str] = set()
         self.set_in_place(True)
         self.set_passthrough(True)  # pixels stay as they are
@@ -166,7 +167,12 @@ class NvInfer(NvElement, BaseTransform):
         metas = [meta for meta, _ in made]
         work = Batch(pictures, metas, [self._buffers] * len(frames))
         self._buffers += 1
-        self._in_flight.add(buffer, (batch, frames, made, self._inferencer.begin(work)))
+        regions = []
+        if self._inferencer.config.input_tensor_from_meta:
+            regions = prepared_tensors(batch, frames, made)
+            work.tensors = [tensor for tensor, _ in regions]
+        pending = self._inferencer.begin(work)
+        self._in_flight.add(buffer, (batch, frames, made, regions, pending))
         return DROPPED  # the thread behind the engine pushes it
 
     do_transform_ip = guarded(_process, Gst.FlowReturn.ERROR)
@@ -174,7 +180,7 @@ class NvInfer(NvElement, BaseTransform):
     @timed
     def _complete(self, work: Any) -> None:
         """Add what the engine found to the metadata; called in order, by one thread."""
-        batch, frames, made, pending = work
+        batch, frames, made, regions, pending = work
         assert self._inferencer is not None
         self._inferencer.complete(pending)
         with batch.meta_mutex:
@@ -182,10 +188,13 @@ class NvInfer(NvElement, BaseTransform):
                 add_results(batch, frame, meta, before)
                 if not self._inferencer.secondary:
                     frame.bInferDone = int(meta.inferred)
+            for tensor, shown in regions:
+                add_region_results(batch, tensor.rois, shown)
         for source_id in batch.ended:
             self._inferencer.end_of_stream(source_id)
-        if self._buffers % REPORT_EVERY == 1:
+        if self._completed % REPORT_EVERY == 0:
             self._report()
+        self._completed += 1
 
     def do_sink_event(self, event: Any) -> bool:
         """Let the buffers before an event go first."""
@@ -204,3 +213,11 @@ class NvInfer(NvElement, BaseTransform):
             if notice.level == "warning" and text not in self._noticed:
                 self._noticed.add(text)
                 self.post_warning(text)
+
+
+class NvInferBin(NvInfer):
+    """`nvinfer` under the name of the bin that has a queue before it in the original."""
+
+    __gtype_name__ = "GstNvInferBin"
+    __gstmetadata__ = ("NvInfer Bin", "NvInfer Plugin", "Runs a model on batches", "Noria")
+    __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))

@@ -9,6 +9,7 @@ from noria.pyds.messages import *  # noqa: F403
 from noria.pyds.meta import *  # noqa: F403
 from noria.pyds.object_encoder import *  # noqa: F403
 from noria.pyds.osd import *  # noqa: F403
+from noria.pyds.preprocess import *  # noqa: F403
 
 __version__ = "1.2.0"
 

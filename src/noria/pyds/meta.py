@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 from threading import RLock
 from typing import Any
+from weakref import ref
 
 from noria.pyds.osd import (
     Elements,
@@ -43,6 +44,8 @@ class NvDsMetaType(IntEnum):
     NVDS_TRACKER_PAST_FRAME_META = 15
     NVDS_TRACKER_BATCH_REID_META = 16
     NVDS_TRACKER_OBJ_REID_META = 17
+    NVDS_PREPROCESS_FRAME_META = 26
+    NVDS_PREPROCESS_BATCH_META = 27
     NVDS_RESERVED_META = 4095
     NVDS_GST_CUSTOM_META = 4096
     NVDS_START_USER_META = NVDS_START_USER_META
@@ -50,13 +53,25 @@ class NvDsMetaType(IntEnum):
 
 
 class GList:
-    """A node of a list; a removed one keeps its neighbours, so that a loop goes on."""
+    """A node of a list; a removed one keeps its neighbours, so that a loop goes on.
 
-    __slots__ = ("data", "next", "prev")
+    A list and a batch hold no circle of references: pictures go when the last buffer does.
+    """
+
+    __slots__ = ("__weakref__", "_prev", "data", "next")
 
     def __init__(self, data: Any, prev: GList | None) -> None:
         self.data, self.prev = data, prev
         self.next: GList | None = None
+
+    @property
+    def prev(self) -> GList | None:
+        """The node before this one."""
+        return None if self._prev is None else self._prev()
+
+    @prev.setter
+    def prev(self, node: GList | None) -> None:
+        self._prev = None if node is None else ref(node)
 
 
 class MetaList:
@@ -115,11 +130,20 @@ class MetaList:
 class NvDsBaseMeta(Struct):
     """Owner and type of a piece of metadata."""
 
-    batch_meta: Any = None
     meta_type: int = NvDsMetaType.NVDS_INVALID_META
     uContext: Any = None
     copy_func: Any = None
     release_func: Any = None
+    _batch: Any = None
+
+    @property
+    def batch_meta(self) -> Any:
+        """The batch it belongs to; None once the batch is gone."""
+        return None if self._batch is None else self._batch()
+
+    @batch_meta.setter
+    def batch_meta(self, batch: Any) -> None:
+        self._batch = None if batch is None else ref(batch)
 
 
 class MetaField:
