@@ -95,6 +95,34 @@ SERVER_CONFIG = """infer_config {{
 input_control {{ process_mode: PROCESS_MODE_FULL_FRAME interval: 0 }}
 output_control {{ output_tensor_meta: true }}
 """
+PREPROCESS = """[property]
+enable=1
+target-unique-ids=1
+network-input-order=0
+process-on-frame=1
+maintain-aspect-ratio=1
+processing-width=320
+processing-height=192
+scaling-buf-pool-size=6
+tensor-buf-pool-size=6
+network-input-shape=8;3;192;320
+network-color-format=0
+tensor-data-type=0
+tensor-name=picture
+scaling-pool-memory-type=0
+scaling-pool-compute-hw=0
+scaling-filter=1
+custom-lib-path=/opt/nvidia/deepstream/deepstream/lib/gst-plugins/libcustom2d_preprocess.so
+custom-tensor-preparation-function=CustomTensorPreparation
+[user-configs]
+pixel-normalization-factor=0.003921568
+[group-0]
+src-ids=0;1
+custom-input-transformation-function=CustomAsyncTransformation
+process-on-roi=1
+roi-params-src-0=0;0;1920;1080
+roi-params-src-1=0;0;960;1080;960;0;960;1080
+"""
 THREE_CLASSES = DETECTOR.replace("ids=4;5", "ids=3;4;5").replace("{batch}", "2")
 MASKS_CONFIG = (
     DETECTOR.replace("cluster-mode=2", "network-type=3\ncluster-mode=4\noutput-instance-mask=1")
@@ -243,6 +271,15 @@ APPS = {
         counts=r"Number of Objects=\s*(\d+) Face_count",
         isolated=True,
         configs={"config_infer_primary_peoplenet.txt": THREE_CLASSES},
+    ),
+    "preprocess": App(
+        "deepstream-preprocess-test",
+        "deepstream_preprocess_test.py",
+        ("-i", "{uri}", "{uri}"),
+        {"dstest1_pgie_config.txt": 4},
+        frames=2 * FRAMES,
+        configs={"config_preprocess.txt": PREPROCESS},
+        isolated=True,
     ),
     "ssd-parser": App(
         "deepstream-ssd-parser",
