@@ -30,6 +30,7 @@ NAMES = (
     "live",
     "messages",
     "live_streams",
+    "gst",
     "gpu",
 )
 

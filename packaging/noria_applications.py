@@ -14,11 +14,15 @@ class Finder:
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        """Answer `gi` with the distribution's, `pyds` with Noria's, `cuda` for a GStreamer app."""
+        """Answer `gi` with the distribution's; `pyds`, `pyservicemaker` and `cuda` with Noria's."""
         if name == "gi":
             from noria.pyds.loading import distribution_spec
 
             return distribution_spec()
+        if name == "pyservicemaker":
+            from noria.servicemaker.importing import package_spec
+
+            return package_spec()
         if name == "pyds" or (name in _CUDA and "gi.repository.Gst" in sys.modules):
             from noria.gst.applications import application_spec
 

@@ -27,15 +27,24 @@ SMALL = {
     "binary/regular_files.py": "the one door to files that others name",
     "media/sinks/dota.py": "one format; the folder of files is KITTI's",
     "gst/bindings.py": "the one place that imports GStreamer",
+    "servicemaker/importing.py": "loaded where an application imports `pyservicemaker`",
     "_wiring.py": "one line for each call from a lower room into a higher one",
 }
 
 # Public class names that stand more than once, and why.
 DOUBLES = {
+    "Buffer": "the service maker's",
     "Builder": "TensorRT's",
+    "ColorFormat": "the service maker's",
     "Device": "CuPy's and PyCUDA's",
+    "Line": "the service maker's",
+    "Node": "the service maker's",
     "ParserError": "ours, and TensorRT's",
+    "Pipeline": "the service maker's",
+    "Rect": "the service maker's",
     "Stream": "CUDA's, CuPy's and PyCUDA's",
+    "Tensor": "the service maker's",
+    "Text": "the service maker's",
     "Entry": "",
     "Reason": "",
     "Selection": "",

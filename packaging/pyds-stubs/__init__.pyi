@@ -26,6 +26,13 @@ class GList:
     next: GList | None
     prev: GList | None
 
+class GstNvDsPreProcessBatchMeta(Struct):
+    tensor_meta: Any
+    private_data: Any
+    def __init__(self) -> None: ...
+    roi_vector: list[Any]
+    target_unique_ids: list[Any]
+
 class NvBbox_Coords(Struct):
     left: float
     top: float
@@ -51,11 +58,12 @@ class NvDsAnalyticsObjInfo(Struct):
     lcStatus: list[Any]
 
 class NvDsBaseMeta(Struct):
-    batch_meta: Any
     meta_type: int
     uContext: Any
     copy_func: Any
     release_func: Any
+    @property
+    def batch_meta(self) -> Any: ...
 
 class NvDsBatchMeta(Struct):
     base_meta: NvDsBaseMeta
@@ -330,6 +338,8 @@ class NvDsMetaType(IntEnum):
     NVDS_TRACKER_PAST_FRAME_META = 15
     NVDS_TRACKER_BATCH_REID_META = 16
     NVDS_TRACKER_OBJ_REID_META = 17
+    NVDS_PREPROCESS_FRAME_META = 26
+    NVDS_PREPROCESS_BATCH_META = 27
     NVDS_RESERVED_META = 4095
     NVDS_GST_CUSTOM_META = 4096
     NVDS_START_USER_META = 8193
@@ -427,11 +437,35 @@ class NvDsPersonObject(Struct):
     def apparel(self, value: str) -> None: ...
     age: int
 
+class NvDsPreProcessTensorMeta(Struct):
+    gpu_id: int
+    meta_id: int
+    tensor_name: str
+    maintain_aspect_ratio: int
+    raw_tensor_buffer: int
+    buffer_size: int
+    data_type: int
+    def __init__(self, values: Any = ...) -> None: ...
+    tensor_shape: list[Any]
+
 class NvDsRect(Struct):
     top: float
     left: float
     width: float
     height: float
+
+class NvDsRoiMeta(Struct):
+    roi: NvOSD_RectParams
+    frame_meta: Any
+    object_meta: Any
+    scale_ratio_x: float
+    scale_ratio_y: float
+    offset_left: int
+    offset_top: int
+    @property
+    def classifier_meta_list(self) -> GList | None: ...
+    @property
+    def roi_user_meta_list(self) -> GList | None: ...
 
 class NvDsUserMeta(Struct):
     base_meta: NvDsBaseMeta
@@ -683,6 +717,8 @@ NVDS_PAYLOAD_DEEPSTREAM_MINIMAL = NvDsPayloadType.NVDS_PAYLOAD_DEEPSTREAM_MINIMA
 NVDS_PAYLOAD_FORCE32 = NvDsPayloadType.NVDS_PAYLOAD_FORCE32
 NVDS_PAYLOAD_META = NvDsMetaType.NVDS_PAYLOAD_META
 NVDS_PAYLOAD_RESERVED = NvDsPayloadType.NVDS_PAYLOAD_RESERVED
+NVDS_PREPROCESS_BATCH_META = NvDsMetaType.NVDS_PREPROCESS_BATCH_META
+NVDS_PREPROCESS_FRAME_META = NvDsMetaType.NVDS_PREPROCESS_FRAME_META
 NVDS_RESERVED_META = NvDsMetaType.NVDS_RESERVED_META
 NVDS_START_USER_META = NvDsMetaType.NVDS_START_USER_META
 NVDS_TRACKER_BATCH_REID_META = NvDsMetaType.NVDS_TRACKER_BATCH_REID_META

@@ -195,6 +195,7 @@ def test_networks_with_their_files(compile_host: Compile, model: Model, tmp_path
         load_case(folder)
 
 
+@pytest.mark.slow
 def test_plugins_of_a_network_that_a_parser_made(
     compile_host: Compile, model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

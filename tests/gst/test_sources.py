@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+import weakref
 from typing import Any
 
 import pytest
 
+from tests.gst.conftest import SCENE
 from tests.memory import resident
 
 SOURCE = "videotestsrc ! capsfilter caps=video/x-raw,format=I420,width=64,height=48"
@@ -82,3 +85,54 @@ def walk(node: Any) -> Any:
     while node is not None:
         yield node
         node = node.next
+
+
+def test_a_source_that_is_removed_is_gone(gst: Any) -> None:
+    pipeline = gst.parse_launch(
+        "nvstreammux name=m batch-size=1 width=64 height=48 ! fakesink name=end"
+    )
+    mux = pipeline.get_by_name("m")
+    pipeline.set_state(gst.State.PLAYING)
+    gone = []
+    for _ in range(2):
+        source = gst.ElementFactory.make("nvurisrcbin")
+        source.set_property("uri", (SCENE / "conveyor.mp4").as_uri())
+        source.set_property("file-loop", True)
+        seen = threading.Event()
+        sink = mux.request_pad_simple("sink_0")
+        sink.add_probe(gst.PadProbeType.BUFFER, lambda *_, seen=seen: (seen.set(), 1)[1])
+        source.connect("pad-added", lambda _, found, sink=sink: found.link(sink))
+        pipeline.add(source)
+        source.sync_state_with_parent()
+        assert seen.wait(10)
+        pipeline.get_state(10 * gst.SECOND)  # else its own change brings the source back to life
+        source.set_state(gst.State.NULL)
+        sink.send_event(gst.Event.new_flush_stop(False))
+        mux.release_request_pad(sink)
+        pipeline.remove(source)
+        gone.append(weakref.ref(source))
+    pipeline.set_state(gst.State.NULL)
+    del source, sink
+    gc.collect()
+    assert [one() for one in gone] == [None, None]
+
+
+def test_elements_that_gstreamer_made_go_with_their_pipeline(gst: Any) -> None:
+    """Without a reference from Python: its bindings keep one of their own for such elements."""
+    from noria.gst.element import NvElement
+
+    def alive() -> int:
+        gc.collect()
+        return sum(isinstance(one, NvElement) for one in gc.get_objects())
+
+    before = alive()
+    pipeline = gst.parse_launch(
+        f"uridecodebin uri={(SCENE / 'conveyor.mp4').as_uri()} ! mux.sink_0 "
+        "nvstreammux name=mux batch-size=1 width=64 height=48 ! nvosdbin ! fakesink sync=0"
+    )
+    pipeline.set_state(gst.State.PLAYING)
+    assert pipeline.get_state(10 * gst.SECOND).state == gst.State.PLAYING
+    assert alive() > before + 4
+    pipeline.set_state(gst.State.NULL)
+    del pipeline
+    assert alive() == before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from noria.gst.applications import is_tool
-from noria.gst.register import ELEMENTS
+from noria.gst.register import ELEMENTS, factory
 from tests.gst.conftest import SCENE
 from tests.warm import started_anew
 
@@ -32,6 +33,7 @@ def test_tools_are_programs_of_gstreamer() -> None:
     assert not is_tool("./gst-script.py")
 
 
+@pytest.mark.slow
 def test_inspect_shows_properties_and_only_there(tools: None, tmp_path: Path) -> None:
     done = started_anew("exec", "gst-inspect-1.0", "nvstreammux")
     assert done.returncode == 0, done.stderr
@@ -41,6 +43,19 @@ def test_inspect_shows_properties_and_only_there(tools: None, tmp_path: Path) ->
     assert {p.stem for p in (folder / "python").glob("*.py")} == set(ELEMENTS)
     assert (folder / "registry").is_file()
     assert "GST_PLUGIN_PATH" not in os.environ
+
+
+@pytest.mark.slow
+def test_each_element_shows_its_properties(tools: None) -> None:
+    missing = {}
+    for name in ELEMENTS:
+        done = started_anew("exec", "gst-inspect-1.0", name)
+        assert done.returncode == 0, done.stderr
+        shown = set(re.findall(r"^  ([\w-]+) *: ", done.stdout, re.M))
+        kind: Any = factory(name)[2]
+        if lacking := set(kind.PROPERTIES) - shown:
+            missing[name] = lacking
+    assert missing == {}
 
 
 @pytest.mark.slow

@@ -44,6 +44,33 @@ def rows(page: str, heading: str) -> list[list[str]]:
     return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in cells]
 
 
+CHILD = """
+from multiprocessing import Process
+from pyservicemaker import Pipeline
+
+
+def main():
+    pipeline = Pipeline("in a child").add("videotestsrc", "source", {"num-buffers": 6})
+    pipeline.add("fakesink", "sink").link("source", "sink").start().wait()
+
+
+if __name__ == "__main__":
+    process = Process(target=main)
+    process.start()
+    process.join()
+"""
+
+
+def test_the_page_of_a_pipeline_in_a_process_of_its_own(gst: Any, tmp_path: Path) -> None:
+    script, page = tmp_path / "app.py", tmp_path / "out.html"
+    script.write_text(CHILD)
+    done = started_anew("exec", "--report", str(page), str(script))
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert done.stderr.count("report of the run") == 1
+    elements = {row[1]: row for row in rows(page.read_text(), "Elements")}
+    assert elements["videotestsrc"][2] == elements["fakesink"][2] == "6"
+
+
 def test_the_page_of_a_run(gst: Any, tmp_path: Path) -> None:
     script, page = tmp_path / "app.py", tmp_path / "out.html"
     script.write_text(APP)

@@ -71,13 +71,21 @@ def exec(
         run_script(script, arguments, plugins, module=module)
         return
     from noria.gst.usage import Usage
-    from noria.gst.usage_report import check_report, write_report
+    from noria.gst.usage_report import (
+        check_report,
+        last_written,
+        report_of_children,
+        write_report,
+    )
 
     check_report(report)
     usage = Usage()
     usage.start()
+    report_of_children(usage, report, script.name)
+    before = last_written(report)
     try:
         run_script(script, arguments, plugins, module=module)
     finally:
-        write_report(usage, report, script.name)
-        click.echo(f"{report}: report of the run", err=True)
+        if usage.elements or last_written(report) == before:  # else a child wrote it
+            write_report(usage, report, script.name)
+            click.echo(f"{report}: report of the run", err=True)

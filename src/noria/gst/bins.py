@@ -16,7 +16,9 @@ from noria.gst.element import (
     Property,
     gproperties,
     pad,
+    weakly,
 )
+from noria.gst.osd import PROPERTIES as OSD_PROPERTIES
 
 _DECODERS = {
     "video/x-h264": "avdec_h264",
@@ -90,7 +92,7 @@ class NvV4l2Decoder(PartsBin):
         self.ghost("sink", self._entry.get_static_pad("sink"))
         self.ghost("src", tag.get_static_pad("src"))
         self._entry.get_static_pad("sink").add_probe(
-            Gst.PadProbeType.EVENT_DOWNSTREAM, self._choose
+            Gst.PadProbeType.EVENT_DOWNSTREAM, weakly(self._choose, Gst.PadProbeReturn.OK)
         )
         self.setup()
 
@@ -98,7 +100,8 @@ class NvV4l2Decoder(PartsBin):
         """Leave frames out once that is asked for; else no frame comes through Python here."""
         if name == "drop-frame-interval" and self.values[name] > 1 and not self._dropping:
             self._dropping = True
-            self._convert.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, self._drop)
+            drop = weakly(self._drop, Gst.PadProbeReturn.OK)
+            self._convert.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, drop)
 
     def _drop(self, sink: Any, info: Any) -> Any:
         self._decoded += 1
@@ -313,3 +316,26 @@ class Nv3dSink(_Display):
     def __init__(self) -> None:
         super().__init__()
         self.build()
+
+
+class NvOsdBin(PartsBin):
+    """Draws objects and figures, on pictures of any format."""
+
+    __gtype_name__ = "GstNvOsdBin"
+    __gstmetadata__ = ("NvOsd Bin", "Filter/Editor/Video", "Draws objects and figures", "Noria")
+    __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
+    PROPERTIES = OSD_PROPERTIES
+    __gproperties__ = gproperties(PROPERTIES)
+
+    def __init__(self) -> None:
+        super().__init__()
+        convert = self.part("nvvideoconvert")
+        self._osd = self.part("nvdsosd")
+        convert.link(self._osd)
+        self.ghost("sink", convert.get_static_pad("sink"))
+        self.ghost("src", self._osd.get_static_pad("src"))
+        self.setup()
+
+    def changed(self, name: str) -> None:
+        """Pass the property on."""
+        self._osd.set_property(name, self.values[name])

@@ -6,7 +6,7 @@ from typing import Any
 
 from noria import pyds
 from noria.gst.bindings import Element, Gst
-from noria.gst.element import NVMM, NvElement, Property, gproperties, pad
+from noria.gst.element import NVMM, NvElement, Property, gproperties, pad, weakly
 from noria.gst.streammux import DUMMY_BYTES
 from noria.gst.tree import frames_of
 from noria.pyds.bridge import bridge
@@ -30,8 +30,8 @@ class NvStreamDemux(NvElement, Element):
         self._started: set[int] = set()
         self._caps: Any = None
         sink = Gst.Pad.new_from_template(self.template("sink"), "sink")
-        sink.set_chain_function_full(self._chain)
-        sink.set_event_function_full(self._event)
+        sink.set_chain_function_full(weakly(self._chain, Gst.FlowReturn.EOS))
+        sink.set_event_function_full(weakly(self._event, False))
         self.add_pad(sink)
         self.setup()
 
@@ -50,9 +50,10 @@ class NvStreamDemux(NvElement, Element):
 
     def do_release_pad(self, src: Any) -> None:
         """Forget a pad."""
-        for number, known in list(self._outputs.items()):
+        outputs = {} if self.disposed else self._outputs
+        for number, known in list(outputs.items()):
             if known is src or known.get_name() == src.get_name():
-                del self._outputs[number]
+                del outputs[number]
                 self._started.discard(number)
         src.set_active(False)
         self.remove_pad(src)

@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, ClassVar, NamedTuple
+from weakref import WeakMethod
 
 from noria._core.errors import NoriaError
 from noria.gst.bindings import VERSION, GLib, GObject, Gst
@@ -115,6 +116,13 @@ class NvElement:
             ref, force = _floating()
             ref(hash(self))
             force(hash(self))
+            # An element that C makes keeps its Python part until Python first gets it from C.
+            GObject.Value(GObject.TYPE_OBJECT, self).get_object()
+
+    @property
+    def disposed(self) -> bool:
+        """True where the part in Python is gone and GStreamer takes the rest apart."""
+        return "values" not in vars(self)
 
     @classmethod
     def template(cls, name: str) -> Any:
@@ -156,6 +164,25 @@ class NvElement:
         error = GLib.Error.new_literal(Gst.StreamError.quark(), text, code)
         element: Any = self
         element.post_message(make(element, error, detail))
+
+
+def weakly(method: Callable[..., Any], gone: Any = None) -> Callable[..., Any]:
+    """Wrap a method for signals, probes and functions of pads: it keeps its element not alive.
+
+    A part of an element that holds a method of the element is a circle through C, which Python's
+    collector cannot see.
+
+    Args:
+        method: bound to an element.
+        gone: the result once the element is gone.
+    """
+    found = WeakMethod(method)
+
+    def call(*arguments: Any) -> Any:
+        alive = found()
+        return gone if alive is None else alive(*arguments)
+
+    return call
 
 
 class Stopwatch:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from noria.gst.bindings import BaseTransform, Gst
@@ -12,6 +13,53 @@ from noria.gst.tree import frames_of
 from noria.pyds.bridge import bridge
 
 PROPERTIES = {"fps-measurement-interval-sec": Property("uint", 5, "seconds between two lines")}
+
+
+class Rates:
+    """Frames a second of each source, since the last line and of all.
+
+    Attributes:
+        names: of sources that have one.
+    """
+
+    def __init__(self) -> None:
+        self.names: dict[int, str] = {}
+        self._all: Counter[int] = Counter()
+        self._since: Counter[int] = Counter()
+        self._started_s = self._printed_s = 0.0
+
+    def count(self, sources: Iterable[int]) -> None:
+        """Count a frame of each source."""
+        now = time.monotonic()
+        self._started_s = self._started_s or now
+        self._printed_s = self._printed_s or now
+        for source in sources:
+            self._all[source] += 1
+            self._since[source] += 1
+
+    def forget(self, source: int) -> None:
+        """Leave a source out from now on."""
+        for table in (self._all, self._since, self.names):
+            table.pop(source, None)
+
+    def print_every(self, seconds: float) -> None:
+        """Print a line if the last one is that long ago."""
+        now = time.monotonic()
+        if now - self._printed_s >= seconds:
+            self.print_line()
+            self._printed_s, self._since = now, Counter()
+
+    def print_line(self) -> None:
+        """Print the rates; nothing before the first frame."""
+        now = time.monotonic()
+        if self._all and now > self._printed_s:
+            rates = (
+                f"{self.names.get(source, f'source {source}')}: "
+                f"{self._since[source] / (now - self._printed_s):.2f} "
+                f"({count / (now - self._started_s):.2f})"
+                for source, count in sorted(self._all.items())
+            )
+            print("**PERF: frames a second (average):", ", ".join(rates), flush=True)
 
 
 class NvDsLogger(NvElement, BaseTransform):
@@ -31,37 +79,19 @@ class NvDsLogger(NvElement, BaseTransform):
 
     def do_start(self) -> bool:
         """Count from 0."""
-        self._all: Counter[int] = Counter()
-        self._since: Counter[int] = Counter()
-        self._started_s = self._printed_s = 0.0
+        self._rates = Rates()
         return True
 
     def do_stop(self) -> bool:
         """Print the rates of the whole run."""
-        self._print()
+        self._rates.print_line()
         return True
 
     def _process(self, buffer: Any) -> Any:
-        now = time.monotonic()
-        self._started_s = self._started_s or now
-        self._printed_s = self._printed_s or now
         batch = bridge().get(hash(buffer))
-        for frame in [] if batch is None else frames_of(batch):
-            self._all[int(frame.source_id)] += 1
-            self._since[int(frame.source_id)] += 1
-        if now - self._printed_s >= max(1, self.values["fps-measurement-interval-sec"]):
-            self._print()
-            self._printed_s, self._since = now, Counter()
+        if batch is not None:
+            self._rates.count(int(frame.source_id) for frame in frames_of(batch))
+            self._rates.print_every(max(1, self.values["fps-measurement-interval-sec"]))
         return Gst.FlowReturn.OK
 
     do_transform_ip = guarded(_process, Gst.FlowReturn.ERROR)
-
-    def _print(self) -> None:
-        now = time.monotonic()
-        if self._all and now > self._printed_s:
-            rates = (
-                f"source {source}: {self._since[source] / (now - self._printed_s):.2f} "
-                f"({count / (now - self._started_s):.2f})"
-                for source, count in sorted(self._all.items())
-            )
-            print("**PERF: frames a second (average):", ", ".join(rates), flush=True)

@@ -37,16 +37,17 @@ def add_outputs(
     """
     of_frame: list[SegmentationMeta | TensorOutput] = [*meta.segmentations, *meta.tensors]
     for result in of_frame:
-        nvds_add_user_meta_to_frame(frame, _user_meta(batch, result))
+        nvds_add_user_meta_to_frame(frame, output_meta(batch, result))
     for index, maps in meta.objects.segmentations.items():
         for found in maps:
-            nvds_add_user_meta_to_obj(objects[index], _user_meta(batch, found))
+            nvds_add_user_meta_to_obj(objects[index], output_meta(batch, found))
     for index, outputs in meta.objects.tensors.items():
         for output in outputs:
-            nvds_add_user_meta_to_obj(objects[index], _user_meta(batch, output))
+            nvds_add_user_meta_to_obj(objects[index], output_meta(batch, output))
 
 
-def _user_meta(batch: NvDsBatchMeta, result: SegmentationMeta | TensorOutput) -> NvDsUserMeta:
+def output_meta(batch: NvDsBatchMeta, result: SegmentationMeta | TensorOutput) -> NvDsUserMeta:
+    """Make the metadata of a class map or of raw outputs."""
     user = nvds_acquire_user_meta_from_pool(batch)
     if isinstance(result, SegmentationMeta):
         user.base_meta.meta_type = NvDsMetaType.NVDSINFER_SEGMENTATION_META

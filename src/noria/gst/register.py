@@ -14,11 +14,13 @@ SWITCH = "NORIA_GST"
 ELEMENTS = {
     "nvstreammux": ("streammux", "NvStreamMux", 0),
     "nvinfer": ("infer", "NvInfer", 0),
+    "nvinferbin": ("infer", "NvInferBin", 0),
     "nvinferserver": ("inferserver", "NvInferServer", 0),
     "nvvideoconvert": ("convert", "NvVideoConvert", 0),
     "nvvidconv": ("convert", "NvVidConv", 0),
     "norianvmmtag": ("convert", "NvmmTag", 0),
     "nvdsosd": ("osd", "NvDsOsd", 0),
+    "nvosdbin": ("bins", "NvOsdBin", 0),
     "nvv4l2decoder": ("bins", "NvV4l2Decoder", 267),
     "nvv4l2h264enc": ("bins", "NvV4l2H264Enc", 0),
     "nvv4l2h265enc": ("bins", "NvV4l2H265Enc", 0),
@@ -32,9 +34,12 @@ ELEMENTS = {
     "nvstreamdemux": ("demux", "NvStreamDemux", 0),
     "nvtracker": ("tracker", "NvTracker", 0),
     "nvdsanalytics": ("analytics", "NvDsAnalytics", 0),
+    "nvdspostprocess": ("postprocess", "NvDsPostProcess", 0),
+    "nvdspreprocess": ("preprocess", "NvDsPreProcess", 0),
     "nvdslogger": ("logger", "NvDsLogger", 0),
     "nvsegvisual": ("segvisual", "NvSegVisual", 0),
     "nvmsgconv": ("messages", "NvMsgConv", 0),
+    "nvrtspoutsinkbin": ("rtsp_out", "NvRtspOutSinkBin", 0),
     "nvmsgbroker": ("broker", "NvMsgBroker", 0),
 }
 
@@ -52,6 +57,9 @@ def factory(name: str) -> tuple[str, int, type]:
         logger,
         messages,
         osd,
+        postprocess,
+        preprocess,
+        rtsp_out,
         segvisual,
         sources,
         streammux,
@@ -61,7 +69,7 @@ def factory(name: str) -> tuple[str, int, type]:
 
     modules = (
         analytics, bins, broker, convert, demux, infer, inferserver, logger, messages, osd,
-        segvisual, sources, streammux, tiler, tracker,
+        postprocess, preprocess, rtsp_out, segvisual, sources, streammux, tiler, tracker,
     )  # fmt: skip
     by_name = {module.__name__.rpartition(".")[2]: module for module in modules}
     module, kind, rank = ELEMENTS[name]

@@ -8,7 +8,7 @@ from typing import Any
 from noria.gst.bindings import Gst
 from noria.gst.bins import PartsBin
 from noria.gst.convert import is_nvmm
-from noria.gst.element import COMMON, NO_EFFECT, NVMM, Property, gproperties, pad
+from noria.gst.element import COMMON, NO_EFFECT, NVMM, Property, gproperties, pad, weakly
 
 _OF_RTSP = {"latency": "latency", "udp-buffer-size": "udp-buffer-size"}
 _OF_RTSP |= {"drop-on-latency": "drop-on-latency", "select-rtp-protocol": "protocols"}
@@ -53,9 +53,9 @@ class NvUriSrcBin(PartsBin):
         self._again = False
         only = Gst.Caps.from_string("video/x-raw(ANY)")
         self._decode = self.part("uridecodebin", caps=only, expose_all_streams=False)
-        self._decode.connect("pad-added", self._found)
-        self._decode.connect("source-setup", self._prepare)
-        self._decode.connect("element-added", self._inside)
+        self._decode.connect("pad-added", weakly(self._found))
+        self._decode.connect("source-setup", weakly(self._prepare))
+        self._decode.connect("element-added", weakly(self._inside))
         self.setup()
 
     def changed(self, name: str) -> None:
@@ -71,7 +71,7 @@ class NvUriSrcBin(PartsBin):
     def _inside(self, owner: Any, element: Any) -> None:
         """Reach the decoder, which a bin inside of a bin makes."""
         if isinstance(element, Gst.Bin):
-            element.connect("element-added", self._inside)
+            element.connect("element-added", weakly(self._inside))
         keep = self.values["drop-frame-interval"]
         factory = element.get_factory()
         if keep > 1 and factory is not None and factory.get_name() == "nvv4l2decoder":
@@ -89,7 +89,8 @@ class NvUriSrcBin(PartsBin):
             source = tag.get_static_pad("src")
         if self.values["file-loop"]:
             kinds = Gst.PadProbeType.EVENT_DOWNSTREAM | Gst.PadProbeType.EVENT_FLUSH
-            source.add_probe(kinds | Gst.PadProbeType.BUFFER, self._loop)
+            loop = weakly(self._loop, Gst.PadProbeReturn.OK)
+            source.add_probe(kinds | Gst.PadProbeType.BUFFER, loop)
         self.ghost("vsrc_%u", source, f"vsrc_{len(self.srcpads)}")
 
     def _loop(self, source: Any, info: Any) -> Any:
@@ -133,8 +134,8 @@ class NvMultiUriSrcBin(PartsBin):
     __gsttemplates__ = (pad("src", "src", "always", NVMM),)
     PROPERTIES = URI_PROPERTIES | {
         "uri-list": Property("str", "", "addresses, with commas between"),
-        "sensor-id-list": Property("str", "", "accepted"),
-        "sensor-name-list": Property("str", "", "accepted"),
+        "sensor-id-list": Property("str", "", "of the sources, for messages on the bus"),
+        "sensor-name-list": Property("str", "", "of the sources, for messages on the bus"),
         "max-batch-size": Property("uint", 0, "most frames of a batch; 0: the addresses"),
         "port": Property("str", "9000", "accepted; no server for commands is started"),
         "ip-address": Property("str", "localhost", "accepted"),
@@ -175,8 +176,18 @@ class NvMultiUriSrcBin(PartsBin):
         addresses = [uri.strip() for uri in self.values["uri-list"].split(",") if uri.strip()]
         self._mux.set_property("batch-size", self.values["max-batch-size"] or len(addresses) or 1)
         passed = set(URI_PROPERTIES) & self.assigned - {"uri"}
+        ids, names = (self._listed(key) for key in ("sensor-id-list", "sensor-name-list"))
         for number, uri in enumerate(addresses):
             source = self.part("nvurisrcbin", uri=uri, **{n: self.values[n] for n in passed})
             sink = self._mux.request_pad_simple(f"sink_{number}")
             source.connect("pad-added", lambda _, found, sink=sink: found.link(sink))
             self._sources.append(source)
+            added = Gst.Structure.new_empty("stream-add")
+            added.set_value("source-id", number)
+            added.set_value("uri", uri)
+            added.set_value("sensor-id", ids[number] if number < len(ids) else "")
+            added.set_value("sensor-name", names[number] if number < len(names) else "")
+            self.post_message(Gst.Message.new_element(self, added))
+
+    def _listed(self, name: str) -> list[str]:
+        return [text.strip() for text in self.values[name].split(",")]

@@ -22,6 +22,7 @@ from noria.gst.element import (
     gproperties,
     pad,
     timed,
+    weakly,
 )
 from noria.gst.surface import CapsReader, Surface, scaled
 from noria.pyds.bridge import bridge
@@ -121,15 +122,18 @@ class NvStreamMux(NvElement, Element):
                 return None
             sink = Gst.Pad.new_from_template(template, f"sink_{number}")
             self._sources[sink] = _Source(number)
-        sink.set_chain_function_full(self._chain)
-        sink.set_event_function_full(self._event)
-        sink.set_query_function_full(self._query)
+        sink.set_chain_function_full(weakly(self._chain, Gst.FlowReturn.EOS))
+        sink.set_event_function_full(weakly(self._event, False))
+        sink.set_query_function_full(weakly(self._query, False))
         sink.set_active(True)
         self.add_pad(sink)
         return sink
 
     def do_release_pad(self, sink: Any) -> None:
         """Forget a source."""
+        if self.disposed:
+            self.remove_pad(sink)
+            return
         with self._changed:
             source = self._sources.get(sink)
             if source is not None:

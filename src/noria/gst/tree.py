@@ -28,7 +28,13 @@ from noria.pyds.functions import (
     nvds_add_label_info_meta_to_classifier,
     nvds_add_obj_meta_to_frame,
 )
-from noria.pyds.meta import NvDsBatchMeta, NvDsFrameMeta, NvDsObjectMeta, items
+from noria.pyds.meta import (
+    NvDsBatchMeta,
+    NvDsClassifierMeta,
+    NvDsFrameMeta,
+    NvDsObjectMeta,
+    items,
+)
 from noria.pyds.struct import text_at
 
 
@@ -104,7 +110,8 @@ def add_results(
         nvds_add_obj_meta_to_frame(frame, known[index], known[parent] if parent >= 0 else None)
     for index, results in found.classifiers.items():
         for result in results:
-            _add_classifier(batch, known[index], result)
+            made = classifier_meta(batch, result)
+            nvds_add_classifier_meta_to_object(known[index], made)
         known[index].text_params.display_text = found.display_text(index)
     add_outputs(batch, frame, meta, known)
 
@@ -161,7 +168,8 @@ def style_text(
         params.text_bg_clr.set(*style.text_bg_color)
 
 
-def _add_classifier(batch: NvDsBatchMeta, obj: NvDsObjectMeta, result: ClassifierMeta) -> None:
+def classifier_meta(batch: NvDsBatchMeta, result: ClassifierMeta) -> NvDsClassifierMeta:
+    """Make the metadata of a classifier's result."""
     made = nvds_acquire_classifier_meta_from_pool(batch)
     made.unique_component_id, made.classifier_type = result.component_id, result.classifier_type
     for info in result.labels:
@@ -169,7 +177,7 @@ def _add_classifier(batch: NvDsBatchMeta, obj: NvDsObjectMeta, result: Classifie
         label.result_label, label.result_class_id = info.label, info.value
         label.label_id, label.result_prob = info.attribute, info.confidence
         nvds_add_label_info_meta_to_classifier(made, label)
-    nvds_add_classifier_meta_to_object(obj, made)
+    return made
 
 
 def is_tracked(obj: NvDsObjectMeta) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from base64 import b64encode
+from multiprocessing import util
 from pathlib import Path
 
 from noria._core.errors import NoriaError
@@ -30,6 +32,28 @@ def check_report(path: Path) -> None:
             "the picture cannot be drawn: there is no program dot",
             fix="apt install graphviz, or --report with a name that ends in .dot or .html",
         )
+
+
+def last_written(path: Path) -> int | None:
+    """Return the time of a file's last change, in nanoseconds; None without a file."""
+    return path.stat().st_mtime_ns if path.exists() else None
+
+
+def report_of_children(usage: Usage, path: Path, title: str) -> None:
+    """Let a process that the application forks write the report at its end, if it had a pipeline.
+
+    Applications of the service maker run theirs in a `multiprocessing.Process`.
+    """
+
+    def at_end() -> None:
+        if usage.elements:
+            write_report(usage, path, title)
+            print(f"{path}: report of the run", file=sys.stderr)
+
+    def in_child(_: Usage) -> None:
+        util.Finalize(None, at_end, exitpriority=0)
+
+    util.register_after_fork(usage, in_child)
 
 
 def write_report(usage: Usage, path: Path, title: str) -> None:

@@ -131,6 +131,7 @@ def test_dropped_and_back_with_another_size(server: Server) -> None:
     assert lost[0].where == server.url()
 
 
+@pytest.mark.slow
 def test_a_server_that_stops_answering(server: Server) -> None:
     server.start()
     with open_source(server.url(), timeout_s=0.5, reconnect=FAST) as source:
@@ -237,6 +238,7 @@ def test_two_clients(server: Server) -> None:
     assert [f[0] for f in frames] == [f[0] for f in result[0]] == list(range(30))
 
 
+@pytest.mark.slow
 def test_a_recording_has_an_end(server: Server, tmp_path: Path) -> None:
     clip = write_clip(tmp_path / "c.mp4", 50)
     server.start("--clip", str(clip))

@@ -13,6 +13,7 @@ import noria.trt as trt
 from tests.network.caffe import models as caffe
 from tests.network.uff import models as uff
 from tests.plugins.samples import PLUGINS, Watched, creator_for
+from tests.profiles import slow
 from tests.trt import script_data as data
 from tests.trt.harness import Messages, engine_of, execute, network
 
@@ -272,7 +273,7 @@ def samples():
         registry.deregister_creator(creator)
 
 
-@pytest.mark.parametrize("kind", list(PLUGINS))
+@pytest.mark.parametrize("kind", [k if k == "V3" else slow(k) for k in PLUGINS])
 def test_uff_with_a_plugin_node(kind, samples, tmp_path):
     """A plugin of each class between layers of the file, by an implicit batch."""
     parts = [
