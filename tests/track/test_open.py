@@ -99,7 +99,9 @@ def test_a_yaml_file_names_the_tracker_and_its_settings(tmp_path: Path) -> None:
         ("a: \x00\n", ["malformed YAML"]),
         ("a: 2024-13-45\n", ["malformed YAML"]),
         ("BaseConfig: {minDetectorConfidence: x}\n", [":1: ", "'x' is not a number"]),
-        pytest.param("a: " + "[" * 300_000 + "]" * 300_000, ["deeper than 20"], id="deep"),
+        ("a: " + "[" * 30 + "]" * 30, ["deeper than 20"]),
+        # libyaml may refuse it first
+        pytest.param("a: " + "[" * 300_000 + "]" * 300_000, ["nest"], id="deep"),
         ("tracker: &a [iou]\nmin_hits: *a\n", ["aliases are not read"]),
         ("a: !!python/object:os.system x\n", ["malformed YAML"]),
         ("? [a]\n: 1\n", [":1: a key is not a text"]),
