@@ -79,8 +79,8 @@ types: build $(VENV)/.dev     ## mypy, strict
 stubs: build $(VENV)/.dev     ## types of the native core and of pyds, after a change of their functions
 	$(BIN)/python -m nanobind.stubgen -q -m noria._native -o src/noria/_native.pyi
 	$(BIN)/python scripts/native_api.py src/noria/_native.pyi src/noria/_native_api.py
-	$(BIN)/python scripts/pyds_stubs.py packaging/pyds-stubs/__init__.pyi
 	@$(MAKE) --no-print-directory build
+	$(BIN)/python scripts/pyds_stubs.py packaging/pyds-stubs/__init__.pyi
 
 ptx: build $(VENV)/.dev       ## the GPU's kernel as PTX, after a change of its source; needs no GPU
 	$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --upgrade --target build/nvrtc \
