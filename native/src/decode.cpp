@@ -28,6 +28,7 @@ constexpr float kNone = -std::numeric_limits<float>::infinity();
 constexpr std::ptrdiff_t kBlock = 1024;
 constexpr std::ptrdiff_t kRows = 8;  // classes compared per visit of the running best
 constexpr std::ptrdiff_t kAhead = 12;  // candidates that are fetched before they are looked at
+constexpr std::ptrdiff_t kGateAhead = 24;  // candidates whose objectness is fetched ahead
 constexpr std::ptrdiff_t kLookUps = 48;  // of classes in a block that a pass over it costs as much as
 
 struct Block {
@@ -38,6 +39,12 @@ struct Block {
 float weighted(const ScoreTable &table, std::ptrdiff_t candidate, float score) {
     return table.objectness ? table.objectness[candidate * table.objectness_stride] * score
                             : score;
+}
+
+// Scores are at most 1, so a low objectness rules a candidate out before they are read.
+bool ruled_out(const ScoreTable &table, std::ptrdiff_t candidate, float lowest) {
+    return table.objectness && lowest > 0 &&
+           !(table.objectness[candidate * table.objectness_stride] >= lowest);
 }
 
 void update_generic(const float *row, std::ptrdiff_t stride, std::ptrdiff_t first,
@@ -173,7 +180,8 @@ void scan_class_major(const ScoreTable &t, const Thresholds &thresholds, Hits &h
         if (all) best_classes(t, start, n, block, simd);
         for (std::ptrdiff_t i = 0; i < n; ++i) {
             const float score = weighted(t, start + i, block.best[i]);
-            if (!(score >= thresholds.lowest)) continue;
+            if (!(score >= thresholds.lowest) || ruled_out(t, start + i, thresholds.lowest))
+                continue;
             const std::int32_t k = all ? block.class_id[i] : class_of(t, start + i, block.best[i]);
             if (k < thresholds.count && score >= thresholds.data[k]) hits.add(start + i, k, score);
         }
@@ -184,10 +192,14 @@ void scan_candidate_major(const ScoreTable &t, const Thresholds &thresholds, Hit
                           [[maybe_unused]] bool simd) {
     for (std::ptrdiff_t i = 0; i < t.candidates; ++i) {
         const float *row = t.data + i * t.candidate_stride;
-#if defined(__GNUC__)
-        for (std::ptrdiff_t k = 0; k < t.classes; k += 32)  // outputs of a batch come from far away
-            __builtin_prefetch(row + kAhead * t.candidate_stride + k);
+#if defined(__GNUC__)  // outputs of a batch come from far away
+        if (t.objectness)
+            __builtin_prefetch(t.objectness + (i + kGateAhead) * t.objectness_stride);
+        else
+            for (std::ptrdiff_t k = 0; k < t.classes; k += 32)
+                __builtin_prefetch(row + kAhead * t.candidate_stride + k);
 #endif
+        if (ruled_out(t, i, thresholds.lowest)) continue;
 #if defined(NORIA_AVX2)
         const float best = simd ? row_max_avx2(row, t.classes) : row_max_generic(row, t.classes);
 #else

@@ -10,7 +10,7 @@ struct ScoreTable {
     const float *data;
     std::ptrdiff_t candidates, classes;
     std::ptrdiff_t candidate_stride, class_stride;
-    const float *objectness;  // one per candidate, or nullptr
+    const float *objectness;  // one per candidate, or nullptr; scores are at most 1 then
     std::ptrdiff_t objectness_stride;
 };
 
@@ -36,7 +36,8 @@ struct Hits {
 };
 
 // The best class of each candidate (the lowest index among equals; NaN never wins), kept when its
-// score (times objectness) reaches the threshold of that class. Candidates stay in order.
+// score (times objectness) reaches the threshold of that class. Candidates stay in order. An
+// objectness below all thresholds, these above 0, rules its candidate out whatever its scores are.
 // `simd` false takes the portable path; both give the same bits.
 void best_class(const ScoreTable &table, const Thresholds &thresholds, Hits &hits, bool simd);
 

@@ -32,6 +32,8 @@ def plainly(name, rows, thresholds):
     scores = classes[np.arange(len(rows)), ids]
     scores = np.float32(rows[:, 4] * scores if objectness else scores)
     keep = scores >= thresholds[ids]
+    if objectness:  # scores of classes are at most 1
+        keep &= rows[:, 4] >= thresholds.min()
     cx, cy, w, h = rows[keep, :4].T
     if name == "NoriaParseYoloX":
         parts = [(np.mgrid[: 96 // s, : 64 // s], s) for s in (8, 16, 32)]

@@ -14,7 +14,10 @@ from tests.profiles import examples
 
 def oracle(scores, thresholds, objectness):
     found = []
+    lowest = thresholds.min()
     for n, row in enumerate(scores):
+        if objectness is not None and lowest > 0 and not objectness[n] >= lowest:
+            continue
         best, k = np.float32(-np.inf), 0
         for c, score in enumerate(row):
             if score > best:
