@@ -1,12 +1,13 @@
 // Numbers of objects as JSON text, with the digits that Python's `%.3f` and `%.6f` give.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
+#include <nanobind/stl/optional.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -56,60 +57,60 @@ void append_fixed(std::string &text, double value) {
     append_integer(text, units % unit, decimals);
 }
 
-nb::object text_of(const std::string &text) {
-    return nb::steal(PyUnicode_DecodeASCII(text.data(), static_cast<Py_ssize_t>(text.size()), nullptr));
+void append_bytes(std::string &text, nb::handle part) {
+    char *data = nullptr;
+    Py_ssize_t size = 0;
+    if (PyBytes_AsStringAndSize(part.ptr(), &data, &size)) throw nb::python_error();
+    text.append(data, static_cast<std::size_t>(size));
 }
 
-// Of objects whose numbers are not all finite: None.
-nb::list json_boxes(In<double, nb::ndim<1>> confidences, In<double, nb::shape<-1, 4>> rects) {
+// Objects whose numbers are not all finite are left out; tails are those of the others, or empty.
+nb::tuple json_objects(In<float, nb::ndim<1>> confidences, In<float, nb::shape<-1, 4>> rects,
+                       In<std::int32_t, nb::ndim<1>> components,
+                       In<std::int32_t, nb::ndim<1>> classes, In<std::uint64_t, nb::ndim<1>> ids,
+                       std::optional<In<float, nb::ndim<1>>> scores, std::uint64_t none,
+                       nb::handle heads, const nb::list &tails) {
     constexpr std::string_view names[] = {",\"left\":", ",\"top\":", ",\"width\":", ",\"height\":"};
-    nb::list found;
     std::string text;
+    text.reserve(160 * rects.shape(0));
+    std::size_t written = 0;
     for (std::size_t i = 0; i < rects.shape(0); ++i) {
-        const double *box = rects.data() + 4 * i, confidence = confidences.data()[i];
+        const float *box = rects.data() + 4 * i, confidence = confidences.data()[i];
         if (!std::isfinite(confidence) ||
-            !std::all_of(box, box + 4, [](double v) { return std::isfinite(v); })) {
-            found.append(nb::none());
+            !std::all_of(box, box + 4, [](float v) { return std::isfinite(v); }))
             continue;
-        }
-        text.clear();
-        append_fixed<6>(text, confidence);
+        if (written) text.push_back(',');
+        const nb::object head = heads[nb::make_tuple(components.data()[i], classes.data()[i])];
+        append_bytes(text, head);
+        append_fixed<6>(text, static_cast<double>(confidence));
         for (std::size_t k = 0; k < 4; ++k) {
             text += names[k];
-            append_fixed<3>(text, box[k]);
+            append_fixed<3>(text, static_cast<double>(box[k]));
         }
-        found.append(text_of(text));
-    }
-    return found;
-}
-
-// An empty text for an object without an id; a confidence that is not finite is left out.
-nb::list json_tracks(In<std::uint64_t, nb::ndim<1>> ids, In<double, nb::ndim<1>> confidences,
-                     std::uint64_t none) {
-    nb::list found;
-    std::string text;
-    for (std::size_t i = 0; i < ids.shape(0); ++i) {
-        text.clear();
         if (ids.data()[i] != none) {
             text += ",\"object_id\":";
             append_integer(text, ids.data()[i], 1);
-            if (confidences.shape(0) && std::isfinite(confidences.data()[i])) {
+            if (scores && std::isfinite(scores->data()[i])) {
                 text += ",\"tracker_confidence\":";
-                append_fixed<6>(text, confidences.data()[i]);
+                append_fixed<6>(text, static_cast<double>(scores->data()[i]));
             }
         }
-        found.append(text_of(text));
+        if (tails.size()) append_bytes(text, tails[written]);
+        text.push_back('}');
+        ++written;
     }
-    return found;
+    return nb::make_tuple(nb::bytes(text.data(), text.size()), rects.shape(0) - written);
 }
 
 }  // namespace
 
 void bind_json_numbers(nb::module_ &m) {
-    m.def("json_boxes", &json_boxes, nb::arg("confidences"), nb::arg("rects"),
-          "JSON text of confidence and box of each of N objects, from the number of the confidence on: "
-          "that with 6 decimals, left, top, width, height with 3. None for numbers that are not finite.");
-    m.def("json_tracks", &json_tracks, nb::arg("ids"), nb::arg("confidences"), nb::arg("none"),
-          "JSON members with the track of each of N objects, each with its comma; empty for the id none. "
-          "Confidences may be empty.");
+    m.def("json_objects", &json_objects, nb::arg("confidences"), nb::arg("rects"),
+          nb::arg("components"), nb::arg("classes"), nb::arg("ids"), nb::arg("scores").none(),
+          nb::arg("none"), nb::arg("heads"), nb::arg("tails"),
+          "JSON of N objects, with commas between, and how many are left out for numbers that are not "
+          "finite. Of each: its head, bytes of heads by (component, class), up to the confidence; that "
+          "with 6 decimals, left, top, width, height with 3; the track, unless its id is none, with its "
+          "score, if that is finite; its tail, if there are tails, one for each object that is written; "
+          "the closing brace.");
 }

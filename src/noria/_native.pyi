@@ -312,14 +312,9 @@ def tracked_objects(rects: Annotated[NDArray[numpy.float32], dict(shape=(None, 4
     Objects of a frame that are tracked, in an order of their values; fills the last four, with room for all, and returns how many there are. Releases the GIL.
     """
 
-def json_boxes(confidences: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rects: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), order='C', device='cpu', writable=False)]) -> list:
+def json_objects(confidences: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], rects: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], components: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], classes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, none: int, heads: object, tails: list) -> tuple:
     """
-    JSON text of confidence and box of each of N objects, from the number of the confidence on: that with 6 decimals, left, top, width, height with 3. None for numbers that are not finite.
-    """
-
-def json_tracks(ids: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], confidences: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], none: int) -> list:
-    """
-    JSON members with the track of each of N objects, each with its comma; empty for the id none. Confidences may be empty.
+    JSON of N objects, with commas between, and how many are left out for numbers that are not finite. Of each: its head, bytes of heads by (component, class), up to the confidence; that with 6 decimals, left, top, width, height with 3; the track, unless its id is none, with its score, if that is finite; its tail, if there are tails, one for each object that is written; the closing brace.
     """
 
 def efficient_nms(boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, 4), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], anchors: Annotated[NDArray[numpy.float32], dict(shape=(None, None, 4), order='C', device='cpu', writable=False)] | None, score_threshold: float, iou_threshold: float, per_class: int, background: int, sigmoid: bool, centres: bool, agnostic: bool, clip: bool, count: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], out_boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, None, 4), order='C', device='cpu')], out_scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], out_classes: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], out_rows: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')]) -> None:

@@ -1,3 +1,3 @@
 """Digest of the native functions that this Python code is written for: `make stubs`."""
 
-NATIVE_API = "341d0eed846c"
+NATIVE_API = "efbefeb64c90"

@@ -149,7 +149,7 @@ def test_classifiers_in_json_are_those_of_the_objects(said: list[Any]) -> None:
     meta = FrameMeta("a", 0, 0, 0, 64, 48)
     add(meta, 1, (1, 2, 3, 4, 0.5, 0))
     meta.objects.classifiers[0] = metas
-    line = LineWriter().line(meta)[0].encode("utf-8", "backslashreplace")
+    line = LineWriter().line(meta)[0]
     assert json.loads(line)["objects"][0].get("classifiers", []) == classifier_dicts(metas)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -13,7 +12,12 @@ from noria import _native
 from tests.profiles import examples
 
 TIES = st.integers(-(2**30), 2**30).map(lambda n: n / 64)
-NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.floats(width=32) | TIES
+NONE = 2**64 - 1
+NUMBERS = (
+    st.floats(allow_nan=False, allow_infinity=False)
+    | st.floats(allow_nan=False, allow_infinity=False, width=32)
+    | TIES
+)
 
 
 def fixed(value: float, decimals: int) -> str:
@@ -21,39 +25,73 @@ def fixed(value: float, decimals: int) -> str:
     return text.removeprefix("-") if not float(text) else text
 
 
+class Heads(dict):
+    def __missing__(self, key):
+        return b'{"confidence":'
+
+
+def objects(rows, ids=None, scores=None, tails=(), heads=None):
+    """The text of objects, and how many are left out."""
+    with np.errstate(over="ignore"):
+        values = np.array(rows, np.float32).reshape(-1, 5)
+    count = len(values)
+    text, lost = _native.json_objects(
+        values[:, 0],
+        values[:, 1:],
+        np.arange(count, dtype=np.int32),
+        np.arange(count, dtype=np.int32),
+        np.full(count, NONE, np.uint64) if ids is None else np.array(ids, np.uint64),
+        None if scores is None else np.array(scores, np.float32),
+        NONE,
+        Heads() if heads is None else heads,
+        list(tails),
+    )
+    return text.decode(), lost
+
+
 @settings(max_examples=examples(300))
 @given(rows=st.lists(st.tuples(*[NUMBERS] * 5), max_size=4))
-@example(
-    rows=[(0.0625, 2.0625, -0.0005, -0.00049, 1e22), (5e-7, -1.0005, 2.0**43, 2.0**44, 1e-320)]
-)
+@example(rows=[(0.0625, 2.0625, -0.0005, -0.00049, 1e22), (5e-7, -1.0005, 2.0**43, 2.0**44, 1e-45)])
 def test_boxes_have_the_digits_of_python(rows):
-    table = np.array(rows, np.float64).reshape(-1, 5)
-    found = _native.json_boxes(table[:, 0].copy(), table[:, 1:].copy())
-    assert len(found) == len(rows)
-    for text, (score, *box) in zip(found, rows, strict=True):
+    expected = []
+    with np.errstate(over="ignore"):
+        rows = np.array(rows, np.float32).reshape(-1, 5).tolist()
+    for score, *box in rows:
         if not all(map(math.isfinite, (score, *box))):
-            assert text is None
             continue
         left, top, width, height = (fixed(v, 3) for v in box)
-        expected = f'{fixed(score, 6)},"left":{left},"top":{top},"width":{width},"height":{height}'
-        assert text == expected
+        numbers = f'{fixed(score, 6)},"left":{left},"top":{top},"width":{width},"height":{height}'
+        expected.append(f'{{"confidence":{numbers}}}')
+    assert objects(rows) == (",".join(expected), len(rows) - len(expected))
 
 
 @settings(max_examples=examples(100))
 @given(tracks=st.lists(st.tuples(st.integers(0, 2**64 - 1), st.floats(width=32)), max_size=4))
 def test_tracks_have_the_digits_of_python(tracks):
-    none = 2**64 - 1
-    ids = np.array([i for i, _ in tracks], np.uint64)
-    scores = np.array([s for _, s in tracks], np.float64)
-    for text, (number, score) in zip(_native.json_tracks(ids, scores, none), tracks, strict=True):
-        if number == none:
-            assert text == ""
-            continue
-        expected = f',"object_id":{number}'
-        if math.isfinite(score):
-            expected += f',"tracker_confidence":{fixed(score, 6)}'
-        assert text == expected
-        assert json.loads(f'{{"a":1{text}}}')["object_id"] == number
-    assert _native.json_tracks(ids, np.empty(0), none) == [
-        "" if i == none else f',"object_id":{i}' for i, _ in tracks
-    ]
+    rows = [(0, 0, 0, 1, 1)] * len(tracks)
+    ids, scores = [i for i, _ in tracks], [s for _, s in tracks]
+    bare = objects(rows[:1])[0].removesuffix("}")
+    for with_scores in (True, False):
+        text, _ = objects(rows, ids, scores if with_scores else None)
+        expected = []
+        for number, score in tracks:
+            members = "" if number == NONE else f',"object_id":{number}'
+            if members and with_scores and math.isfinite(score):
+                members += f',"tracker_confidence":{fixed(score, 6)}'
+            expected.append(bare + members + "}")
+        assert text == ",".join(expected)
+
+
+def test_heads_and_tails_are_written_as_they_are():
+    text, lost = objects(
+        [(1, 2, 3, 4, 5), (0.5, math.nan, 0, 1, 1), (0.5, 0, 0, 1, 1)],
+        heads={(0, 0): '{"label":"käse","confidence":'.encode(), (2, 2): b'{"confidence":'},
+        tails=[b',"text":"a"', b""],
+    )
+    assert lost == 1
+    box = '"left":2.000,"top":3.000,"width":4.000,"height":5.000'
+    assert text == (
+        f'{{"label":"käse","confidence":1.000000,{box},"text":"a"}},'
+        '{"confidence":0.500000,"left":0.000,"top":0.000,"width":1.000,"height":1.000}'
+    )
+    assert objects([]) == ("", 0)

@@ -18,7 +18,8 @@ from noria.media.sinks.extras import (
     Rows,
     classifier_dicts,
     finite_rows,
-    is_plain,
+    has_extras,
+    has_tracks,
     to_json,
 )
 from noria.media.sinks.naming import FrameNames
@@ -111,7 +112,7 @@ class CocoSink(Sink):
     ) -> list[str]:
         """Annotations of a frame; those of the whole frame go to `image`."""
         objects = meta.objects
-        plain = is_plain(objects)
+        plain = not (has_tracks(objects) or has_extras(objects))
         lines: list[str] = []
         ids = [0] * len(objects)  # of annotations, by object
         for key, index, (score, left, top, width, height) in zip(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria import _native
 from noria.meta import (
-    UNTRACKED_OBJECT_ID,
     ClassifierMeta,
     FrameMeta,
     LabelInfo,
@@ -83,10 +81,10 @@ class Components:
         return self.several
 
 
-def label_of(meta: FrameMeta, key: tuple[int, int]) -> str:
+def label_of(labels: Mapping[int, Sequence[str]], key: tuple[int, int]) -> str:
     """The full label of (component id, class id); empty if the class has no name."""
     component, class_id = key
-    names = meta.objects.labels.get(component, ())
+    names = labels.get(component, ())
     return names[class_id] if 0 <= class_id < len(names) else ""
 
 
@@ -108,9 +106,14 @@ def quoted_text(value: str) -> str:
     return _ENCODER.encode(value)
 
 
-def is_plain(objects: Objects) -> bool:
-    """Whether no object has anything beside class, confidence and box; asked every frame."""
-    return not (
+def has_tracks(objects: Objects) -> bool:
+    """True if any object has a tracking id; asked every frame."""
+    return bool(objects.object_ids.tobytes().strip(_ALL_ONES))
+
+
+def has_extras(objects: Objects) -> bool:
+    """True if any object has more than class, confidence, box and track; asked every frame."""
+    return bool(
         objects.classifiers
         or objects.texts
         or objects.segmentations
@@ -118,7 +121,6 @@ def is_plain(objects: Objects) -> bool:
         or objects.masks is not None
         or objects.keypoints is not None
         or objects.angles is not None
-        or objects.object_ids.tobytes().strip(_ALL_ONES)
         or objects.parents.tobytes().strip(_ALL_ONES)
     )
 
@@ -133,34 +135,21 @@ def places_of(count: int, kept: Sequence[int] | None) -> Sequence[int]:
     return places
 
 
-def object_extras(
-    meta: FrameMeta, kept: Sequence[int] | None, *, components: bool
-) -> list[str] | None:
-    """For each object kept, the JSON members behind those every object has, each with its comma.
+def object_extras(meta: FrameMeta, kept: Sequence[int] | None, *, components: bool) -> list[str]:
+    """For each object kept, the JSON members behind box and track, each with its comma.
 
     Args:
         meta: the frame.
         kept: indices of the objects that are written, rising; None is all.
         components: name the component of each.
-
-    Returns:
-        None if no object has any.
     """
     objects = meta.objects
-    if is_plain(objects) and not components:
-        return None
     indices: Sequence[int] = range(len(objects)) if kept is None else kept
     parts = [""] * len(indices)
 
     def add(values: Iterable[str]) -> None:
         parts[:] = map(str.__add__, parts, values)
 
-    if objects.object_ids.tobytes().strip(_ALL_ONES):
-        chosen = slice(None) if kept is None else kept
-        confidences = objects.tracker_confidences
-        scores = np.empty(0) if confidences is None else confidences[chosen].astype(np.float64)
-        ids = np.ascontiguousarray(objects.object_ids[chosen], np.uint64)
-        parts = _native.json_tracks(ids, scores, UNTRACKED_OBJECT_ID)
     if components:
         numbers = objects.component_ids.tolist()
         add(f',"component_id":{numbers[i]}' for i in indices)

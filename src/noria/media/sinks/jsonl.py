@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-
-import numpy as np
 
 from noria import _native
 from noria._core.errors import MediaError
@@ -16,27 +14,39 @@ from noria.media.frame import Frame
 from noria.media.sinks.base import Sink, create, make_folder, require_there, write_all
 from noria.media.sinks.extras import (
     Components,
+    finite_rows,
+    has_extras,
     label_of,
     object_extras,
     quoted_text,
     segmentation_dict,
     to_json,
 )
-from noria.meta import FrameMeta
+from noria.meta import UNTRACKED_OBJECT_ID, FrameMeta
+
+
+class _Heads(dict[tuple[int, int], bytes]):
+    """The constant beginning of each class's objects, by (component id, class id)."""
+
+    labels: Mapping[int, Sequence[str]] = {}
+
+    def __missing__(self, key: tuple[int, int]) -> bytes:
+        label = quoted_text(label_of(self.labels, key))
+        self[key] = _utf8(f'{{"class_id":{key[1]},"label":{label},"confidence":')
+        return self[key]
 
 
 class LineWriter:
-    """Makes the lines; keeps the constant beginning of each class's objects."""
+    """Makes the lines."""
 
     def __init__(self) -> None:
-        self._heads: dict[tuple[int, int], str] = {}
-        self._labels: dict[int, object] = {}
+        self._heads = _Heads()
         self._components = Components()
 
-    def line(self, meta: FrameMeta) -> tuple[str, int]:
+    def line(self, meta: FrameMeta) -> tuple[bytes, int]:
         """The line of one frame with its line feed, and how many objects had to be left out."""
         several = self._components.see(meta)
-        objects, lost = self._objects(meta, several) if len(meta.objects) else ("", 0)
+        objects, lost = self._objects(meta, several) if len(meta.objects) else (b"", 0)
         maps = ""
         if meta.analytics is not None:
             maps = f',"analytics":{to_json(meta.analytics.to_dict())}'
@@ -44,39 +54,38 @@ class LineWriter:
             maps += (
                 f',"segmentations":{to_json([segmentation_dict(s) for s in meta.segmentations])}'
             )
-        return (
+        head = (
             f'{{"source":{quoted_text(meta.source)},"frame":{meta.frame},"pts_ns":{meta.pts_ns},'
-            f'"width":{meta.width},"height":{meta.height},"objects":[{objects}]{maps}}}\n'
-        ), lost
-
-    def _objects(self, meta: FrameMeta, several: bool) -> tuple[str, int]:
-        """The members of the list, and how many objects are left out."""
-        objects = meta.objects
-        if self._labels != objects.labels:
-            self._heads.clear()
-            self._labels = dict(objects.labels)
-        heads = self._heads
-        keys = list(zip(objects.component_ids.tolist(), objects.class_ids.tolist(), strict=True))
-        # Thousandths of a pixel, millionths of confidence: finer than any detector, and short.
-        numbers = _native.json_boxes(
-            objects.confidences.astype(np.float64), objects.rects.astype(np.float64)
+            f'"width":{meta.width},"height":{meta.height},"objects":['
         )
-        kept = None
-        if None in numbers:
-            kept = [i for i, text in enumerate(numbers) if text is not None]
-            keys, numbers = [keys[i] for i in kept], [numbers[i] for i in kept]
-        for key in keys:
-            if key not in heads:
-                label = quoted_text(label_of(meta, key))
-                heads[key] = f'{{"class_id":{key[1]},"label":{label},"confidence":'
-        extras = object_extras(meta, kept, components=several)
-        if extras is None:
-            parts = [heads[key] + text for key, text in zip(keys, numbers, strict=True)]
-        else:
-            texts = zip(keys, numbers, extras, strict=True)
-            parts = [heads[key] + text + extra for key, text, extra in texts]
-        members = "},".join(parts)
-        return members + "}" * bool(parts), len(objects) - len(parts)
+        return b"%b%b]%b}\n" % (_utf8(head), objects, _utf8(maps)), lost
+
+    def _objects(self, meta: FrameMeta, several: bool) -> tuple[bytes, int]:
+        """The members of the list, and how many objects are left out."""
+        objects, heads = meta.objects, self._heads
+        if heads.labels != objects.labels:
+            heads.clear()
+            heads.labels = dict(objects.labels)
+        tails: list[bytes] = []
+        if several or has_extras(objects):
+            kept = finite_rows(meta).kept
+            tails = [_utf8(text) for text in object_extras(meta, kept, components=several)]
+        # Thousandths of a pixel, millionths of confidence: finer than any detector, and short.
+        return _native.json_objects(
+            objects.confidences,
+            objects.rects,
+            objects.component_ids,
+            objects.class_ids,
+            objects.object_ids,
+            objects.tracker_confidences,
+            UNTRACKED_OBJECT_ID,
+            heads,
+            tails,
+        )
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")
 
 
 _stdout: int | None = None
@@ -136,7 +145,7 @@ class JsonLinesSink(Sink):
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         line, lost = self._writer.line(meta)
-        self._put(line.encode("utf-8", "backslashreplace"))
+        self._put(line)
         self._lost += lost
 
     def _put(self, data: bytes) -> None:

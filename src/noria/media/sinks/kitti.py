@@ -53,7 +53,9 @@ def one_word(meta: FrameMeta, key: tuple[int, int], index: int) -> str:
         key: its component and class; a class that has no name is `class_N`.
         index: its place in the frame; the full-frame object of a classifier has its text.
     """
-    name = text_beyond_label(meta.objects, index) if key[1] < 0 else label_of(meta, key)
+    name = (
+        text_beyond_label(meta.objects, index) if key[1] < 0 else label_of(meta.objects.labels, key)
+    )
     return re.sub(r"\s+", "_", name.strip()) or f"class_{key[1]}"
 
 
