@@ -13,6 +13,7 @@ import pytest
 
 import noria
 from noria.cli import main
+from tests.profiles import slow
 
 ROOT = Path(__file__).parents[2]
 
@@ -55,6 +56,7 @@ def test_the_reference_names_everything_public() -> None:
     assert listed - public <= {"errors"}
 
 
+@pytest.mark.slow
 def test_the_page_on_pipelines_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -69,7 +71,7 @@ def test_the_page_on_pipelines_runs(
 @pytest.mark.parametrize(
     ("page", "words"),
     [
-        ("docs/analytics.md", ["box crossed passed", "{'passed': "]),
+        slow("docs/analytics.md", ["box crossed passed", "{'passed': "]),
         ("docs/live.md", ["http://127.0.0.1:", "conveyor.mp4 added", "conveyor.mp4 removed"]),
     ],
 )

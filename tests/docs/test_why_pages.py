@@ -20,6 +20,7 @@ from tests.mistakes.cases import config_text
 from tests.mistakes.models import MODELS
 from tests.mistakes.scene import write_scenes
 from tests.mistakes.setups import LABELS, YOLOV8
+from tests.profiles import slow
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs" / "why").glob("*.md"))
@@ -76,7 +77,12 @@ def matches(shown: list[str], lines: list[str]) -> bool:
     return re.fullmatch(pattern, "".join(f"{line}\n" for line in lines)) is not None
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+_LONG = ("int8", "crash")
+
+
+@pytest.mark.parametrize(
+    "path", [slow(p) if p.stem in _LONG else p for p in PAGES], ids=lambda path: path.stem
+)
 def test_the_commands_print_what_the_page_shows(
     path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -108,6 +108,7 @@ def test_every_box_agrees(config: Path, data_dir: Path, frames: int, least: int)
     assert pipeline.report.profile == "modern"
 
 
+@pytest.mark.slow
 def test_nvinfer_says_what_modern_avoids(config: Path, data_dir: Path) -> None:
     """Boxes that leave the picture are moved or dropped by the rules of the original."""
     video = data_dir / "videos" / "car-detection.mp4"

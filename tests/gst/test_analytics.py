@@ -32,6 +32,9 @@ direction-EAST=0;100;100;100
 """
 
 
+FRAMES = 100
+
+
 def counts(buffer: Any) -> tuple[Any, ...]:
     """Everything that the published sample reads."""
     from noria import pyds
@@ -56,16 +59,16 @@ def test_it_counts_as_a_run_does(play: Run, detector: Path, tmp_path: Path) -> N
     rules = tmp_path / "rules.txt"
     rules.write_text(RULES)
     ran = play(
-        film() + f"! m.sink_0 nvstreammux name=m batch-size=1 {SIZE} ! "
+        film(FRAMES) + f"! m.sink_0 nvstreammux name=m batch-size=1 {SIZE} ! "
         f"nvinfer config-file-path={detector} ! nvtracker ! "
         f"nvdsanalytics config-file={rules} ! nvdsosd name=end ! fakesink",
         end=counts,
     )
     assert ran.errors == []
-    seen = ran.seen["end"]
+    seen = ran.seen["end"][: FRAMES - 10]  # the decoder drops some of the last ones
     assert seen[0][4] == [(9, 4, 2)]  # two polygons, a line; its arrow and the direction's
     pipeline = noria.open_pipeline(
-        detector, sources=SCENE / "conveyor.mp4", tracker="iou", analytics=rules
+        detector, sources=SCENE / "conveyor.mp4", tracker="iou", analytics=rules, limit=len(seen)
     )
     wanted = []
     with pipeline:
@@ -76,9 +79,9 @@ def test_it_counts_as_a_run_does(play: Run, detector: Path, tmp_path: Path) -> N
             wanted.append((found.crossed_total, tracked, found.inside))
     assert [s[1] for s in seen] == [w[0] for w in wanted]
     full = [(s[0], w[2]) for s, w in zip(seen, wanted, strict=True) if w[1]]
-    assert len(full) > 200
-    assert all(s == w for s, w in full)
-    assert wanted[-1][0]["READ"] >= 8
+    assert len(full) > FRAMES // 2
+    assert [s for s, _ in full] == [w for _, w in full]
+    assert wanted[-1][0]["READ"] >= 3
     crossed = [o for s in seen for o in s[3] if o[2]]
     assert len(crossed) == wanted[-1][0]["READ"]
     assert any(o[1] == ["SCAN"] for s in seen for o in s[3])

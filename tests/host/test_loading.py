@@ -60,7 +60,7 @@ def put(library: Path, folder: Path) -> None:
     os.replace(folder / "new", folder / LIBRARY)
 
 
-@pytest.mark.parametrize("guard", GUARDS)
+@pytest.mark.parametrize("guard", [slow("never"), *GUARDS[1:]])
 def test_a_changed_library_builds_the_engine_anew(
     compile_host: Compile, folder: Path, guard: str
 ) -> None:
@@ -160,8 +160,9 @@ def test_a_library_of_plugins_needs_no_parser(compile_host: Compile, folder: Pat
         assert "extern" not in shown
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("NORIA_SANITIZED" in os.environ, reason="its runtime is there")
-@pytest.mark.parametrize("guard", ["never", *map(slow, GUARDS[1:])])
+@pytest.mark.parametrize("guard", GUARDS)
 def test_a_sanitized_library_says_what_to_preload(folder: Path, guard: str) -> None:
     shutil.which("g++") or pytest.skip("no g++")
     (folder / "mine.cpp").write_text(PARSER.format('extern "C"'))

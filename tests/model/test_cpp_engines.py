@@ -18,6 +18,7 @@ from noria.model import load_or_build
 from tests.host.conftest import Compile
 from tests.host.darknet import Model, tiny_yolo
 from tests.network.darknet.models import Darknet
+from tests.profiles import slow
 
 CONFIG = """[property]
 net-scale-factor=0.00392156862745098
@@ -58,8 +59,8 @@ def _check(plan: Plan, model: Model) -> None:
     ("major", "flag", "key", "function"),
     [
         (8, "", "engine-create-func-name=MiniYoloEngineCreate", "MiniYoloEngineCreate"),
-        (10, "", "engine-create-func-name=MiniYoloEngineCreate", "MiniYoloEngineCreate"),
-        (7, "", "engine-create-func-name=MiniYoloEngineCreate", "MiniYoloEngineCreate"),
+        slow(10, "", "engine-create-func-name=MiniYoloEngineCreate", "MiniYoloEngineCreate"),
+        slow(7, "", "engine-create-func-name=MiniYoloEngineCreate", "MiniYoloEngineCreate"),
         (10, "-DWITH_CUDA_ENGINE_GET", "", "NvDsInferCudaEngineGet"),
         (10, "-DWITH_MODEL_PARSER", "", "NvDsInferCreateModelParser"),
     ],

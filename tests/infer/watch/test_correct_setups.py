@@ -15,6 +15,7 @@ from noria.infer.inferencer import Inferencer
 from noria.infer.watch.rules import is_finding
 from noria.media import Frame, open_source
 from tests.infer.watch.detectors import HEADS, RANGES, config_for, frames
+from tests.profiles import slow
 
 SCENES = ("objects", "crowded", "still", "plain", "dark", "noisy", "empty")
 # A third at every push: each head and each range of pixels is among them.
@@ -169,7 +170,7 @@ REAL = {
 }
 
 
-@pytest.mark.parametrize("model", REAL)
+@pytest.mark.parametrize("model", [slow("yolox"), *(m for m in REAL if m != "yolox")])
 def test_real_models_on_real_and_empty_pictures(model: str, data_dir: Path, tmp_path: Path) -> None:
     name, keys = REAL[model]
     shutil.copy(data_dir / "models" / name, tmp_path)  # its engine is saved beside it
