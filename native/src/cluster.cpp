@@ -40,7 +40,7 @@ nb::tuple cluster(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scor
     nc::Result result;
     std::int32_t count = 0;
     {
-        Unlocked release;
+        Unlocked release(n > kFew);
         std::vector<nc::ClassParams> params(num_classes);
         for (std::size_t c = 0; c < num_classes; ++c) {
             const float *f = thresholds.data() + 5 * c;
@@ -117,7 +117,7 @@ int attach(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scores,
     float *rects = floats.data(), *out_scores = rects + 4 * n;
     std::int32_t *out_class_ids = integers.data(), *kept = out_class_ids + n, *dropped = kept + n,
                  *kept_starts = dropped + n;
-    Unlocked release;
+    Unlocked release(n > kFew);
     nc::AttachItem flags{};
     flags.clip = clip;
     flags.crop = crop;

@@ -100,7 +100,7 @@ std::ptrdiff_t boxes_of_centres(const In<float, nb::ndim<2>> &planes,
     const Clip clip[2] = {{size.first}, {size.second}};
     const float factor[2] = {scale.first, scale.second};
     float *out = boxes.data();
-    Unlocked release;
+    Unlocked release(index.shape(0) > kFew);
     std::int32_t kept = 0, from = 0;
     for (std::size_t item = 0; item + 1 < starts.shape(0); ++item) {
         const std::int32_t to = starts.data()[item + 1];

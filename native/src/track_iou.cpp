@@ -73,7 +73,7 @@ public:
     // Continues tracks with the objects found and starts new ones; how many of them need an id.
     std::int64_t step(In<double, nb::shape<-1, 4>> corners, In<float, nb::ndim<1>> scores,
                       In<std::int64_t, nb::ndim<1>> groups, std::int64_t elapsed) {
-        Unlocked release;
+        Unlocked release(corners.shape(0) + tracks_.size() > kFew / 2);
         take(corners.data(), scores.data(), groups.data(), corners.shape(0), elapsed);
         return std::count_if(tracks_.begin(), tracks_.end(),
                              [&](const Track &t) { return !t.id && t.hits >= set_.min_hits; });
@@ -222,7 +222,7 @@ std::size_t tracked_objects(In<float, nb::shape<-1, 4>> rects, Ids components, I
                             Fill<std::int64_t, nb::ndim<1>> index,
                             Fill<double, nb::shape<-1, 4>> corners, Fill<float, nb::ndim<1>> scores,
                             Fill<std::int64_t, nb::ndim<1>> groups) {
-    Unlocked release;
+    Unlocked release(rects.shape(0) > kFew);
     const float *r = rects.data(), *confidence = confidences.data();
     Numbers rows;
     for (std::size_t i = 0; i < rects.shape(0); ++i) {

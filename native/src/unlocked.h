@@ -3,6 +3,8 @@
 #include <Python.h>
 #include <unistd.h>
 
+#include <cstddef>
+
 // A thread that wants the GIL while the interpreter exits is ended by Python (before 3.14) by unwinding
 // its stack, which no C++ function that cleans up after itself survives: it stays where it is instead.
 template <typename Do>
@@ -14,11 +16,14 @@ auto or_stay(Do act) {
     }
 }
 
+// Work on so few objects takes less time than a thread needs to give the GIL up and get it back.
+constexpr std::size_t kFew = 256;
+
 class Unlocked {
 public:
-    Unlocked() : state_(PyEval_SaveThread()) {}
+    explicit Unlocked(bool worthwhile = true) : state_(worthwhile ? PyEval_SaveThread() : nullptr) {}
     ~Unlocked() {
-        or_stay([&] { PyEval_RestoreThread(state_); });
+        if (state_) or_stay([&] { PyEval_RestoreThread(state_); });
     }
     Unlocked(const Unlocked &) = delete;
     Unlocked &operator=(const Unlocked &) = delete;
