@@ -167,7 +167,7 @@ PROPERTY_ROWS: tuple[Key, ...] = (
     _p("tensor-meta-pool-size", _INT, 2, "output buffer sets", low=0, since="6.0", reason="there is no pool: outputs live as long as they are referenced"),
     _p("auto-inc-mem", _INT_FLAG, True, "grow the output pool", since="6.3", reason="there is no pool of outputs that could be full"),
     _p("max-gpu-mem-per", Kind.PERCENT, 99.0, "percent of GPU memory at which the pool stops growing", since="6.3", reason="outputs lie in main memory, and there is no pool that grows"),
-    _p("disable-output-host-copy", _INT_FLAG, False, "outputs stay on the GPU", since=_NEW, types=_PARSED, reason="outputs lie in main memory, and that is what parsers get"),
+    _p("disable-output-host-copy", _INT_FLAG, False, "outputs stay on the GPU", since=_NEW, types=_PARSED, reason="parsers get main memory; those whose names end in _cuda or Cuda get copies on the GPU"),
     # debugging
     _p("raw-output-file-write", _FLAG, False, "write every tensor to a file", since=_NEW, acts=True),
     _p("dump-input-tensor", _INT_FLAG, False, "append the input to ip_tensor_dump.bin", since="6.4..7.0", acts=True),

@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from noria import _native
+from noria._core.cuda import why_no_gpu
 from noria._core.errors import CustomLibraryError
 from noria._core.notices import Notice
 from noria.binary.code_calls import CodeCalls
 from noria.binary.entry_points import KINDS, filled_by, returns_boxes, standing
+from noria.binary.gpu_code import gpu_evidence
 from noria.binary.symbol_names import demangled, missing_name_hints, parser_like
 from noria.custom.box_layout import LayoutDecision
 from noria.custom.cpp_parsers import PARSERS, CppParser, cpp_initializer
+from noria.custom.device_tensors import DeviceTensors
 from noria.custom.in_process import note_loading
 from noria.custom.load_errors import check_header, compile_command, load_failed, no_such_function
 from noria.custom.stand_ins import note_calls, provide_stand_ins
@@ -100,8 +103,24 @@ class CppLibrary(CustomLibrary):
             )
         native = _native.CustomFunction(self._object, name)
         rotation = name in SETS_ROTATION if self._rotation is None else self._rotation
-        call = parser(native, where, self.decisions, layout=self.layout, rotation=rotation)
+        on_device = DeviceTensors() if self._takes_device_pointers(name) else None
+        call = parser(
+            native,
+            where,
+            self.decisions,
+            layout=self.layout,
+            rotation=rotation,
+            on_device=on_device,
+        )
         return call, where, None, []
+
+    def _takes_device_pointers(self, name: str) -> bool:
+        """True if a function, by its name, works on the GPU's memory; adds a notice then."""
+        if not _TAKES_DEVICE_POINTERS.search(name):
+            return False
+        text = f"{name} works on the GPU: each output is copied there for it"
+        self.decisions.append(Notice("info", text, str(self.path)))
+        return True
 
     def input_initializer(self) -> InputInitializer | None:
         """Get the function `NvDsInferInitializeInputLayers`; None if the library exports none."""
@@ -112,7 +131,7 @@ class CppLibrary(CustomLibrary):
         return checked_initializer(cpp_initializer(native, where), where)
 
     def _require(self, name: str, kind: type[CppParser]) -> str:
-        """Return `library: function`, if there is a function of that name for host memory."""
+        """Return `library: function`, if there is a function of that name that can run here."""
         where = f"{self.path}: {name}"
         symbol = next((s.kind for s in self._elf.symbols if s.name == name and s.defined), None)
         if symbol == 1:
@@ -123,10 +142,10 @@ class CppLibrary(CustomLibrary):
         calls = CodeCalls(self._elf)
         if (fills := filled_by(calls, name)) and kind.kind not in fills:
             raise _of_another_kind(name, kind.kind, fills[0], where)
-        if _TAKES_DEVICE_POINTERS.search(name):
+        if _TAKES_DEVICE_POINTERS.search(name) and (reason := self._why_not_on_device()):
             others = [n for n in self.symbols() if not _TAKES_DEVICE_POINTERS.search(n)]
             raise CustomLibraryError(
-                f"{name} works on GPU memory and cannot run here",
+                f"{name} works on GPU memory and cannot run here: {reason}",
                 where=where,
                 expected="a parser for host memory",
                 fix=missing_name_hints(
@@ -138,6 +157,12 @@ class CppLibrary(CustomLibrary):
                 rule="function-for-gpu",
             )
         return where
+
+    def _why_not_on_device(self) -> str | None:
+        """Why functions for the GPU cannot run, or None."""
+        if gpu_evidence(self.path) is None:
+            return "the library has no code for a GPU"
+        return why_no_gpu()
 
 
 def _of_another_kind(name: str, wanted: str, kind: str, where: str) -> CustomLibraryError:

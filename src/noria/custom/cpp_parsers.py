@@ -14,6 +14,7 @@ from noria._core.errors import CustomLibraryError, ParserError
 from noria._core.notices import Notice, note_once
 from noria.binary.symbol_names import demangled
 from noria.custom.box_layout import LayoutDecision
+from noria.custom.device_tensors import DeviceTensors
 from noria.custom.mask_keypoints import keypoints_in
 from noria.custom.user_calls import ParserKind
 from noria.custom.validate import (
@@ -61,6 +62,12 @@ class CppParser(ABC):
         check_macro: checks such a function in its source.
         where: library and function, as errors name it.
         lock: held from handing over names and thresholds to the end of the call they are for.
+
+    Args:
+        native: the function.
+        layout: bytes of a box.
+        rotation: True if the function sets the angle of boxes.
+        on_device: copies what the function is given to the GPU; None for one of main memory.
     """
 
     kind: ClassVar[str]
@@ -75,6 +82,7 @@ class CppParser(ABC):
         *,
         layout: LayoutDecision,
         rotation: bool,
+        on_device: DeviceTensors | None = None,
     ) -> None:
         self.native = native
         self.where = where
@@ -82,6 +90,7 @@ class CppParser(ABC):
         self._decisions = decisions
         self._layout = layout
         self._rotation = rotation
+        self._on_device = on_device
         self._names: tuple[str, ...] | None = None
 
     def __call__(self, layers: Mapping[str, Layer], network: NetworkInfo, params: Any) -> Any:
@@ -111,7 +120,8 @@ class CppParser(ABC):
                     # Binding indices count inputs and outputs together; the input is 0.
                     self.native.set_layers(list(names), list(range(1, len(names) + 1)))
                     self._names = names
-                found = self._call(tensors, network, params)
+                given = tensors if self._on_device is None else self._on_device(tensors)
+                found = self._call(given, network, params)
             except (_native.CustomCodeError, _native.MissingFunctionError) as error:
                 raise failed_call(error, "the parser", self.where) from error
             except _native.CustomResultError as error:

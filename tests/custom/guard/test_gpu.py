@@ -26,7 +26,8 @@ from noria.meta import DetectionParams, Layer, NetworkInfo
 guard, memory = sys.argv[2], int(sys.argv[3])
 options = GuardOptions(memory_mib=memory, timeout_s=3.0)
 library = open_library(sys.argv[1], guard=guard, guard_options=options)
-parse = library.bbox_parser("ParseOnGpu")
+import os
+parse = library.bbox_parser(os.environ.get("PARSER", "ParseOnGpu"))
 params = DetectionParams(1, np.full(1, 0.5, np.float32))
 found = []
 for value in map(float, sys.argv[4:]):
@@ -49,6 +50,12 @@ def gpu(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 @pytest.mark.parametrize(("guard", "memory"), [("never", 0), ("always", 4096), ("always", 512)])
 def test_boxes_are_the_same(gpu: Gpu, tmp_path: Path, guard: str, memory: int) -> None:
     assert gpu.run(CALLS, guard, memory, 3, 5, cwd=tmp_path) == [True, True]
+
+
+@pytest.mark.parametrize("guard", ["never", "always"])
+def test_a_parser_for_device_memory_gets_it(gpu: Gpu, tmp_path: Path, guard: str) -> None:
+    found = gpu.run(CALLS, guard, 4096, 3, 5, 7, cwd=tmp_path, PARSER="ParseOnGpu_cuda")
+    assert found == [True, True, True]
 
 
 @pytest.mark.parametrize("more", [{}, {"GPU_PARSER_THREAD": "1"}], ids=["here", "in a thread"])

@@ -19,11 +19,11 @@ __global__ void doubleEach(const float *x, float *y, int count) {
     y[i] = x[i] * 2;
 }
 
-bool onGpu(const float *from, float *to, int count) {
+bool onGpu(const float *from, bool fromGpu, float *to, int count) {
     float *there = nullptr;
     const size_t size = sizeof(float) * count;
     if (cudaMalloc(reinterpret_cast<void **>(&there), 2 * size) != cudaSuccess) return false;
-    cudaMemcpy(there, from, size, cudaMemcpyHostToDevice);
+    cudaMemcpy(there, from, size, fromGpu ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice);
     doubleEach<<<(count + 255) / 256, 256>>>(there, there + count, count);
     const bool done = cudaMemcpy(to, there + count, size, cudaMemcpyDeviceToHost) == cudaSuccess;
     cudaFree(there);
@@ -44,15 +44,15 @@ int cuMemcpyDtoHAsync_v2(void *, const void *, size_t, void *);
 int cuScale(const void *, void *, size_t, float, void *);
 }
 
-bool onGpu(const float *from, float *to, int count) {
+bool onGpu(const float *from, bool fromGpu, float *to, int count) {
     void *context = nullptr, *there = nullptr, *stream = nullptr;
     const size_t size = sizeof(float) * static_cast<size_t>(count);
     if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context) ||
         cuMemAlloc_v2(&there, 2 * size) || cuStreamCreate(&stream, 0))
         return false;
     float *results = static_cast<float *>(there) + count;
-    cuMemcpyHtoDAsync_v2(there, from, size, stream);
-    cuScale(there, results, static_cast<size_t>(count), 2.0f, stream);
+    if (!fromGpu) cuMemcpyHtoDAsync_v2(there, from, size, stream);
+    cuScale(fromGpu ? from : there, results, static_cast<size_t>(count), 2.0f, stream);
     cuMemcpyDtoHAsync_v2(to, results, size, stream);
     const bool done = cuStreamSynchronize(stream) == 0;
     cuStreamDestroy_v2(stream);
@@ -61,16 +61,13 @@ bool onGpu(const float *from, float *to, int count) {
 }
 #endif
 
-}  // namespace
-
-extern "C" bool ParseOnGpu(std::vector<NvDsInferLayerInfo> const &layers,
-                           NvDsInferNetworkInfo const &, NvDsInferParseDetectionParams const &,
-                           std::vector<NvDsInferObjectDetectionInfo> &objects) {
+bool parse(const std::vector<NvDsInferLayerInfo> &layers, bool fromGpu,
+           std::vector<NvDsInferObjectDetectionInfo> &objects) {
     const int count = static_cast<int>(layers[0].inferDims.numElements);
     std::vector<float> values(static_cast<size_t>(count));
     bool done = false;
     const auto work = [&] {
-        done = onGpu(static_cast<const float *>(layers[0].buffer), values.data(), count);
+        done = onGpu(static_cast<const float *>(layers[0].buffer), fromGpu, values.data(), count);
     };
     if (std::getenv("GPU_PARSER_THREAD"))  // CUDA has another context of the driver there
         std::thread(work).join();
@@ -88,4 +85,21 @@ extern "C" bool ParseOnGpu(std::vector<NvDsInferLayerInfo> const &layers,
     }
     return true;
 }
+
+}  // namespace
+
+extern "C" bool ParseOnGpu(std::vector<NvDsInferLayerInfo> const &layers,
+                           NvDsInferNetworkInfo const &, NvDsInferParseDetectionParams const &,
+                           std::vector<NvDsInferObjectDetectionInfo> &objects) {
+    return parse(layers, false, objects);
+}
 CHECK_CUSTOM_PARSE_FUNC_PROTOTYPE(ParseOnGpu);
+
+// Its layers are in the GPU's memory.
+extern "C" bool ParseOnGpu_cuda(std::vector<NvDsInferLayerInfo> const &layers,
+                                NvDsInferNetworkInfo const &,
+                                NvDsInferParseDetectionParams const &,
+                                std::vector<NvDsInferObjectDetectionInfo> &objects) {
+    return parse(layers, true, objects);
+}
+CHECK_CUSTOM_PARSE_FUNC_PROTOTYPE(ParseOnGpu_cuda);
