@@ -89,12 +89,12 @@ def test_lines_to_standard_output_stay_whole(scene: Path) -> None:
     ("more", "wanted"),
     [
         (("-o", "out.mp4"), "expected one output of JSON Lines: -o out.jsonl"),
-        (("-o", "out.jsonl", "-o", "out.json"), "out.json in several processes"),
-        (("-o", "{source}.jsonl"), "in several processes"),
+        (("-o", "out.jsonl", "-o", "out.json"), "several processes cannot write "),
+        (("-o", "{source}.jsonl"), "several processes cannot write"),
         (("--view",), "--view shows one process"),
         (("--set", "cluster-mode=9"), "cluster-mode=9"),
         (("--device", "cpu,gpu"), "no device is called 'gpu'"),
-        (("-o", "x.jsonl", "-o", "y.jsonl"), "in several processes"),
+        (("-o", "x.jsonl", "-o", "y.jsonl"), "several processes cannot write"),
     ],
 )
 def test_what_cannot_be_is_refused(scene: Path, more: tuple[str, ...], wanted: str) -> None:

@@ -278,7 +278,7 @@ def _only_lines(spec: PipelineSpec) -> str | None:
     lines = first.startswith("jsonl:") or Path(first).suffix == ".jsonl"
     if len(texts) > 1 or not lines or "{" in first:
         shown = ", ".join(texts)
-        raise MediaError(f"{shown} in several processes", expected=wanted, fix=fix)
+        raise MediaError(f"several processes cannot write {shown}", expected=wanted, fix=fix)
     return first
 
 
