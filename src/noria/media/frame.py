@@ -13,6 +13,8 @@ from noria.media.device_planes import DevicePlanes
 from noria.media.pixel_format import ColorSpace, PixelFormat, Plane, plane_shapes
 from noria.media.pixels import to_png, to_rgb
 
+_UINT8 = np.dtype(np.uint8)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
@@ -63,16 +65,16 @@ class Frame:
                 expected=f"{len(expected)} planes",
             )
         for i, (plane, shape) in enumerate(zip(self.planes, expected, strict=True)):
-            if plane.dtype != np.uint8 or plane.shape != shape:
+            if plane.dtype != _UINT8 or plane.shape != shape:
                 raise MediaError(
                     f"plane {i} is {plane.dtype} of shape {plane.shape}",
                     where="Frame.planes",
                     expected=f"uint8 of shape {shape} ({self.format}, {self.width}x{self.height})",
                 )
-            inner = plane.strides[1:]
-            if inner != ((1,) if plane.ndim == 2 else (plane.shape[2], 1)) or plane.strides[0] < 0:
+            strides = plane.strides
+            if strides[1:] != ((1,) if len(shape) == 2 else (shape[2], 1)) or strides[0] < 0:
                 raise MediaError(
-                    f"plane {i} has strides {plane.strides}",
+                    f"plane {i} has strides {strides}",
                     where="Frame.planes",
                     expected="rows of contiguous pixels",
                     fix="pass numpy.ascontiguousarray(plane)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +45,7 @@ class ColorSpace(StrEnum):
     BT2020_FULL = "bt2020-full"
 
 
+@lru_cache(256)
 def plane_shapes(format: PixelFormat, width: int, height: int) -> tuple[tuple[int, ...], ...]:
     """The shape of every plane of a `width` x `height` picture."""
     if width < 1 or height < 1:

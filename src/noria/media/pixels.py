@@ -23,9 +23,9 @@ _AV_NAMES = {
 
 def plane_views(picture: Any, format: PixelFormat, width: int, height: int) -> tuple[Plane, ...]:
     """Read-only arrays on the planes of an `av.VideoFrame`."""
-    shapes = plane_shapes(format, width, height)
     # A gray or palette-free picture may carry more planes than are looked at (pal8, alpha).
-    return tuple(_view(picture.planes[i], shape) for i, shape in enumerate(shapes))
+    shapes = plane_shapes(format, width, height)
+    return tuple(map(_view, picture.planes, shapes))  # `planes` makes new objects each time
 
 
 def plane_array(plane: Any, shape: tuple[int, ...]) -> Plane:
