@@ -53,6 +53,16 @@ def test_what_is_no_region(wanted: Any) -> None:
     pipeline.close()
 
 
+def test_regions_of_a_source_that_is_not_there() -> None:
+    analytics = Analytics(AnalyticsRules(sources={}))
+    view = LiveView()
+    pipeline = Pipeline(FakeSource(1), [FakeModel(), analytics], [view])
+    with pytest.raises(NoriaError, match="there is no source 1"):
+        Controls(pipeline, view).set_regions(1, [roi()])
+    assert not analytics.rules.sources
+    pipeline.close()
+
+
 def test_drawing() -> None:
     view = LiveView()
     pipeline = Pipeline(FakeSource(1), FakeModel(), [view], painter=Painter())

@@ -152,6 +152,9 @@ def test_why_there_is_no_box(client: Client) -> None:
     "body",
     [b"", b"[", b"[]", b"null", b"[" * 4000, b'{"seen": 3}', b'{"seen": {"a": 0}, "width": 1}',
      b'{"seen": {"0": 0}, "width": "wide"}', b'{"source": [], "x": 1, "y": 2}',
+     b'{"seen": {"0": 1e400}, "width": 1, "source": 0, "x": 1e400, "y": 2}',
+     b'{"seen": {"0": 0}, "width": 1e999, "source": -1e999, "x": 1, "y": 2}',
+     b'{"seen": {"0": 0}, "width": Infinity, "source": 0, "x": NaN, "y": 2}',
      json.dumps({"seen": {str(i): 0 for i in range(65)}, "width": 1}).encode()],
 )  # fmt: skip
 def test_damaged_requests(quiet: Client, path: str, body: bytes) -> None:
@@ -192,7 +195,9 @@ def test_strangers_are_refused(quiet: Client, headers: dict[str, str], status: i
 
 def test_other_paths(quiet: Client) -> None:
     for path in ("/../server.py", "/%2e%2e/server.py", "/page/index.html", "/app.js/x", "/api"):
-        assert quiet.ask(path)[0] == 404
+        status, data, _ = quiet.ask(path)
+        assert (status, json.loads(data)) == (404, {"error": "Not Found"})
+    assert json.loads(quiet.ask("/api/explain")[1]) == {"error": "Method Not Allowed"}
     assert quiet.ask("/api/explain", {"source": 0, "x": 1, "y": 1})[0] == 404
     status, data, headers = quiet.ask("/")
     assert status == 200
@@ -202,14 +207,60 @@ def test_other_paths(quiet: Client) -> None:
     assert quiet.ask("/app.js")[0] == quiet.ask("/app.css")[0] == 200
 
 
-def test_half_open_connections_do_no_harm(quiet: Client) -> None:
-    connections = [socket.create_connection(("127.0.0.1", quiet.address.port)) for _ in range(200)]
-    for connection in connections:
-        connection.sendall(b"GET / HT")
-    assert quiet.json("/api/state")["state"] == "new"
-    for connection in connections:
-        connection.close()
-    assert quiet.json("/api/state")["state"] == "new"
+def link_to(client: Client, begun: bytes) -> socket.socket:
+    link = socket.create_connection(("127.0.0.1", client.address.port), 10)
+    link.sendall(begun)
+    return link
+
+
+def is_closed(link: socket.socket) -> bool:
+    """Whether the server closes a connection without an answer."""
+    try:
+        return link.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+@pytest.mark.parametrize("end", [b"", b"Content-Length: 9\r\n\r\n{"])
+def test_half_open_connections_keep_nobody_out(quiet: Client, end: bytes) -> None:
+    """The server holds 256: those that owe a request longest make room."""
+    begun = f"POST /api/pictures HTTP/1.1\r\nHost: {quiet.address.url[7:-1]}\r\n".encode()
+    links = [link_to(quiet, begun + end) for _ in range(400)]
+    fresh = Client(quiet.address)
+    assert fresh.json("/api/state")["state"] == "new"
+    assert is_closed(links[0])
+    for link in links:
+        link.close()
+    fresh.close()
+    quiet._connection.close()  # it was among the oldest
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [b"", b"GET / HT",
+     b"POST /api/explain HTTP/1.1\r\nHost: HOST\r\nContent-Length: 9\r\n\r\n{"],
+)  # fmt: skip
+def test_a_request_that_never_ends(
+    quiet: Client, begun: bytes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("noria.live.connections.REQUEST_S", 0.2)
+    link = link_to(quiet, begun.replace(b"HOST", quiet.address.url[7:-1].encode()))
+    assert is_closed(link)
+    link.close()
+    time.sleep(0.1)
+    assert not caplog.records
+
+
+def test_an_answer_that_nobody_reads(quiet: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("noria.live.connections.ANSWER_S", 0.2)
+    with socket.socket() as link:
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        link.settimeout(10)
+        link.connect(("127.0.0.1", quiet.address.port))
+        host = quiet.address.url[7:-1]
+        requests = f"GET /app.js HTTP/1.1\r\nHost: {host}\r\n\r\n".encode() * 100_000
+        with pytest.raises(ConnectionError):
+            link.sendall(requests)
 
 
 def test_tokens(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,13 +10,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
+from noria.live import Address, LiveServer, LiveView
 from noria.live.metrics import metrics_text
 from noria.pipeline import Pipeline
 from tests.live.test_server import FILES, SCENE, Client
+from tests.media.conftest import write_clip
 from tests.pipeline.fakes import FakeModel, FakeSource
 from tests.pipeline.test_dynamic import wait_until
 
@@ -36,8 +39,6 @@ class Service:
                 break
         else:
             raise AssertionError("no address")
-        from noria.live import Address
-
         self.client = Client(Address(port=int(found[1])))
 
     def metrics(self) -> dict[str, float]:
@@ -129,6 +130,68 @@ def test_metrics_hold_hostile_names() -> None:
     text = metrics_text(pipeline)
     assert 'noria_frames_total{source="a\\"b\\\\c\\nd",id="0"} 3' in text.splitlines()
     assert "noria_up 0" in text.splitlines()
+
+
+def test_metrics_are_not_rounded() -> None:
+    pipeline = Pipeline(FakeSource(1, name="a"), FakeModel())
+    pipeline.run()
+    pipeline.report.sources[0].frames = 123_456_789
+    pipeline.report.stages["infer"] = 1_234_567.5
+    lines = metrics_text(pipeline).splitlines()
+    assert 'noria_frames_total{source="a",id="0"} 123456789' in lines
+    assert 'noria_stage_seconds_total{stage="infer"} 1234567.5' in lines
+
+
+def test_one_camera_added_by_many_at_once(tmp_path: Path) -> None:
+    film = str(write_clip(tmp_path / "film.mp4", 5))
+    view = LiveView()
+    pipeline = Pipeline([], FakeModel(), [view], keep_open=True)
+    server = LiveServer(pipeline, view, Address(port=0), service=True)
+    run = Thread(target=pipeline.run)
+    answers: list[int] = []
+
+    def add() -> None:
+        client = Client(server.address)
+        value = {"camera_id": "same", "camera_url": film, "change": "camera_add"}
+        answers.append(client.ask("/api/v1/stream/add", {"value": value})[0])
+        client.close()
+
+    threads = [Thread(target=add) for _ in range(30)]
+    for thread in threads:  # the sources wait for the run
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answers) == [200] + [400] * 29
+    assert len(pipeline.sources) == 1
+    run.start()
+    pipeline.stop()
+    run.join()
+    server.close()
+
+
+def test_every_described_path_is_there() -> None:
+    view = LiveView()
+    pipeline = Pipeline(FakeSource(1), FakeModel(), [view])
+    server = LiveServer(pipeline, view, Address(port=0), service=True)
+    client = Client(server.address)
+    paths = client.json("/openapi.json")["paths"]
+    for path, methods in paths.items():
+        for method, described in methods.items():
+            body = {} if method == "post" else None
+            client._connection.request(
+                method.upper(), path.format(id=7, index=7), json.dumps(body) if body == {} else None
+            )
+            answer = client._connection.getresponse()
+            answer.read()
+            assert str(answer.status) in {*described["responses"], "400"}
+            assert ("{" in path) == ("parameters" in described)
+    schema = paths["/api/settings"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    settings = client.json("/api/settings")
+    assert set(schema["properties"]) == set(settings)
+    assert set(schema["properties"]["osd"]["properties"]) == set(settings["osd"])
+    client.close()
+    server.close()
+    pipeline.close()
 
 
 def test_every_metric_is_described() -> None:

@@ -13,6 +13,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -66,7 +67,7 @@ def make_app(
     if service:
         routes += rest_routes(pipeline, view)
     middleware = Middleware(Guard, token=token)
-    handlers: dict[Any, Any] = {Exception: _failed}
+    handlers: dict[Any, Any] = {Exception: _failed, HTTPException: _unknown}
     app = Starlette(routes=routes, middleware=[middleware], exception_handlers=handlers)
     app.state.host = address
     app.state.close = served.close
@@ -172,6 +173,11 @@ class _Served:
 
         found = explain(self._models, frame, at=at).summary()
         return f"frame {meta.frame} of {meta.source}\n{found.partition(chr(10))[2]}"
+
+
+def _unknown(request: Request, error: HTTPException) -> Response:
+    """Answer a request for a path that is not there, or by a method that it does not take."""
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
 
 def _failed(request: Request, error: Exception) -> Response:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from noria.pipeline import Pipeline
 
 OSD_SWITCHES = ("boxes", "labels", "masks", "ids", "confidence", "figures", "keypoints", "legend")
-_MAX_INTERVAL = 1 << 20
-_MAX_TIMEOUT_S = 3600.0
+MAX_INTERVAL = 1 << 20
+MAX_TIMEOUT_S = 3600.0
 _MAX_REGIONS = 64
 
 
@@ -54,10 +54,10 @@ class Controls:
             )
         changes: list[Any] = []
         if "interval" in wanted:
-            interval = whole(wanted["interval"], "interval", _MAX_INTERVAL)
+            interval = whole(wanted["interval"], "interval", MAX_INTERVAL)
             changes.append(lambda: self._pipeline.set_interval(interval))
         if "batch_timeout_s" in wanted:
-            timeout = number(wanted["batch_timeout_s"], "batch_timeout_s", _MAX_TIMEOUT_S)
+            timeout = number(wanted["batch_timeout_s"], "batch_timeout_s", MAX_TIMEOUT_S)
             changes.append(lambda: setattr(self._pipeline, "batch_timeout_s", timeout))
         if "osd" in wanted:
             switches = _switches(wanted["osd"])
@@ -78,8 +78,10 @@ class Controls:
                 the pictures that the rules are for.
 
         Raises:
-            NoriaError: there are no analytics, or something is no region.
+            NoriaError: there is no such source, there are no analytics, or something is no region.
         """
+        if source_id not in [s.source_id for s in self._pipeline.sources]:
+            raise NoriaError(f"there is no source {source_id}")
         found = [s for s in self._pipeline.stages if isinstance(s, Analytics)]
         if not found:
             raise NoriaError("the pipeline has no analytics", fix="start it with --analytics FILE")

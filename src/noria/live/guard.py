@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from starlette.middleware.base import BaseHTTPMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from noria.live.server import Address, same_token
@@ -73,9 +74,19 @@ class Guard(BaseHTTPMiddleware):
 
 
 async def body_of(request: Request) -> dict[str, Any]:
-    """The JSON object that a request carries; empty if it carries none."""
+    """The JSON object that a request carries; empty if it carries none.
+
+    Numbers are finite: NaN and what no float holds, such as 1e400, make it none.
+    """
     try:
-        found = json.loads(await request.body())
-    except (ValueError, RecursionError):
+        found = json.loads(await request.body(), parse_constant=_finite, parse_float=_finite)
+    except (ValueError, RecursionError, ClientDisconnect):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number

@@ -78,7 +78,7 @@ def _histograms(pipeline: Pipeline) -> list[str]:
         for bound, number in buckets:
             end = "+Inf" if bound == float("inf") else f"{bound:g}"
             lines.append(f'{name}_bucket{{{label},le="{end}"}} {number}')
-        lines.append(f"{name}_sum{{{label}}} {sum_s:g}")
+        lines.append(f"{name}_sum{{{label}}} {_number(sum_s)}")
         lines.append(f"{name}_count{{{label}}} {buckets[-1][1]}")
     return lines
 
@@ -87,8 +87,13 @@ def _metric(name: str, kind: str, text: str, samples: Iterable[Sample]) -> list[
     lines = [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
     for labels, value in samples:
         inner = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
-        lines.append(f"{name}{{{inner}}} {float(value):g}" if inner else f"{name} {float(value):g}")
+        lines.append(f"{name}{{{inner}}} {_number(value)}" if inner else f"{name} {_number(value)}")
     return lines
+
+
+def _number(value: float) -> str:
+    """A value in full: rounded counts would stand still, and then jump."""
+    return repr(int(value) if value == int(value) else float(value))
 
 
 def _escaped(text: str) -> str:

@@ -6,7 +6,8 @@ Facts about the original's paths and bodies: the manual of its REST server (`nvd
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -15,7 +16,7 @@ from starlette.routing import Route
 
 from noria._core.errors import NoriaError
 from noria.config.paths import safe_uri
-from noria.live.control import Controls, whole
+from noria.live.control import MAX_INTERVAL, MAX_TIMEOUT_S, OSD_SWITCHES, Controls, whole
 from noria.live.guard import body_of
 from noria.live.metrics import CONTENT_TYPE, metrics_text
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from noria.pipeline import Pipeline
 
 _OK = "HTTP/1.1 200 OK"
+_CAMERAS = 1000  # that are remembered before those that are over are forgotten
 _DECODER = "every frame is decoded; drop-frame-interval of the pipeline file drops decoded ones"
 _ENCODER = "video is encoded with constant quality, and key frames at fixed distances"
 _NO_CONVERTER = "frames keep their own size: nothing converts them before the models"
@@ -80,6 +82,7 @@ class _Rest:
     def __init__(self, pipeline: Pipeline, controls: Controls) -> None:
         self._pipeline, self._controls = pipeline, controls
         self._cameras: dict[str, int] = {}  # the original's camera_id -> id of the source
+        self._adding: set[str] = set()  # camera_ids whose source is being opened
 
     @property
     def _running(self) -> bool:
@@ -164,13 +167,19 @@ class _Rest:
         camera, uri = str(value.get("camera_id", "")), value.get("camera_url")
         if not (camera and isinstance(uri, str) and uri):
             return _failed("STREAM_ADD_FAIL", "camera_id and camera_url are needed")
-        if self._cameras.get(camera) in [s.source_id for s in self._pipeline.sources]:
+        running = [s.source_id for s in self._pipeline.sources]
+        if camera in self._adding or self._cameras.get(camera) in running:
             return _failed("STREAM_ADD_FAIL", f"camera_id {camera} is there already")
         name = value.get("camera_name")
+        self._adding.add(camera)
         try:
             number = await asyncio.to_thread(self._add, uri, str(name) if name else camera)
         except NoriaError as error:
             return _failed("STREAM_ADD_FAIL", str(error))
+        finally:
+            self._adding.discard(camera)
+        if len(self._cameras) >= _CAMERAS:  # films that have ended, and nobody removed
+            self._cameras = {c: n for c, n in self._cameras.items() if n in running}
         self._cameras[camera] = number
         return JSONResponse({"status": _OK, "reason": "STREAM_ADD_SUCCESS"})
 
@@ -283,40 +292,72 @@ def _failed(reason: str, why: str) -> Response:
 
 def _openapi() -> dict[str, Any]:
     """The paths as OpenAPI 3.1."""
-
-    def operation(text: str, code: str, body: dict[str, str] | None = None) -> dict[str, Any]:
-        made: dict[str, Any] = {"summary": text, "responses": {code: {"description": text}}}
-        if body is not None:
-            schema = {
-                "type": "object",
-                "required": ["uri"],
-                "properties": {name: {"type": kind} for name, kind in body.items()},
-            }
-            made["requestBody"] = {"content": {"application/json": {"schema": schema}}}
-            made["responses"]["422"] = {"description": "it cannot be opened, and why"}
-        return made
-
-    number = {"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}}
-    gone = operation("Remove a source", "204") | {"parameters": [number]}
-    gone["responses"]["404"] = {"description": "there is no such source"}
-    new = operation("Add a source", "201", {"uri": "string", "name": "string"})
-    clip = operation("Record a clip", "202") | {"parameters": [number]}
-    settings = operation("Change settings", "200")
-    settings["responses"]["422"] = {"description": "a value is out of range"}
-    place = number | {"name": "index"}
-    model = operation("Change to another model", "200") | {"parameters": [place]}
-    model["responses"]["422"] = {"description": "it does not fit, and why"}
+    text, flag = {"type": "string"}, {"type": "boolean"}
+    source = _object({"uri": text, "name": text}, "uri")
+    osd = _object(dict.fromkeys(OSD_SWITCHES, flag))
+    interval = {"type": "integer", "minimum": 0, "maximum": MAX_INTERVAL}
+    timeout = {"type": "number", "minimum": 0, "maximum": MAX_TIMEOUT_S}
+    settings = _object({"interval": interval, "batch_timeout_s": timeout, "osd": osd})
+    model = _object({"config": text, "engine": text}) | {"minProperties": 1, "maxProperties": 1}
+    gone, no_clip = {404: "There is no such source"}, {422: "No output takes clips"}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Noria", "version": "1"},
         "paths": {
-            "/api/sources": {"get": operation("The sources", "200"), "post": new},
-            "/api/sources/{id}": {"delete": gone},
-            "/api/sources/{id}/clip": {"post": clip},
-            "/api/settings": {"get": operation("The settings", "200"), "post": settings},
-            "/api/models/{index}": {"post": model},
-            "/metrics": {"get": operation("Counts for Prometheus", "200")},
-            "/healthz": {"get": operation("The process answers", "200")},
-            "/readyz": {"get": operation("The pipeline runs", "200")},
+            "/api/sources": {
+                "get": _operation("List the sources that are not over", 200),
+                "post": _operation(
+                    "Add a source", 201, source, {422: "It cannot be opened, and why"}
+                ),
+            },
+            "/api/sources/{id}": {
+                "delete": _operation("Remove a source", 204, None, gone, parameter="id")
+            },
+            "/api/sources/{id}/clip": {
+                "post": _operation("Record a clip", 202, None, gone | no_clip, parameter="id")
+            },
+            "/api/settings": {
+                "get": _operation("Show the settings", 200),
+                "post": _operation(
+                    "Change settings", 200, settings, {422: "A value is out of range"}
+                ),
+            },
+            "/api/models/{index}": {
+                "post": _operation(
+                    "Change to another model", 200, model, {422: "It does not fit, and why"},
+                    parameter="index",
+                )
+            },
+            "/metrics": {"get": _operation("Counts for Prometheus", 200)},
+            "/healthz": {"get": _operation("The process answers", 200)},
+            "/readyz": {
+                "get": _operation("The pipeline runs", 200, None, {503: "It does not run"})
+            },
         },
+    }  # fmt: skip
+
+
+def _object(properties: Mapping[str, Any], *required: str) -> dict[str, Any]:
+    made = {"type": "object", "properties": dict(properties)}
+    return made | ({"required": list(required)} if required else {})
+
+
+def _operation(
+    text: str,
+    code: int,
+    body: Mapping[str, Any] | None = None,
+    refusals: Mapping[int, str] = MappingProxyType({}),
+    *,
+    parameter: str = "",
+) -> dict[str, Any]:
+    answers = {code: text} | dict(refusals)
+    made: dict[str, Any] = {
+        "summary": text,
+        "responses": {str(number): {"description": what} for number, what in answers.items()},
     }
+    if body is not None:
+        made["requestBody"] = {"content": {"application/json": {"schema": dict(body)}}}
+    if parameter:
+        schema = {"type": "integer"}
+        made["parameters"] = [{"name": parameter, "in": "path", "required": True, "schema": schema}]
+    return made

@@ -106,7 +106,7 @@ class LiveServer:
         view: one of its sinks.
         address: where it listens; `address` afterwards has the port that was taken.
         models: configs, to explain single frames; empty: nothing is explained.
-        service: also serve the paths that drive the pipeline, see docs/service.md.
+        service: also serve the paths that drive the pipeline, see docs/cli/serve.md.
 
     Raises:
         MissingExtraError: the extra `noria[live]` is not installed.
@@ -125,13 +125,14 @@ class LiveServer:
         uvicorn = import_extra("uvicorn", "live")
         import_extra("starlette", "live")
         from noria.live.app import make_app
+        from noria.live.connections import BoundedProtocol
 
         token = require_token(address)
         app = make_app(pipeline, view, address, token, models, service=service)
         config = uvicorn.Config(
             app, host=address.host, port=address.port, log_config=None, lifespan="off",
             access_log=False, log_level="critical", timeout_keep_alive=5, server_header=False,
-            timeout_graceful_shutdown=1, limit_concurrency=256, ws="none",
+            timeout_graceful_shutdown=1, http=BoundedProtocol, ws="none",
         )  # fmt: skip
         self._server: Any = uvicorn.Server(config)
         self._view, self._close_app = view, app.state.close
