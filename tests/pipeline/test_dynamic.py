@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +123,33 @@ def test_the_others_lose_no_frame(live: bool) -> None:
         assert by_source[i] == sorted(by_source[i])
         assert len(by_source[i]) == 1500 - source.dropped
         assert live or source.dropped == 0
+
+
+def test_a_source_that_comes_while_another_goes() -> None:
+    """Both changes of the list count, though one begins amid the other."""
+    reading, go_on = threading.Event(), threading.Event()
+
+    class Held(list[Any]):
+        def __iter__(self) -> Iterator[Any]:
+            if not reading.is_set():
+                reading.set()
+                go_on.wait(10)
+            return super().__iter__()
+
+    with Running(batch_timeout_s=0.01) as run:
+        stays, goes = (run.pipeline.add_source(FakeSource(1_000_000, delay_s=0.01)) for _ in "ab")
+        run.pipeline.sources = Held(run.pipeline.sources)
+        removal = threading.Thread(target=run.pipeline.remove_source, args=(goes,))
+        removal.start()
+        assert reading.wait(10)
+        comes = FakeSource(1_000_000, delay_s=0.01)
+        addition = threading.Thread(target=run.pipeline.add_source, args=(comes,))
+        addition.start()
+        addition.join(0.2)
+        go_on.set()
+        removal.join()
+        addition.join()
+        assert [s.source_id for s in run.pipeline.sources] == [stays, comes.source_id]
 
 
 def test_tiles_come_and_go() -> None:

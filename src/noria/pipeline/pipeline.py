@@ -134,6 +134,7 @@ class Pipeline(RunningChanges):
             keep_open=keep_open,
         )
         self._keep_open = keep_open
+        self._coming_and_going = threading.Lock()  # `sources` is replaced by several threads
         self._events = Events()
         self._next_id = count(max((s.source_id for s in self.sources), default=-1) + 1)
         self._outlet = Outlet(
@@ -215,7 +216,8 @@ class Pipeline(RunningChanges):
         opened.source_id = next(self._next_id)
         opened.name = name or opened.name
         self._outlet.begin(opened)
-        self.sources = [*self.sources, opened]
+        with self._coming_and_going:
+            self.sources = [*self.sources, opened]
         self._events.tell(PipelineEvent("source", "added", opened.source_id, opened.name))
         self._mux.add(opened)
         return opened.source_id
@@ -227,7 +229,8 @@ class Pipeline(RunningChanges):
             False if it has ended already, or there was none.
         """
         source = self._mux.remove(source_id)
-        self.sources = [s for s in self.sources if s is not source]
+        with self._coming_and_going:
+            self.sources = [s for s in self.sources if s is not source]
         return source is not None
 
     def on_event(self, kind: EventKind, handler: Callable[[PipelineEvent], None]) -> None:
@@ -468,7 +471,8 @@ class Pipeline(RunningChanges):
                 self.on_result(meta)
         self._events.look_at(batch, partial(_fate, self._mux))
         if self._keep_open and batch.ended:
-            self.sources = [s for s in self.sources if s.source_id not in batch.ended]
+            with self._coming_and_going:
+                self.sources = [s for s in self.sources if s.source_id not in batch.ended]
         put(batch)
 
     def _write(self, incoming: Channel[Batch]) -> None:
