@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -14,7 +16,9 @@ import pytest
 import noria
 from noria.config import ModelConfig
 from noria.live import Address, LiveServer, LiveView
+from noria.pipeline.mux import Muxer
 from tests.live.test_server import FILES, SCENE
+from tests.media.sources import test_rtsp
 from tests.memory import resident
 from tests.pipeline import test_dynamic
 
@@ -98,6 +102,60 @@ def test_watching(browser: Any, running: tuple[Any, str]) -> None:
     browser.find_element("tag name", "body").send_keys("\ue00c")  # Escape
     assert browser.find_element("id", "one").get_attribute("hidden") is not None
     assert [e for e in browser.get_log("browser") if e["level"] == "SEVERE"] == []
+
+
+_DRAWN = """
+window.drawn = [];
+const heads = [], buffer = Response.prototype.arrayBuffer;
+Response.prototype.arrayBuffer = async function () {
+  const data = await buffer.call(this), length = new DataView(data).getUint32(0);
+  heads.push(...JSON.parse(new TextDecoder().decode(new Uint8Array(data, 4, length))));
+  return data;
+};
+const draw = CanvasRenderingContext2D.prototype.drawImage;
+CanvasRenderingContext2D.prototype.drawImage = function (...given) {
+  draw.apply(this, given);
+  const head = heads.shift();
+  if (head) window.drawn.push([head.source, head.frame, Date.now() / 1000]);
+};
+"""
+
+
+@pytest.mark.skipif(not test_rtsp.available(), reason="no RTSP server of GStreamer")
+def test_latency_of_eight_sources(browser: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight live streams: from the decoder to the screen of this machine in 300 ms."""
+    decoded: dict[tuple[int, int], float] = {}
+    put = Muxer._put
+
+    def noted(self: Muxer, feed: Any, frame: Any) -> None:
+        decoded[feed.source.source_id, frame.frame] = time.time()
+        put(self, feed, frame)
+
+    monkeypatch.setattr(Muxer, "_put", noted)
+    camera = test_rtsp.Server()
+    camera.start("--size", "640x384", "--fps", "8")
+    view = LiveView()
+    pipeline = noria.open_pipeline(
+        SCENE / "config_infer_primary.txt", sources=[camera.url()] * 8, tracker="iou",
+        outputs=[view], limit=80,
+    )  # fmt: skip
+    server = LiveServer(pipeline, view, Address(port=0))
+    script = "Page.addScriptToEvaluateOnNewDocument"
+    added = browser.execute_cdp_cmd(script, {"source": _DRAWN})
+    try:
+        browser.get(server.address.url)
+        pipeline.run()
+        drawn = browser.execute_script("return window.drawn")
+    finally:
+        browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
+        server.close()
+        camera.kill()
+    waits = sorted(at - decoded[source, frame] for source, frame, at in drawn if frame > 8)
+    median, late = waits[len(waits) // 2], waits[int(len(waits) * 0.95)]
+    print(f"{len(waits)} pictures: median {1000 * median:.0f} ms, 95 % {1000 * late:.0f} ms")
+    assert {source for source, *_ in drawn} == set(range(8))
+    if os.getloadavg()[0] < 1.5 * (os.cpu_count() or 1):  # a busy machine tells nothing
+        assert median < 0.3
 
 
 def test_a_hundred_reloads_leak_nothing(browser: Any, running: tuple[Any, str]) -> None:

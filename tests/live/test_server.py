@@ -127,10 +127,10 @@ def test_pictures_objects_and_state(client: Client) -> None:
 
 
 def test_it_waits_for_the_next_picture(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("noria.live.app._WAIT_S", 0.4)
     while client.pictures({0: 0, 1: 0})[0][0]["frame"] < 2:
         time.sleep(0.01)
     (head, _), *_ = client.pictures({0: 0})
+    monkeypatch.setattr("noria.live.app._WAIT_S", 0.4)
     start = time.monotonic()
     assert client.pictures({0: head["number"]}) == []
     assert time.monotonic() - start >= 0.4
@@ -249,6 +249,37 @@ def test_a_request_that_never_ends(
     link.close()
     time.sleep(0.1)
     assert not caplog.records
+
+
+def test_the_end_of_an_answer_does_not_wait_for_its_begin() -> None:
+    view = LiveView()
+    pipeline = noria.Pipeline(FakeSource(1), sinks=[view])
+    server = LiveServer(pipeline, view, Address(port=0))
+    client = Client(server.address)
+    client.json("/api/state")
+    (link,) = server._server.server_state.connections
+    connection = link.transport.get_extra_info("socket")
+    assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    client.close()
+    server.close()
+    pipeline.close()
+
+
+def test_pictures_that_take_long_come_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first does not wait for the others, and the next is the one not seen for longest."""
+    monkeypatch.setattr("noria.live.app._DRAW_S", 0.0)
+    view = LiveView()
+    pipeline = noria.Pipeline([FakeSource(3, source_id=i) for i in range(3)], FakeModel(), [view])
+    server = LiveServer(pipeline, view, Address(port=0))
+    pipeline.run()
+    client, seen, order = Client(server.address), {0: 0, 1: 0, 2: 0}, []
+    for _ in range(3):
+        ((head, _),) = client.pictures(seen)
+        seen[head["source"]] = head["number"]
+        order.append(head["source"])
+    assert sorted(order) == [0, 1, 2]
+    client.close()
+    server.close()
 
 
 def test_an_answer_that_nobody_reads(quiet: Client, monkeypatch: pytest.MonkeyPatch) -> None:

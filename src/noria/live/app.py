@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _MAX_SOURCES = 64  # pictures in one answer
 _WIDTHS = (320, 480, 640, 960, 1280, 1920)
 _REST_S = 0.3  # between two answers of a run that is over
+_DRAW_S = 0.05  # of drawing in one answer: the first picture shall not wait for all others
 _WAIT_S = 5.0  # an answer without a picture after that: the page asks again
 _PAGE = {
     "": ("index.html", "text/html; charset=utf-8"),
@@ -98,7 +99,7 @@ class _Served:
         return JSONResponse(state | {"explains": bool(self._models)})
 
     async def pictures(self, request: Request) -> Response:
-        """Newer pictures of some sources, as soon as there is one.
+        """Newer pictures of some sources, as soon as there is one; others may follow next time.
 
         The request: `{"seen": {"0": 17}, "width": 640}`, the number of the last picture of each
         source that is wanted, 0 for none yet. The answer: 4 bytes with the length of a JSON list
@@ -112,12 +113,15 @@ class _Served:
             return JSONResponse({"error": 'expected {"seen": {"0": 0}, "width": 640}'}, 400)
         if len(seen) > _MAX_SOURCES:
             return JSONResponse({"error": f"{_MAX_SOURCES} sources at most"}, 400)
-        newer = await self._newer(seen)
+        newer = sorted(await self._newer(seen), key=seen.__getitem__)  # longest unseen first
         loop = asyncio.get_running_loop()
-        made = [
-            await loop.run_in_executor(self._encoder, self._view.picture, i, width) for i in newer
-        ]
-        found = [picture for picture in made if picture is not None]
+        found, end = list[LivePicture](), loop.time() + _DRAW_S
+        for i in newer:
+            picture = await loop.run_in_executor(self._encoder, self._view.picture, i, width)
+            if picture is not None:
+                found.append(picture)
+            if loop.time() > end:
+                break
         head = json.dumps([_head(picture) for picture in found]).encode()
         parts = [struct.pack(">I", len(head)), head, *(picture.jpeg for picture in found)]
         return Response(b"".join(parts), media_type="application/octet-stream")

@@ -57,6 +57,7 @@ function tileOf(source) {
 
 function showState(now) {
   state = now;
+  now.sources.sort((a, b) => a.id - b.id);
   const rate = now.sources.reduce((sum, s) => sum + s.fps, 0);
   const word = now.state === "running" ? "running" : "the run is over";
   $("state").textContent = `${word}, ${now.frames} frames in ${now.seconds} s, now ${rate.toFixed(1)} fps`;
