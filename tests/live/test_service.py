@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
@@ -20,6 +21,7 @@ from noria.live.metrics import metrics_text
 from noria.pipeline import Pipeline
 from tests.live.test_server import FILES, SCENE, Client
 from tests.media.conftest import write_clip
+from tests.media.sources import test_rtsp
 from tests.pipeline.fakes import FakeModel, FakeSource
 from tests.pipeline.test_dynamic import wait_until
 
@@ -206,6 +208,31 @@ def test_every_metric_is_described() -> None:
     assert buckets == sorted(buckets)
     assert buckets[-1] == 2
     assert {re.split(r"[{ ]", line)[0] for line in lines if not line.startswith("#")} <= described
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not test_rtsp.available(), reason="no RTSP server of GStreamer")
+def test_every_line_of_a_json_log_is_json(tmp_path: Path) -> None:
+    for name in FILES:
+        shutil.copy(SCENE / name, tmp_path)
+    camera = test_rtsp.Server()
+    camera.start()
+    found = Service(tmp_path, "config_infer_primary.txt", "--log-format", "json")
+    status, data, _ = found.client.ask("/api/sources", {"uri": camera.url(), "name": "gate"})
+    assert (status, json.loads(data)) == (201, {"id": 0})
+    frames = 'noria_frames_total{source="gate",id="0"}'
+    wait_until(lambda: found.metrics().get(frames, 0) > 0, 30)
+    camera.kill()
+    state = "/api/state"
+    wait_until(lambda: found.client.json(state)["sources"][0]["state"] == "reconnecting", 30)
+    time.sleep(1)  # the notice is looked for twice a second
+    found.client.close()
+    found.process.send_signal(signal.SIGTERM)
+    _, err = found.process.communicate(timeout=30)
+    assert found.process.returncode == 0
+    rows = [json.loads(line) for line in err.splitlines()]
+    assert any("was lost" in r["message"] and r["level"] == "warning" for r in rows)
+    assert any(r.get("event") == "source" and r["source"] == "gate" for r in rows)
 
 
 @pytest.mark.slow

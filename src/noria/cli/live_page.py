@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from noria._core.lazy import import_extra
+from noria.cli.output import print_notices
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from noria._core.notices import Notice
     from noria.config import PipelineSpec
     from noria.live import Address, LiveServer, LiveView
     from noria.pipeline import Pipeline
@@ -22,6 +26,7 @@ class LivePage:
 
     Attributes:
         sink: takes the frames.
+        log: of the service; None where it prints text.
     """
 
     def __init__(
@@ -34,8 +39,12 @@ class LivePage:
         service: bool,
         json_log: bool = False,
     ) -> None:
-        self._json_log = json_log
         self.sink = sink
+        self.log: logging.Logger | None = None
+        if json_log:
+            from noria.live.log import log_as_json
+
+            self.log = log_as_json()
         self._spec, self._view, self._address, self._service = spec, view, address, service
         self._server: LiveServer | None = None
 
@@ -48,17 +57,22 @@ class LivePage:
             pipeline, self._view, self._address, models, service=self._service
         )
         url = self._server.address.url
-        if not self._json_log:
+        if self.log is None:
             click.echo(f"watch it at {url}", err=True)
             return
-        from noria.live.log import log_as_json, log_sources
+        from noria.live.log import log_sources
 
-        logger = log_as_json()
-        logger.info("watch it at %s", url, extra={"event": "listening", "url": url})
-        for notice in pipeline.notices:
-            level = getattr(logging, notice.level.upper(), logging.INFO)
-            logger.log(level, notice.message, extra={"event": "notice", "where": notice.where})
+        self.log.info("watch it at %s", url, extra={"event": "listening", "url": url})
         log_sources(pipeline)
+
+    def tell(self, notices: Iterable[Notice], *, quiet: bool = False) -> None:
+        """Print notices, of `quiet` runs the warnings alone; where the log is JSON, log all."""
+        if self.log is None:
+            print_notices(notices, quiet=quiet)
+            return
+        for notice in notices:
+            level = getattr(logging, notice.level.upper(), logging.INFO)
+            self.log.log(level, notice.message, extra={"event": "notice", "where": notice.where})
 
     def close(self) -> None:
         """End the page."""

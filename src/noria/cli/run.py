@@ -303,12 +303,15 @@ def execute(
     from noria.pipeline.assembly import assemble, without_results
 
     said: list[Notice] = []
+    show = print_notices if page is None else page.tell
+    log = None if page is None else page.log
+    say = _say if log is None else log.info
 
     def tell(notices: list[Notice]) -> None:
         """Print what concerns this run now; `print_report` has the routine notes, behind it."""
         if strict:
             refuse_warnings(notices)
-        print_notices([n for n in notices if not is_routine(n)], quiet=quiet)
+        show([n for n in notices if log is not None or not is_routine(n)], quiet=quiet)
 
     def ready(notices: list[Notice]) -> None:
         said.extend(notices)
@@ -330,7 +333,7 @@ def execute(
             raise
         progress.stage("running", total=_total(made.pipeline, options))
         try:
-            with finish_on_signal(made.pipeline.stop), _tell_losses(made.pipeline):
+            with finish_on_signal(made.pipeline.stop, say), _tell_losses(made.pipeline, show):
                 if page is not None:
                     page.start(made.pipeline)
                 report = made.pipeline.run()
@@ -368,7 +371,7 @@ def _total(pipeline: Pipeline, options: AssemblyOptions | None) -> int | None:
 
 
 @contextmanager
-def _tell_losses(pipeline: Pipeline) -> Iterator[None]:
+def _tell_losses(pipeline: Pipeline, show: Callable[[list[Notice]], None]) -> Iterator[None]:
     """Tell that a stream is away while it is: the run may wait for it without end.
 
     Its notice, which says how that ended, is printed with the others.
@@ -380,11 +383,12 @@ def _tell_losses(pipeline: Pipeline) -> Iterator[None]:
 
     def watch() -> None:
         while not over.wait(_LOOK_S):
-            for number, source in enumerate(pipeline.sources):
+            for source in pipeline.sources:
                 for place, notice in enumerate(list(source.notices)):
-                    if AWAY in notice.message and (number, place) not in shown:
-                        shown.add((number, place))
-                        print_notices([notice])
+                    loss = source.source_id, place
+                    if AWAY in notice.message and loss not in shown:
+                        shown.add(loss)
+                        show([notice])
 
     watcher = threading.Thread(target=watch, name="noria-losses", daemon=True)
     watcher.start()
@@ -395,8 +399,8 @@ def _tell_losses(pipeline: Pipeline) -> Iterator[None]:
         watcher.join()
 
 
-def print_report(report: RunReport) -> None:
-    """Print the summary of a run."""
+def print_report(report: RunReport, *, notes: bool = True) -> None:
+    """Print the summary of a run, and behind it its routine notes."""
     kinds = (f"{n} {quoted(name)}" for name, n in report.objects.most_common(8))
     found = ", ".join(kinds) or "no objects"
     more = len(report.objects) - 8
@@ -435,11 +439,18 @@ def print_report(report: RunReport) -> None:
             click.echo(printable(text + (f", {source.dropped} dropped" if source.dropped else "")))
     for output in report.outputs:
         click.echo(printable(f"wrote {output}"))
-    print_notices([n for n in report.notices if is_routine(n)])
+    if notes:
+        print_notices([n for n in report.notices if is_routine(n)])
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
 
 
 @contextmanager
-def finish_on_signal(stop: Callable[[], None]) -> Iterator[None]:
+def finish_on_signal(
+    stop: Callable[[], None], say: Callable[[str], object] = _say
+) -> Iterator[None]:
     """First Ctrl-C, SIGTERM or hang-up: finish the files properly. Second: leave at once.
 
     That is, whatever a library is busy with.
@@ -454,7 +465,7 @@ def finish_on_signal(stop: Callable[[], None]) -> Iterator[None]:
             signal.signal(other, leave)
         stop()
         with suppress(OSError):  # after a hang-up there is nobody to tell
-            click.echo("stopping: finishing the files (Ctrl-C again leaves at once)", err=True)
+            say("stopping: finishing the files (Ctrl-C again leaves at once)")
 
     def leave(number: int, frame: object) -> None:
         if not timer.is_alive():

@@ -88,5 +88,5 @@ def serve(
     made = AssemblyOptions(**options)
     page = live_page(spec, made, listen, service=True, json_log=log_format == "json")
     report = execute(spec, made, strict=strict, quiet=True, page=page)
-    print_report(report)
+    print_report(report, notes=page.log is None)
     return 0
