@@ -70,7 +70,8 @@ def metrics_text(pipeline: Pipeline) -> str:
 
 def _histograms(pipeline: Pipeline) -> list[str]:
     name = "noria_stage_duration_seconds"
-    text = "seconds that decoding took for a frame, and each stage for a batch"
+    text = "seconds that decoding took for a frame (of live sources with the waiting for it), "
+    text += "and each stage for a batch"
     lines = [f"# HELP {name} {text}", f"# TYPE {name} histogram"]
     for stage, histogram in pipeline.durations.items():
         buckets, sum_s = histogram.read()
