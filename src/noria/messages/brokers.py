@@ -6,6 +6,7 @@ import http.client
 import ssl
 import threading
 from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import Any, Protocol
 
 from noria._core.lazy import import_extra
@@ -13,6 +14,7 @@ from noria.messages.address import BrokerAddress
 from noria.messages.stream_brokers import AmqpBroker, FileBroker, KafkaBroker, RedisBroker
 
 _TIMEOUT_S = 5.0
+_LOOK_S = 0.1  # between two looks at the connection
 # Bad request, too large, unsupported type, unprocessable: the same message is refused again. What a
 # user may mend meanwhile (a wrong address or token, too many requests) is tried again instead.
 _REFUSES_CONTENT = frozenset((400, 413, 415, 422))
@@ -56,10 +58,16 @@ class MqttBroker:
     def __init__(self, address: BrokerAddress) -> None:
         self._address = address
         self._client: Any = None
+        self._lost = threading.Event()
 
     def publish(self, messages: Sequence[bytes]) -> Sequence[bytes]:
-        """Publish to the topic; an OSError if one is not acknowledged in time."""
-        if self._client is None:
+        """Publish to the topic; an OSError if one is not acknowledged in time.
+
+        Also if the connection is lost amid them: a server that dies may have acknowledged messages
+        that it has neither given on nor written to its disk, so all are sent again.
+        """
+        if self._client is None or self._lost.is_set():
+            self.close()
             self._connect()
         try:
             sent = [
@@ -67,12 +75,16 @@ class MqttBroker:
                 for m in messages
                 if len(m) <= _MQTT_MOST_BYTES
             ]
+            end = monotonic() + _TIMEOUT_S
             for info in sent:
-                info.wait_for_publish(_TIMEOUT_S)
-                if not info.is_published():
-                    raise TimeoutError("the server did not acknowledge a message in time")
+                while not (info.is_published() or self._lost.is_set()):
+                    if monotonic() > end:
+                        raise TimeoutError("the server did not acknowledge a message in time")
+                    info.wait_for_publish(_LOOK_S)
         except (RuntimeError, ValueError) as error:  # the client's words for a lost connection
             raise ConnectionError(str(error)) from error
+        if self._lost.is_set():
+            raise ConnectionError("the connection was lost")
         return [m for m in messages if len(m) > _MQTT_MOST_BYTES]
 
     def close(self) -> None:
@@ -84,8 +96,8 @@ class MqttBroker:
 
     def _connect(self) -> None:
         mqtt = import_extra("paho.mqtt.client", "mqtt")
-        client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
-        address, answered = self._address, threading.Event()
+        client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, reconnect_on_failure=False)
+        address, answered, lost = self._address, threading.Event(), threading.Event()
         refusal: list[str] = []
 
         def on_connect(_client: Any, _data: Any, _flags: Any, reason: Any, _props: Any) -> None:
@@ -94,6 +106,7 @@ class MqttBroker:
             answered.set()
 
         client.on_connect = on_connect
+        client.on_disconnect = lambda *_: lost.set()
         client.connect_timeout = _TIMEOUT_S
         if address.user:
             client.username_pw_set(address.user, address.password)
@@ -102,7 +115,7 @@ class MqttBroker:
             client.tls_set_context(ssl.create_default_context())
         client.connect(address.host, address.port or (8883 if tls else 1883))
         client.loop_start()
-        self._client = client
+        self._client, self._lost = client, lost
         if not answered.wait(_TIMEOUT_S):
             raise TimeoutError("the server did not answer in time")
         if refusal:
