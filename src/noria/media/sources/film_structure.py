@@ -120,7 +120,7 @@ def film_structure(path: Path, name: str) -> FilmStructure:
 
 def _structure(container: Any, stream: Any) -> FilmStructure:
     context = stream.codec_context
-    codec = "" if context is None else context.name
+    codec = "" if context is None else context.codec.canonical_name
     if codec not in _SURE and codec not in _IDR:
         return FilmStructure(0, doubt=f"key frames of {codec or 'this codec'} are not known to be")
     nal_bytes = _nal_bytes(codec, context.extradata or b"")
