@@ -89,8 +89,10 @@ class FilmStructure:
 
 
 def film_seconds(path: Path) -> float:
-    """Length of a film in seconds by its container; 0 if it has none."""
+    """Length of a film in seconds by its container; 0 if it has none, and of what is no file."""
     try:
+        if not path.is_file():  # opening a pipe would wait for a writer
+            return 0.0
         with av.open(f"file:{path}") as container:
             return float(container.duration or 0) / 1e6 if container.streams.video else 0.0
     except (av.error.FFmpegError, OSError, ValueError):
