@@ -21,7 +21,9 @@ from PIL import Image
 
 import noria
 from noria.batches import ray_cluster
+from noria.batches.placement import Placement
 from noria.batches.shipping import packed_work, unpacked_work
+from noria.batches.units import BatchUnit
 from noria.batches.work import Work, Worker
 from noria.config import ModelConfig
 from noria.config.overrides import given_line
@@ -180,6 +182,36 @@ def waits(layers, network, params):
         capture_output=True, text=True,
     )  # fmt: skip
     assert checked.stdout == "120 result files read, 0 faults\n"
+
+
+@pytest.mark.slow
+def test_an_actor_that_started_anew_in_silence_opens_the_models_again(
+    cluster: Any, mean_config: Callable[..., Path], clips: list[Path], tmp_path: Path
+) -> None:
+    import ray
+
+    ray.init(address=cluster.address, log_to_driver=False)
+    work, configs = work_of(mean_config())
+    executor = ray_cluster.RayExecutor("ray", work, configs, tmp_path, Placement(1, 1), workers=1)
+    try:
+        while executor._down:
+            executor.collect(0.1)
+        ray.kill(executor._actors[0], no_restart=False)  # no call is under way that would fail
+        time.sleep(5)
+        unit, lost = BatchUnit(str(clips[0])), 0
+        executor.submit(unit)
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            for result in executor.collect(0.1):
+                if result.outcome == "done":
+                    assert result.frames == 8
+                    assert lost < 5
+                    return
+                lost += 1
+                executor.submit(unit)
+        raise AssertionError(f"the unit came back {lost} times and was never done")
+    finally:
+        executor.close()
 
 
 @pytest.mark.slow

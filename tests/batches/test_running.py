@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -258,7 +259,7 @@ def test_a_real_worker_process(
 ) -> None:
     config = mean_config()
     report = noria.batch(
-        config, inputs=films[:2], out=tmp_path / "out", workers=1, threads=1, split_s=None
+        config, inputs=films[:2], out=tmp_path / "out", workers=1, threads=1, split_s=0
     )
     assert report.complete
     assert (report.progress.done, report.progress.frames) == (2, 50)
@@ -320,6 +321,57 @@ def test_inputs_come_from_folders_lists_and_manifests(tmp_path: Path) -> None:
     (tmp_path / "bad.parquet").write_text("x")
     with pytest.raises(noria.errors.MediaError, match="no Parquet file"):
         list(expand_inputs([str(tmp_path / "bad.parquet")]))
+
+
+def test_a_file_runs_once_however_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").mkdir()
+    for name in ("a.mp4", "b.mp4"):
+        (tmp_path / "in" / name).touch()
+    words = ["./in", "in/a.mp4", "./in//b.mp4", "./in/*.mp4", str(tmp_path / "in" / "a.mp4")]
+    assert list(expand_inputs(words)) == ["in/a.mp4", "in/b.mp4"]
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "link").symlink_to(tmp_path / "in")
+    with pytest.raises(noria.errors.MediaError, match="links to folders are not entered"):
+        list(expand_inputs(["linked"]))
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("", "there are none"),
+        ("name\nx\n", "there are name"),
+        ("input\na.mp4,\n\n" + "y" * 200_000, "m.csv:4: is no CSV that can be read: field larger"),
+        ("id,input\n1,a.mp4\n2\n", "row 2: None is no input"),
+    ],
+)
+def test_manifests_that_are_none_are_refused(tmp_path: Path, content: str, text: str) -> None:
+    (tmp_path / "m.csv").write_text(content)
+    with pytest.raises(noria.errors.MediaError) as caught:
+        list(expand_inputs([str(tmp_path / "m.csv")]))
+    assert text in str(caught.value)
+
+
+def test_strange_names_are_inputs_and_what_is_no_file_is_told(
+    here: None, mean_config: Callable[..., Path], tmp_path: Path
+) -> None:
+    folder = tmp_path / "films"
+    folder.mkdir()
+    film = write_film(folder / "new\nline.mp4", 5, options=X264)
+    for name in ("-dash.mp4", "esc\x1b[31m.mp4", "a[b]*.mp4", os.fsdecode(b"\xff.mp4")):
+        shutil.copy(film, folder / name)
+    os.mkfifo(folder / "pipe.mp4")
+    listed = tmp_path / "list.txt"
+    listed.write_text(f"{folder}/none*.mp4\n")
+    done = run(mean_config(), folder, listed, "-o", tmp_path / "out", "--threads", 2, "-q")
+    assert "done: 5 units, 25 frames, 25 objects, 2 failed" in done.stdout, done.output
+    assert "pipe.mp4: is no file" in done.stderr
+    assert "none*.mp4: cannot be read: No such file or directory" in done.stderr
+    assert {Path(row[0]).name for row in rows(tmp_path / "out")} == {
+        "new\nline.mp4", "-dash.mp4", "esc\x1b[31m.mp4", "a[b]*.mp4", "\ufffd.mp4",
+    }  # fmt: skip
 
 
 def test_pyarrow_is_asked_for_by_name(

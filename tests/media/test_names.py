@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noria._core.text import error_text, quoted, url_name, without_secrets
-from noria.media.names import nearest_file, sniff
+from noria.media.names import matching_files, nearest_file, sniff
 
 secrets = st.text(st.characters(codec="utf-8", exclude_categories=("Cc",)), max_size=12)
 
@@ -110,3 +111,32 @@ def test_nearest_file(tmp_path: Path) -> None:
     assert nearest_file(tmp_path / "car-detecton.mp4") == str(tmp_path / "car-detection.mp4")
     assert nearest_file(tmp_path / "qqq") is None
     assert nearest_file(tmp_path / "no" / "such") is None
+
+
+def test_patterns_match_as_in_a_shell_and_links_in_circles_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = [
+        "a.mp4",
+        "b.txt",
+        "in/c.mp4",
+        "in/deep/d.mp4",
+        ".hidden/e.mp4",
+        "in/.f.mp4",
+        "x[1].mp4",
+    ]
+    for name in names:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    (tmp_path / "folder.mp4").mkdir()
+    wanted = {
+        pattern: sorted(p for p in glob.glob(pattern, recursive=True) if Path(p).is_file())
+        for pattern in ("*.mp4", "**/*.mp4", "in/**/*.mp4", "in/**", "**/deep/*", "i**/*", "**",
+                        "**/in/**/*.mp4", str(tmp_path / "**" / "*.mp4"), "x[[]1].mp4", "none/**")
+    }  # fmt: skip
+    for circle in ("one", "two", "in/three"):
+        (tmp_path / circle).symlink_to(tmp_path, target_is_directory=True)
+    for pattern, found in wanted.items():
+        assert sorted(set(matching_files(pattern))) == found

@@ -6,7 +6,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -31,10 +31,12 @@ from noria.batches.manifest import write_manifest
 from noria.batches.placement import Placement, placed, usable_cores
 from noria.batches.processes import ProcessExecutor, open_worker
 from noria.batches.work import (
+    UNITS_EACH,
     Work,
     Worker,
     batch_multiple,
     film_spans,
+    span_seconds,
     split_obstacle,
     with_threads,
 )
@@ -80,6 +82,7 @@ class BatchReport:
             "done": p.done,
             "failed": p.failed,
             "before": p.before,
+            "failed_before": p.failed_before,
             "inputs": p.inputs,
             "frames": p.frames,
             "objects": p.objects,
@@ -101,6 +104,7 @@ class BatchOptions:
 
     Attributes:
         workers, threads: processes, and engine threads of each; None is measured.
+        split_s: length of the spans of long films; 0 splits none, None is chosen.
         resume: go on in a folder that has results.
         retry_failed: run units again that failed in an earlier run.
         retries: how often a failing unit is tried again in this run.
@@ -110,6 +114,7 @@ class BatchOptions:
 
     workers: int | None = None
     threads: int | None = None
+    split_s: float | None = None
     resume: bool = True
     retry_failed: bool = False
     retries: int = 1
@@ -158,7 +163,7 @@ class BatchRun:
         parts = identity_of(self.work, configs)
         check_run(out, parts, resume=self.options.resume, shown=self.out)
         first, names = _begun(expand_inputs(self.inputs))
-        work = self._split_or_not(configs)
+        work = self._split_or_not(configs, first)
         self.on_stage("opening models")
         worker = Worker(work, None)  # builds the engine once, and says what is wrong
         try:
@@ -256,20 +261,17 @@ class BatchRun:
             memory_bytes=max(before, memory_of_this_process()),
         )
 
-    def _split_or_not(self, configs: Sequence[Any]) -> Work:
-        work = self.work
-        if work.split_s is None:
-            return work
-        obstacle = split_obstacle(work, configs)
+    def _split_or_not(self, configs: Sequence[Any], first: Sequence[str]) -> Work:
+        split_s = self.options.split_s
+        if split_s == 0:
+            return self.work
+        obstacle = split_obstacle(self.work, configs)
         if obstacle is not None:
             self.notices.append(Notice("info", f"films are not split: {obstacle}"))
-        return Work(
-            work.spec,
-            work.options,
-            work.kinds,
-            None if obstacle else work.split_s,
-            batch_multiple(configs),
-        )
+            return self.work
+        if split_s is None:
+            split_s = span_seconds(first, usable_cores())
+        return replace(self.work, split_s=split_s, multiple=batch_multiple(configs))
 
     def _executor(
         self, work: Work, configs: Sequence[Any], placement: Placement, folder: BatchFolder
@@ -318,7 +320,7 @@ def check_address(on: str) -> None:
 
 def _begun(names: Iterator[str]) -> tuple[list[str], Iterable[str]]:
     """The first inputs, so that a wrong word is refused early, and all of them."""
-    first = list(islice(names, usable_cores()))
+    first = list(islice(names, UNITS_EACH * usable_cores()))
     if not first:
         raise NoriaError("there is no input", expected="films or pictures to run over")
     return first, chain(first, names)

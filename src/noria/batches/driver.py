@@ -24,6 +24,8 @@ class BatchProgress:
     Attributes:
         done, failed: units of this run.
         before: units that were done before it.
+        failed_before: units that failed before it, and are not tried again.
+        spans: units beyond the first of each input that was split.
         waiting: units that are known and not finished: spans and second attempts.
         listed: True if every input has been seen.
         inputs: inputs seen so far.
@@ -38,6 +40,8 @@ class BatchProgress:
     done: int = 0
     failed: int = 0
     before: int = 0
+    failed_before: int = 0
+    spans: int = 0
     waiting: int = 0
     listed: bool = False
     inputs: int = 0
@@ -55,6 +59,7 @@ class _UnderWay:
     unit: BatchUnit
     attempts: int = 1
     losses: int = 0
+    doubt: str = ""
 
 
 class Driver:
@@ -134,14 +139,16 @@ class Driver:
             self.progress.inputs += 1
             spans = ledger.spans_of(name)
             whole = ledger.outcome(unit_id(name)) == "whole"
+            self.progress.spans += max(0, len(spans) - 1)
             for unit in spans or [BatchUnit(name, whole=whole)]:
                 outcome = ledger.outcome(unit.id)
-                if outcome == "done" or (outcome == "failed" and not self._retry_failed):
+                if outcome == "done":
                     self.progress.before += 1
-                    if outcome == "failed":
-                        self._note_failure(unit, "failed in an earlier run: --retry-failed")
-                    continue
-                yield unit
+                elif outcome == "failed" and not self._retry_failed:
+                    self.progress.failed_before += 1
+                    self._note_failure(unit, "failed in an earlier run: --retry-failed")
+                else:
+                    yield unit
             if self._stopping:
                 return
         self.progress.listed = True
@@ -180,6 +187,7 @@ class Driver:
 
     def _split(self, item: _UnderWay, result: UnitResult) -> None:
         self._folder.append(self._record(item, result, "split"))
+        self.progress.spans += len(result.spans) - 1
         for span in result.spans:
             unit = BatchUnit(item.unit.input, span, False, result.sha256, result.size_bytes)
             self._again.append(_UnderWay(unit))
@@ -195,7 +203,8 @@ class Driver:
         record = record.changed(unit=unit_id(name), first=None)
         self._folder.append(record)
         self._folder.remove_results(spans, KINDS)
-        self._again.append(_UnderWay(BatchUnit(name, whole=True)))
+        self.progress.spans -= len(spans) - 1
+        self._again.append(_UnderWay(BatchUnit(name, whole=True), doubt=result.error))
 
     def _commit(self, item: _UnderWay, result: UnitResult) -> None:
         if result.outcome == "done":
@@ -215,6 +224,7 @@ class Driver:
 
     def _record(self, item: _UnderWay, result: UnitResult, outcome: Recorded) -> UnitRecord:
         span = item.unit.span
+        doubt = (f"not split: {item.doubt}",) if item.doubt else ()
         return UnitRecord(
             unit=item.unit.id,
             input=shown(item.unit.input),
@@ -227,7 +237,7 @@ class Driver:
             seconds=round(result.seconds, 6),
             attempts=item.attempts + item.losses,
             error=result.error,
-            warnings=result.warnings,
+            warnings=doubt + result.warnings,
             spans=tuple(packed(span) for span in result.spans),
             finished_s=round(time(), 3),
         )

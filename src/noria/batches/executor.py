@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Protocol
 
 from noria.batches.units import BatchUnit, UnitResult
+
+AHEAD = 2  # units for a worker: one that runs, one that waits
+_BRIEF_S = 0.5  # of units that wait at their worker; others wait for the worker that is free first
 
 
 class Executor(Protocol):
@@ -41,6 +45,17 @@ class Executor(Protocol):
     def close(self) -> None:
         """End every worker at once; units under way are given up."""
         ...
+
+
+def room_after(result: UnitResult) -> int:
+    """Units that a worker may have at once, by the time of its last one."""
+    return AHEAD if result.seconds < _BRIEF_S else 1
+
+
+def next_worker(loads: Sequence[int], rooms: Sequence[int]) -> int | None:
+    """The number of the worker with room that has least to do; None if none has room."""
+    place = min(range(len(loads)), key=lambda n: (loads[n] >= rooms[n], loads[n]))
+    return place if loads[place] < rooms[place] else None
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from noria._core.errors import MediaError
 from noria._core.lazy import import_extra
 from noria._core.text import quoted, url_name, url_scheme
 from noria.batches.remote import listed, remote_scheme
-from noria.media.names import nearest_file
+from noria.media.names import matching_files, nearest_file
 from noria.media.sources.images import IMAGE_SUFFIXES, natural_key
 
 FILM_SUFFIXES = frozenset(
@@ -37,7 +38,7 @@ def expand_inputs(names: Sequence[str]) -> Iterator[str]:
             are relative to its folder.
 
     Yields:
-        Each input once, in order: the first of two that have the same name counts.
+        Each input once, in order: the first of two names of the same path counts.
 
     Raises:
         MediaError: a file is not there, a folder or pattern has no film or picture, a manifest
@@ -47,10 +48,19 @@ def expand_inputs(names: Sequence[str]) -> Iterator[str]:
     seen: set[int] = set()
     for name in names:
         for found in _expanded(name):
-            key = hash(found)  # 8 bytes for each of many
+            if url_scheme(found) is None:
+                found = str(Path(found))  # without ./ and //: resumed runs know it again
+            key = hash(_place(found))  # 8 bytes for each of many
             if key not in seen:
                 seen.add(key)
                 yield found
+
+
+def _place(name: str) -> str:
+    """The same text for a relative and an absolute name of a path; links stay what they are."""
+    if url_scheme(name) is not None or ".." in name:
+        return name
+    return os.path.abspath(name)
 
 
 def shown(name: str) -> str:
@@ -91,7 +101,11 @@ def is_media(name: str) -> bool:
 
 def _folder(path: Path) -> Iterator[str]:
     found = False
-    for folder, folders, files in os.walk(path):
+
+    def refused(error: OSError) -> None:
+        raise _unreadable(Path(error.filename), error)
+
+    for folder, folders, files in os.walk(path, onerror=refused):
         if _RESULTS.issubset(files):  # the folder of a batch: its videos are no inputs
             folders.clear()
             continue
@@ -101,12 +115,16 @@ def _folder(path: Path) -> Iterator[str]:
                 found = True
                 yield os.path.join(folder, file)
     if not found:
-        raise MediaError("the folder has no film and no picture", where=quoted(str(path)))
+        raise MediaError(
+            "the folder has no film and no picture",
+            where=quoted(str(path)),
+            expected=f"files of {', '.join(sorted(s[1:] for s in FILM_SUFFIXES | IMAGE_SUFFIXES))}",
+            fix="links to folders are not entered: name these themselves",
+        )
 
 
 def _pattern(pattern: str) -> Iterator[str]:
-    names = sorted(glob.glob(pattern, recursive=True), key=lambda f: natural_key(Path(f)))
-    found = [name for name in names if os.path.isfile(name)]
+    found = sorted(matching_files(pattern), key=lambda f: natural_key(Path(f)))
     if not found:
         raise MediaError("the pattern matches no file", where=quoted(pattern))
     yield from found
@@ -131,26 +149,28 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def _one(path: Path, name: str) -> Iterator[str]:
-    """A line of a list: one file, which a worker opens; only patterns are looked up now."""
+    """A line of a list: one file, which a worker opens; only patterns are looked up now.
+
+    One that matches nothing fails as a unit, as a file does that is not there.
+    """
     name = _beside(path, name)
+    found: list[str] = []
     if glob.has_magic(name) and not url_scheme(name) and not os.path.exists(name):
-        yield from _pattern(name)
-    else:
-        yield name
+        found = sorted(matching_files(name), key=lambda f: natural_key(Path(f)))
+    yield from found or [name]
 
 
 def _manifest(path: Path) -> Iterator[str]:
     try:
         batches = _parquet(path) if path.suffix.lower() == ".parquet" else _csv(path)
-        for names in batches:
-            for name in names:
-                if not isinstance(name, str) or not name:
-                    raise MediaError(
-                        f"{quoted(repr(name))} is no input",
-                        where=str(path),
-                        expected=f"a path or URL in every row of the column {_COLUMN!r}",
-                    )
-                yield _beside(path, name)
+        for number, name in enumerate(chain.from_iterable(batches), 1):
+            if not isinstance(name, str) or not name:
+                raise MediaError(
+                    f"row {number}: {quoted(repr(name))} is no input",
+                    where=quoted(str(path)),
+                    expected=f"a path or URL in every row of the column {_COLUMN!r}",
+                )
+            yield _beside(path, name)
     except OSError as error:
         raise _unreadable(path, error) from error
 
@@ -160,9 +180,13 @@ def _csv(path: Path) -> Iterator[list[Any]]:
 
     with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
         reader = csv.DictReader(file)
-        _require_column(path, reader.fieldnames or ())
-        for row in reader:
-            yield [row[_COLUMN]]
+        try:
+            _require_column(path, reader.fieldnames or ())
+            for row in reader:
+                yield [row[_COLUMN]]
+        except csv.Error as error:
+            where = f"{quoted(str(path))}:{reader.line_num + 1}"
+            raise MediaError(f"is no CSV that can be read: {error}", where=where) from error
 
 
 def _parquet(path: Path) -> Iterator[list[Any]]:
@@ -173,7 +197,9 @@ def _parquet(path: Path) -> Iterator[list[Any]]:
             for batch in file.iter_batches(_ROWS, columns=[_COLUMN]):
                 yield batch.column(0).to_pylist()
     except import_extra("pyarrow", "arrow").ArrowException as error:
-        raise MediaError(f"is no Parquet file that can be read: {error}", where=str(path)) from None
+        raise MediaError(
+            f"is no Parquet file that can be read: {error}", where=quoted(str(path))
+        ) from None
 
 
 def _require_column(path: Path, names: Sequence[str]) -> None:
@@ -181,7 +207,8 @@ def _require_column(path: Path, names: Sequence[str]) -> None:
         raise MediaError(
             f"there is no column {_COLUMN!r}",
             where=str(path),
-            expected=f"a column {_COLUMN!r} with paths or URLs; there are {', '.join(names)}",
+            expected=f"a column {_COLUMN!r} with paths or URLs; "
+            f"there are {', '.join(names) or 'none'}",
         )
 
 

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import signal
 import threading
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
@@ -14,10 +15,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from noria._core.errors import NoriaError
-from noria.batches.executor import UnitClock
+from noria.batches.executor import AHEAD, UnitClock, next_worker, room_after
 from noria.batches.units import BatchUnit, UnitResult
 
-_AHEAD = 2  # units at a worker: one that runs, one that waits, so that it never waits for us
 _MOST_STARTS = 3  # of a worker that dies before its first result
 _END_S = 5.0
 
@@ -42,6 +42,7 @@ class _WorkerProcess:
     queue: list[BatchUnit] = field(default_factory=list)
     opened: bool = False
     useful: bool = False
+    room: int = 1
 
     def restart_clock(self) -> None:
         """Begin the time of the oldest unit."""
@@ -61,11 +62,12 @@ class ProcessExecutor:
 
     def __init__(self, opener: Opener, workers: int, timeout_s: float | None = None) -> None:
         self.workers = workers
-        self.slots = workers * _AHEAD
+        self.slots = workers * AHEAD
         self._timeout_s = timeout_s
         self._opener = opener
         self._context = multiprocessing.get_context("spawn")
         self._early_deaths = 0
+        self._held: deque[BatchUnit] = deque()
         self._processes = [self._started() for _ in range(workers)]
 
     def _started(self) -> _WorkerProcess:
@@ -78,13 +80,23 @@ class ProcessExecutor:
         return _WorkerProcess(process, ours, UnitClock(self._timeout_s))
 
     def submit(self, unit: BatchUnit) -> None:
-        """Give a unit to the worker that has least to do."""
-        worker = min(self._processes, key=lambda w: len(w.queue))
-        worker.queue.append(unit)
-        if len(worker.queue) == 1:
-            worker.restart_clock()
-        with contextlib.suppress(OSError):  # it is dead: `collect` finds that
-            worker.pipe.send(unit)
+        """Give a unit to the worker that has least to do, or hold it until one has room."""
+        self._held.append(unit)
+        self._send_held()
+
+    def _send_held(self) -> None:
+        while self._held:
+            place = next_worker(
+                [len(w.queue) for w in self._processes], [w.room for w in self._processes]
+            )
+            if place is None:
+                return
+            worker, unit = self._processes[place], self._held.popleft()
+            worker.queue.append(unit)
+            if len(worker.queue) == 1:
+                worker.restart_clock()
+            with contextlib.suppress(OSError):  # it is dead: `collect` finds that
+                worker.pipe.send(unit)
 
     def collect(self, timeout_s: float) -> list[UnitResult]:
         """Wait for results, and for workers that die; see `Executor.collect`."""
@@ -107,8 +119,10 @@ class ProcessExecutor:
             else:
                 worker.useful = True
                 worker.queue = [unit for unit in worker.queue if unit.id != message.unit.id]
+                worker.room = room_after(message)
                 results.append(message)
             worker.restart_clock()
+        self._send_held()
         return results
 
     def _stopped(self, place: int) -> list[UnitResult]:

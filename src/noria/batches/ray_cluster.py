@@ -17,7 +17,7 @@ from typing import Any
 from noria._core.errors import NoriaError
 from noria._core.lazy import import_extra
 from noria._core.text import error_text
-from noria.batches.executor import UnitClock
+from noria.batches.executor import AHEAD, UnitClock, next_worker, room_after
 from noria.batches.inputs import shown
 from noria.batches.placement import Placement
 from noria.batches.shipping import Shipment, packed_work, unpacked_work
@@ -25,7 +25,6 @@ from noria.batches.units import BatchUnit, UnitResult
 from noria.batches.work import Work, Worker
 from noria.config import ModelConfig
 
-_AHEAD = 2  # units at an actor: one that runs, one that waits
 _MOST_SILENCE_S = 600.0  # without one actor: an autoscaler adds nodes within minutes
 _MOST_EARLY_LOSSES = 10  # of nodes and actors before the first result
 
@@ -165,7 +164,7 @@ class RayExecutor:
         if workers is None:
             workers = max(1, int(ray.cluster_resources().get("CPU", 1)) // cores)
         self.workers = workers
-        self.slots = workers * _AHEAD
+        self.slots = workers * AHEAD
         actor = ray.remote(BatchActor).options(
             num_cpus=cores, max_restarts=-1, max_task_retries=0, name=None
         )
@@ -173,6 +172,7 @@ class RayExecutor:
         self._arguments = shipment, contents, str(parts.resolve())
         self._under_way: dict[Any, tuple[int, BatchUnit]] = {}
         self._held: deque[BatchUnit] = deque()
+        self._rooms = [1] * workers
         self._clocks = [UnitClock(timeout_s) for _ in self._actors]
         self._too_long: set[Any] = set()  # units under way that ran into the time limit
         # number of an actor that opens models, also one that starts anew -> its answer to come
@@ -190,11 +190,11 @@ class RayExecutor:
         self._send_held()
 
     def _send_held(self) -> None:
-        loads = [0 if place not in self._down else _AHEAD for place in range(len(self._actors))]
+        loads = [0] * self.workers
         for place, _ in self._under_way.values():
             loads[place] += 1
-        while self._held and min(loads) < _AHEAD:
-            place = loads.index(min(loads))
+        rooms = [0 if place in self._down else room for place, room in enumerate(self._rooms)]
+        while self._held and (place := next_worker(loads, rooms)) is not None:
             loads[place] += 1
             unit = self._held.popleft()
             call = self._actors[place].do.options(name=f"noria batch: {shown(unit.input)}")
@@ -216,22 +216,27 @@ class RayExecutor:
             try:
                 found = self._ray.get(reference)
             except self._ray.exceptions.RayTaskError as error:  # a defect, in a living actor
-                unit = self._finished(reference)
+                _, unit = self._finished(reference)
                 results.append(UnitResult(unit, "failed", error=error_text(error)))
                 continue
             except self._ray.exceptions.RayError as error:
                 results.append(self._lost(reference, error))
                 continue
-            self._finished(reference)
-            self._useful = True
+            place, _ = self._finished(reference)
             results.append(found)
+            if found.outcome != "lost":
+                self._useful = True
+                self._rooms[place] = room_after(found)
+            elif place not in self._down:  # the actor has started anew, and nobody was told
+                self._down[place] = self._opening(place)
+        self._send_held()
         return results
 
-    def _finished(self, reference: Any) -> BatchUnit:
-        """Take a unit off its actor; the time of the next begins."""
+    def _finished(self, reference: Any) -> tuple[int, BatchUnit]:
+        """Take a unit off its actor, and return both; the time of the next begins."""
         place, unit = self._under_way.pop(reference)
         self._clocks[place].restart(any(other == place for other, _ in self._under_way.values()))
-        return unit
+        return place, unit
 
     def _stop_the_slow(self) -> None:
         """End actors that have been at one unit for too long; they start anew."""

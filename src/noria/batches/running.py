@@ -28,9 +28,6 @@ _ARGUMENTS = (
     "retry_failed", "retries", "on", "on_change", "limit", "abi", "guard", "profile", "generation",
 )  # fmt: skip
 
-SPLIT_S = 60.0
-"""Length of the spans of long films in seconds, where nothing else is asked for."""
-
 
 def batch(
     *configs: str | PathLike[str],
@@ -38,7 +35,7 @@ def batch(
     out: str | PathLike[str],
     tracker: str | None = None,
     outputs: Sequence[str] = (),
-    split_s: float | None = SPLIT_S,
+    split_s: float | None = None,
     workers: int | None = None,
     threads: int | None = None,
     resume: bool = False,
@@ -68,7 +65,8 @@ def batch(
         out: folder of the results, or a URL: `s3://bucket/results/`.
         tracker: as `open_tracker` takes it; films stay whole then.
         outputs: further outputs for each input: `jsonl`, `coco`, `video`.
-        split_s: length in seconds of the spans that long films are split into; None splits none.
+        split_s: length in seconds of the spans that long films are split into; 0 splits none, None
+            is 60, or less where inputs are few.
         workers: processes; None is measured, at most one for each core.
         threads: of each worker's engines; None shares the cores out.
         resume: do what is missing in a folder that has results of the same run.
@@ -101,8 +99,10 @@ def batch(
     assembly = AssemblyOptions(
         limit=limit, abi=abi, guard=guard, profile=profile, generation=generation
     )
-    work = Work(spec, assembly, _kinds(outputs), split_s)
-    run_options = BatchOptions(workers, threads, resume, retry_failed, retries, on, unit_timeout)
+    work = Work(spec, assembly, _kinds(outputs))
+    run_options = BatchOptions(
+        workers, threads, split_s, resume, retry_failed, retries, on, unit_timeout
+    )
     place = fspath(out).removeprefix("file://")
     run = BatchRun(
         work, [fspath(n) for n in names], place if is_bucket(place) else Path(place), run_options

@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from noria._core.errors import MediaError, NoriaError
+from noria._core.text import quoted
 from noria.batches.folder import SUFFIXES, hash_of
 from noria.batches.inputs import FILM_SUFFIXES, shown
 from noria.batches.remote import fetched
@@ -38,6 +39,11 @@ if TYPE_CHECKING:
     from noria.pipeline.report import RunReport
 
 _MOST_TEXTS = 5
+_LONGEST_S, _SHORTEST_S = 60.0, 5.0  # of spans whose length nobody has given
+UNITS_EACH = (
+    16  # for each core: the last of them keep the others waiting for a few per cent at most
+)
+_SAMPLE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,23 @@ def split_obstacle(work: Work, configs: Sequence[ModelConfig]) -> str | None:
 def batch_multiple(configs: Sequence[ModelConfig]) -> int:
     """The multiple that keeps every batch of a split film as it is unsplit."""
     return lcm(*(max(1, cfg.batch_size) for cfg in configs))
+
+
+def span_seconds(names: Sequence[str], cores: int) -> float:
+    """Length of the spans of long films where nobody has given it.
+
+    A minute; less where all inputs together are so short that cores would wait long for the last.
+
+    Args:
+        names: the inputs; of very many the first `UNITS_EACH` for each core are enough.
+        cores: that share them.
+    """
+    if len(names) >= UNITS_EACH * cores:
+        return _LONGEST_S
+    sample = names[:: max(1, len(names) // _SAMPLE)]
+    seconds = [film_seconds(Path(n)) for n in sample if n.lower().endswith(tuple(FILM_SUFFIXES))]
+    whole = sum(seconds) * len(names) / len(sample)
+    return min(_LONGEST_S, max(_SHORTEST_S, whole / (UNITS_EACH * cores)))
 
 
 def film_spans(work: Work, path: Path, name: str) -> tuple[list[FilmSpan], str]:
@@ -203,6 +226,8 @@ class Worker:
         if unit.sha256:
             yield path, unit.size_bytes, unit.sha256
             return
+        if path.exists() and not path.is_file():  # a pipe would be waited for without an end
+            raise MediaError("is no file", where=shown(unit.input), expected="a film or picture")
         try:
             size, digest = hash_of(path)
         except OSError as error:
@@ -240,7 +265,8 @@ class Worker:
         files = {k: folder / f"{unit.id}-{os.getpid()}{SUFFIXES[k]}" for k in self._work.kinds}
         sinks = tuple(SinkSpec(kind=kind, path=file) for kind, file in files.items())
         source = self._source(unit, path)
-        spec = self._work.spec.changed(sources=(SourceSpec(uri=source.name),), sinks=sinks)
+        uri = quoted(source.name, limit=None)  # for messages: the source is open
+        spec = self._work.spec.changed(sources=(SourceSpec(uri=uri),), sinks=sinks)
         try:
             made = assemble(
                 spec,

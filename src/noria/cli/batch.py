@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from noria._core.text import quoted
 from noria.cli.output import (
     FiniteRange,
     console,
@@ -104,9 +105,9 @@ class _WithReport(click.Command):
 @click.option("--jsonl", is_flag=True, help="Write JSON Lines for each input, too.")
 @click.option("--coco", is_flag=True, help="Write COCO JSON for each input, too.")
 @click.option("--video", is_flag=True, help="Write an annotated video for each input, too.")
-@click.option("--split", type=FiniteRange(0, 86400), default=60.0, show_default=True,
-              metavar="SECONDS",
-              help="Split films that are twice as long at key frames; 0 splits none.")  # fmt: skip
+@click.option("--split", "split_s", type=FiniteRange(0, 86400), metavar="SECONDS",
+              help="Split films that are twice as long at key frames; 0 splits none. Default: 60, "
+              "less where inputs are few.")  # fmt: skip
 @click.option("--tracker", metavar="TRACKER",
               help="As for noria run; films stay whole then.")  # fmt: skip
 @click.option("--workers", type=click.IntRange(1, 1024), metavar="N",
@@ -168,14 +169,13 @@ def batch(
                 f"workers: {placement.workers}, threads of each: {placement.threads}", err=True
             )
 
-    with RunProgress(enabled=not quiet, unit="inputs") as progress:
+    with RunProgress(enabled=not quiet, unit="units") as progress:
         run.on_stage, run.on_ready = progress.stage, ready
         if plan:
             estimate = run.plan()
         else:
             total = _Total(run.inputs)
-            result = run.run(lambda at: progress.at(at.done + at.before + at.failed,
-                                                    total.count, _words(at)))  # fmt: skip
+            result = run.run(lambda at: progress.at(*total.at(at), _words(at)))
     if plan:
         print_json(estimate.to_dict()) if as_json else _print_estimate(estimate)
         return 0
@@ -217,9 +217,10 @@ def _batch_run(
     kinds = ("parquet", *(k for k in ("jsonl", "coco", "video") if options[k]))
     of_models = ("limit", "abi", "generation", "guard", "profile")
     assembly = AssemblyOptions(**{name: options[name] for name in of_models})
-    chosen = {k: options[k] for k in ("workers", "threads", "resume", "retry_failed", "retries",
-                                      "on", "unit_timeout")}  # fmt: skip
-    work = Work(spec, assembly, kinds, options["split"] or None)
+    of_runs = ("workers", "threads", "split_s", "resume", "retry_failed", "retries", "on",
+               "unit_timeout")  # fmt: skip
+    chosen = {name: options[name] for name in of_runs}
+    work = Work(spec, assembly, kinds)
     return BatchRun(work, names, out, BatchOptions(**chosen))
 
 
@@ -258,6 +259,11 @@ class _Total:
         except NoriaError:  # the run itself says so
             self.count = None
 
+    def at(self, at: BatchProgress) -> tuple[int, int | None]:
+        """Units that are finished, and of how many: spans of a film count each."""
+        finished = at.done + at.before + at.failed + at.failed_before
+        return finished, None if self.count is None else self.count + at.spans
+
 
 def _words(at: BatchProgress) -> str:
     fps = at.frames / at.seconds if at.seconds else 0.0
@@ -272,8 +278,10 @@ def _print(result: BatchReport) -> None:
     counts = [f"{at.done} units", f"{at.frames} frames", f"{at.objects} objects"]
     counts += [f"{at.failed} failed"] if at.failed else []
     counts += [f"{at.before} were done before"] if at.before else []
+    counts += [f"{at.failed_before} failed before"] if at.failed_before else []
     click.echo(f"{state} {', '.join(counts)} in {at.seconds:.1f} s ({fps:.1f} fps)")
     for name, text in at.errors[:_MOST_ERRORS]:
+        text, name = text.replace(name, quoted(name, limit=None)), quoted(name, limit=None)
         head, _, rest = text.partition("\n")
         print_error(f"{head if name in head else f'{name}: {head}'}", "failed: ")
         if rest:

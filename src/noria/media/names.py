@@ -1,9 +1,32 @@
-"""Near names of missing files, and the real kind of a file that cannot be used."""
+"""Files behind patterns, near names of missing ones, and the kind of one that cannot be used."""
 
 from __future__ import annotations
 
 import difflib
+import glob
+import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
+
+_DEEP = re.compile(r"(?:^|(?<=/))\*\*(?:/+|$)")
+
+
+def matching_files(pattern: str) -> Iterator[str]:
+    """The files that a shell pattern matches, without hidden ones; `**` is any depth of folders.
+
+    `**` does not enter linked folders: their links may lead in circles without an end.
+    """
+    deep = _DEEP.search(pattern)
+    if deep is None:
+        yield from filter(os.path.isfile, glob.iglob(pattern))
+        return
+    rest = pattern[deep.end() :] or "*"
+    for top in glob.glob(pattern[: deep.start()]) if deep.start() else [""]:
+        for folder, folders, _ in os.walk(top or "."):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            here = folder if top else folder[2:]
+            yield from matching_files(os.path.join(glob.escape(here), rest))
 
 
 def nearest_file(path: Path) -> str | None:

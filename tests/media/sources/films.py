@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -20,11 +21,18 @@ def write_film(
     audio: bool = False,
     size: tuple[int, int] = (64, 48),
     seed: int = 0,
+    pictures: Sequence[np.ndarray] | None = None,
+    container: dict[str, str] | None = None,
 ) -> Path:
-    """A film in which every frame differs; `times` are presentation times in 1/600 s."""
+    """A film in which every frame differs; `times` are presentation times in 1/600 s.
+
+    `pictures` are RGB, for films of something; `container` has options of the file's format.
+    """
     rng = np.random.default_rng(seed)
     base = rng.integers(0, 255, (size[1], size[0], 3), np.uint8)
-    with av.open(str(path), "w") as out:
+    if pictures is not None:
+        frames, size = len(pictures), pictures[0].shape[1::-1]
+    with av.open(str(path), "w", container_options=container or {}) as out:
         stream = out.add_stream(codec, rate=25)
         stream.width, stream.height = size
         stream.pix_fmt = "yuvj420p" if codec == "mjpeg" else "yuv420p"
@@ -34,8 +42,11 @@ def write_film(
             stream.codec_context.time_base = Fraction(1, 600)
         sound = out.add_stream("aac", rate=16000) if audio else None
         for number in range(frames):
-            picture = np.roll(base, 2 * number, axis=1)
-            picture[:, : 1 + number % size[0]] //= 2
+            if pictures is None:
+                picture = np.roll(base, 2 * number, axis=1)
+                picture[:, : 1 + number % size[0]] //= 2
+            else:
+                picture = pictures[number]
             frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
             if times is not None:
                 frame.pts, frame.time_base = times[number], Fraction(1, 600)
@@ -53,6 +64,23 @@ def write_film(
         if sound is not None:
             out.mux(sound.encode(None))
     return path
+
+
+def remuxed(
+    film: Path, target: Path, *, shift_s: float = 0.0, container: dict[str, str] | None = None
+) -> Path:
+    """The same packets of video in another container, all times moved."""
+    with av.open(str(film)) as source:
+        with av.open(str(target), "w", container_options=container or {}) as out:
+            stream = out.add_stream_from_template(source.streams.video[0])
+            for packet in source.demux(video=0):
+                if not packet.size:
+                    continue
+                shift = round(shift_s / packet.time_base)
+                packet.pts, packet.dts = packet.pts + shift, packet.dts + shift
+                packet.stream = stream
+                out.mux(packet)
+    return target
 
 
 X264 = {"preset": "ultrafast", "x264-params": "scenecut=0"}

@@ -89,8 +89,10 @@ class FilmStructure:
 
 
 def film_seconds(path: Path) -> float:
-    """Length of a film in seconds by its container; 0 if it has none."""
+    """Length of a film in seconds by its container; 0 if it has none, and of what is no file."""
     try:
+        if not path.is_file():  # opening a pipe would wait for a writer
+            return 0.0
         with av.open(f"file:{path}") as container:
             return float(container.duration or 0) / 1e6 if container.streams.video else 0.0
     except (av.error.FFmpegError, OSError, ValueError):
@@ -120,7 +122,7 @@ def film_structure(path: Path, name: str) -> FilmStructure:
 
 def _structure(container: Any, stream: Any) -> FilmStructure:
     context = stream.codec_context
-    codec = "" if context is None else context.name
+    codec = "" if context is None else context.codec.canonical_name
     if codec not in _SURE and codec not in _IDR:
         return FilmStructure(0, doubt=f"key frames of {codec or 'this codec'} are not known to be")
     nal_bytes = _nal_bytes(codec, context.extradata or b"")

@@ -14,7 +14,7 @@ from noria._core.errors import MediaError
 from noria._core.notices import Notice, warn_of
 from noria._core.text import url_name, url_scheme, without_secrets
 from noria.media.frame import Frame
-from noria.media.names import nearest_file
+from noria.media.names import matching_files, nearest_file
 from noria.media.pixel_format import PixelFormat
 from noria.media.sources.arrays import ArraySource
 from noria.media.sources.base import Source
@@ -153,7 +153,7 @@ def _folder(path: Path, name: str, source_id: int, fps: float | None) -> Source:
 
 
 def _pattern(pattern: str, source_id: int, fps: float | None) -> Source:
-    files = [Path(p) for p in glob.glob(pattern, recursive=True) if Path(p).is_file()]
+    files = list(map(Path, dict.fromkeys(matching_files(pattern))))
     if not files:
         raise MediaError("the pattern matches no file", where=without_secrets(pattern))
     if len(files) == 1 and files[0].suffix.lower() not in IMAGE_SUFFIXES:
