@@ -73,7 +73,7 @@ class Reconnector:
             if not interval_s or waited_s < interval_s or not (self._seen or self._failed):
                 continue
             problem = self._problem or f"no picture for {waited_s:.0f} s"
-            self._problem = ""
+            self._problem, self._failed = "", False
             self._attempts += 1
             if 0 <= self._patience.attempts < self._attempts:
                 self._over = True

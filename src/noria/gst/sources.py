@@ -154,6 +154,9 @@ class NvUriSrcBin(PartsBin):
         self.post_warning(f"{safe_uri(self.values['uri'])}: {problem}: it is opened again")
         self._decode.set_state(Gst.State.NULL)
         self._decode.sync_state_with_parent()
+        # An error amid the pipeline's start leaves the bin behind. Not from this thread: who stops
+        # the bin waits for it.
+        self.call_async(Gst.Element.sync_state_with_parent)
 
     def _give_up(self, problem: str) -> None:
         attempts = self.values["rtsp-reconnect-attempts"]
