@@ -303,13 +303,13 @@ def test_the_example_counts_what_the_scene_shows(gst: Any, tmp_path: Path) -> No
 
 
 def test_a_property_without_effect_is_named(gst: Any, capfd: pytest.CaptureFixture[str]) -> None:
-    converter = gst.ElementFactory.make("nvvideoconvert")
-    for name, value in (("gpu-id", 1), ("flip-method", 0), ("flip-method", 2), ("src-crop", "1")):
-        converter.set_property(name, value)
+    mux = gst.ElementFactory.make("nvstreammux")
+    for name, value in (("gpu-id", 1), ("max-latency", 0), ("max-latency", 2), ("sync-inputs", 1)):
+        mux.set_property(name, value)
     lines = [line for line in capfd.readouterr().err.splitlines() if "effect" in line]
     assert lines == [
-        "warning: nvvideoconvert: flip-method=2 has no effect yet",
-        "warning: nvvideoconvert: src-crop=1 has no effect yet",
+        "warning: nvstreammux: max-latency=2 has no effect yet",
+        "warning: nvstreammux: sync-inputs=True has no effect yet",
     ]
 
 

@@ -402,16 +402,17 @@ def run(app: App, copy: Path, scratch: Path, film: Path, timeout_s: float = 240)
         done = subprocess.run(
             command, cwd=copy / "apps" / app.folder,
             env=os.environ | {"NORIA_GST_DISPLAY": "none", "XDG_STATE_HOME": str(scratch)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, timeout=timeout_s, check=False,
+            capture_output=True, text=True, timeout=timeout_s, check=False,
         )  # fmt: skip
     found = re.findall(app.counts, done.stdout)
     if app.files:
         found = [path.name for path in out.rglob(app.files)]
     objects = sum(int(n) for n in found if n.isdigit())
     shown = " ".join([app.script, *app.arguments])
+    # Apart while it runs: what goes to stderr would break lines of what is counted.
+    output = done.stdout + done.stderr
     seconds = time.monotonic() - start
-    return Outcome(shown, done.returncode, len(found), objects, seconds, done.stdout, len(messages))
+    return Outcome(shown, done.returncode, len(found), objects, seconds, output, len(messages))
 
 
 @contextmanager

@@ -248,14 +248,15 @@ def run(
         done = subprocess.run(
             ["unshare", "-m", "bash", "-c", script], cwd=root.parent,
             env=os.environ | {"NORIA_GST_DISPLAY": "none", "XDG_STATE_HOME": str(root.parent)},
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout_s,
-            check=False,
+            capture_output=True, text=True, timeout=timeout_s, check=False,
         )  # fmt: skip
     found = re.findall(app.counts, done.stdout)
     seconds = time.monotonic() - start
     shown = " ".join([app.script, *app.arguments])
+    # Apart while it runs: what goes to stderr would break lines of what is counted.
+    output = done.stdout + done.stderr
     total = sum(map(int, found))
-    return Outcome(shown, done.returncode, len(found), total, seconds, done.stdout, len(messages))
+    return Outcome(shown, done.returncode, len(found), total, seconds, output, len(messages))
 
 
 def main() -> None:

@@ -16,7 +16,6 @@ from noria.pyds.analytics import (
     NvDsAnalyticsFrameMeta,
     NvDsAnalyticsObjInfo,
 )
-from noria.pyds.bridge import bridge
 from noria.pyds.functions import (
     nvds_acquire_display_meta_from_pool,
     nvds_acquire_user_meta_from_pool,
@@ -54,11 +53,8 @@ class NvDsAnalytics(NvElement, BaseTransform):
 
     def do_start(self) -> bool:
         """Read the rules."""
-        if not self.values["config-file"]:
-            self.post_error(ValueError("config-file is not set: it names the file of the rules"))
-            return False
         try:
-            self._analytics = Analytics.from_file(self.values["config-file"])
+            self._analytics = Analytics.from_file(self.file_of("config-file", "the rules"))
         except Exception as error:  # PyGObject would print it and go on
             self.post_error(error)
             return False
@@ -72,9 +68,9 @@ class NvDsAnalytics(NvElement, BaseTransform):
         return True
 
     def _process(self, buffer: Any) -> Any:
-        batch = bridge().get(hash(buffer))
-        if batch is None or self._analytics is None or not self.values["enable"]:
+        if self._analytics is None or not self.values["enable"]:
             return Gst.FlowReturn.OK
+        batch = self.batch_of(buffer)
         for frame in frames_of(batch):
             meta, objects = to_frame_meta(frame, picture_of(batch, frame))
             self._analytics.apply(meta)

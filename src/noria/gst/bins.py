@@ -52,11 +52,12 @@ class PartsBin(NvElement, Bin):
         self.add(element)
         return element
 
-    def ghost(self, template: str, target: Any, name: str = "") -> None:
+    def ghost(self, template: str, target: Any, name: str = "") -> Any:
         """Give the bin a pad that leads to one of a part, of the template's name by default."""
         made = Gst.GhostPad.new_from_template(name or template, target, self.template(template))
         made.set_active(True)
         self.add_pad(made)
+        return made
 
 
 class NvV4l2Decoder(PartsBin):

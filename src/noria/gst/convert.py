@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from noria.gst.bindings import BaseTransform, Gst, GstVideo
+from noria.gst.bindings import BaseTransform, Gst
 from noria.gst.element import (
     COMMON,
     FORMATS,
-    NO_EFFECT,
     NVMM,
     SYSTEM,
     NvElement,
@@ -17,8 +16,9 @@ from noria.gst.element import (
     guarded,
     pad,
 )
+from noria.gst.geometry import QUARTERS, WHOLE, Box, cropped, placed, read_box, turned
 from noria.gst.streammux import DUMMY_BYTES
-from noria.gst.surface import CapsReader, Surface, scaled, system_bytes
+from noria.gst.surface import CapsReader, Surface, scaled, system_bytes, video_info
 from noria.pyds.bridge import bridge
 
 _FEATURE = "memory:NVMM"
@@ -26,9 +26,14 @@ UNTAGGED = "bt601"
 """Colours of a film that names none; GStreamer takes BT.709 from 720 lines on. Source: spec A.3."""
 
 PROPERTIES = COMMON | {
-    "src-crop": Property("str", "0:0:0:0", NO_EFFECT),
-    "dest-crop": Property("str", "0:0:0:0", NO_EFFECT),
-    "flip-method": Property("int", 0, NO_EFFECT),
+    "src-crop": Property("str", "0:0:0:0", "area to take: left:top:width:height"),
+    "dest-crop": Property("str", "0:0:0:0", "where to put it: left:top:width:height; else black"),
+    "flip-method": Property(
+        "int",
+        0,
+        "1: a quarter turn against the clock, 2: half a turn, 3: with the clock, 4: left for right,"
+        " 5: over the diagonal from the upper right, 6: top for bottom, 7: from the upper left",
+    ),
     "copy-hw": Property("int", 1, "accepted"),
     "output-buffers": Property("uint", 4, "accepted"),
     "disable-passthrough": Property("bool", False, "accepted"),
@@ -116,11 +121,19 @@ class NvVideoConvert(NvElement, BaseTransform):
         self._reader: CapsReader | None = None
         self._info: Any = None
         self._format, self._to_nvmm = "", False
+        self._areas: tuple[Box, Box] | None = None  # src-crop and dest-crop once they are read
         self.setup()
+
+    def changed(self, name: str) -> None:
+        """Take up another area, and another size of the output where a flip changes it."""
+        if name in ("src-crop", "dest-crop"):
+            self._areas = None
+        elif name == "flip-method":
+            self.reconfigure_src()
 
     def do_transform_caps(self, direction: Any, caps: Any, filter_caps: Any) -> Any:
         """Allow any format, size and memory; the caps as they are come first."""
-        made = caps.copy()
+        made = caps.copy() if self.values["flip-method"] not in QUARTERS else Gst.Caps.new_empty()
         formats = {"format": _FORMATS.get_structure(0).get_value("format")}
         made.append(relabelled(caps, None, _FREE, formats))
         if filter_caps is None:
@@ -130,8 +143,10 @@ class NvVideoConvert(NvElement, BaseTransform):
     def do_fixate_caps(self, direction: Any, caps: Any, other: Any) -> Any:
         """Keep the input's size, rate and format where the output leaves them open."""
         known, structure = caps.get_structure(0), other.get_structure(0).copy()
-        for name in ("width", "height"):
-            found, value = known.get_int(name)
+        sides = ("width", "height")
+        turns = self.values["flip-method"] in QUARTERS
+        for name, of_known in zip(sides, reversed(sides) if turns else sides, strict=True):
+            found, value = known.get_int(of_known)
             if found and structure.has_field(name):
                 structure.fixate_field_nearest_int(name, value)
             elif found:
@@ -153,29 +168,43 @@ class NvVideoConvert(NvElement, BaseTransform):
             self._reader = CapsReader(incaps)
             self._format = outcaps.get_structure(0).get_string("format")
             self._to_nvmm = is_nvmm(outcaps)
-            self._info = GstVideo.VideoInfo.new_from_caps(outcaps)
+            self._info = video_info(outcaps)
         except Exception as error:  # PyGObject would print it and go on
             self.post_error(error)
             return False
         return True
 
+    def _shaped(self, surface: Surface) -> Surface:
+        """The picture cut, turned and placed as asked, at the output's size."""
+        if self._areas is None:
+            source, target = (
+                read_box(name, self.values[name]) for name in ("src-crop", "dest-crop")
+            )
+            self._areas = source, target
+        source, target = self._areas
+        flip, size = self.values["flip-method"], (self._info.width, self._info.height)
+        if source == target == WHOLE and not flip and (surface.width, surface.height) == size:
+            return surface
+        frame = surface.frame()
+        frame = turned(frame if source == WHOLE else cropped(frame, source), flip)
+        return Surface(scaled(frame, *size) if target == WHOLE else placed(frame, target, *size))
+
     def _output(self, buffer: Any) -> Any:
         if self.is_passthrough():
             return Gst.FlowReturn.OK, buffer
         batch = bridge().get(hash(buffer))
-        size = self._info.width, self._info.height
         if batch is None:
             assert self._reader is not None
             surface = self._reader.surface(buffer)
         elif self._to_nvmm:
-            for place, one in enumerate(batch.surfaces):
-                if (one.width, one.height) != size:
-                    batch.surfaces[place] = Surface(scaled(one.frame(), *size))
+            surfaces = [self._shaped(one) for one in batch.surfaces]
+            if surfaces != batch.surfaces:  # behind a tee the batch is another branch's, too
+                batch = batch.with_surfaces(surfaces)
             made = Gst.Buffer.new_allocate(None, DUMMY_BYTES, None)
             return Gst.FlowReturn.OK, self._finished(made, buffer, batch)
         else:
             surface = batch.surfaces[0]
-        data = system_bytes(surface, self._format, self._info)
+        data = system_bytes(self._shaped(surface), self._format, self._info)
         return Gst.FlowReturn.OK, self._finished(Gst.Buffer.new_wrapped(data), buffer, batch)
 
     def _finished(self, made: Any, buffer: Any, batch: Any) -> Any:

@@ -28,6 +28,7 @@ class NvStreamDemux(NvElement, Element):
         super().__init__()
         self._outputs: dict[int, Any] = {}
         self._started: set[int] = set()
+        self._dropped: set[int] = set()  # sources without a linked pad
         self._caps: Any = None
         sink = Gst.Pad.new_from_template(self.template("sink"), "sink")
         sink.set_chain_function_full(weakly(self._chain, Gst.FlowReturn.EOS))
@@ -87,14 +88,21 @@ class NvStreamDemux(NvElement, Element):
         src.push_event(Gst.Event.new_segment(segment))
 
     def _chain(self, sink: Any, parent: Any, buffer: Any) -> Any:
-        batch = bridge().get(hash(buffer))
-        if batch is None:
-            self.post_error(RuntimeError("a buffer without batch metadata came to nvstreamdemux"))
+        try:
+            return self._push_frames(buffer)
+        except Exception as error:  # PyGObject would print it and go on
+            self.post_error(error)
             return Gst.FlowReturn.ERROR
+
+    def _push_frames(self, buffer: Any) -> Any:
+        batch = self.batch_of(buffer)
         for frame in frames_of(batch):
             number = int(frame.source_id)
             src = self._outputs.get(number)
             if src is None or not src.is_linked():
+                if number not in self._dropped:
+                    self._dropped.add(number)
+                    self.post_warning(f"nothing is linked to src_{number}: its frames are dropped")
                 continue
             self._start(number, src)
             one = pyds.NvDsBatchMeta()

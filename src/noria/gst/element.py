@@ -11,10 +11,10 @@ from functools import cache
 from typing import Any, ClassVar, NamedTuple
 from weakref import WeakMethod
 
-from noria._core.errors import NoriaError
+from noria._core.errors import ConfigError, NoriaError
 from noria.gst.bindings import VERSION, GLib, GObject, Gst
 from noria.gst.surface import RAW_FORMATS
-from noria.pyds.bridge import function
+from noria.pyds.bridge import bridge, function
 
 INT_MAX, UINT_MAX = (1 << 31) - 1, (1 << 32) - 1
 FLOAT_MAX = 3.4e38
@@ -147,12 +147,45 @@ class NvElement:
     def changed(self, name: str) -> None:
         """React to a property that the application set."""
 
+    def file_of(self, name: str, content: str) -> str:
+        """Return the path that a property holds.
+
+        Args:
+            name: of the property.
+            content: what the file holds, for the message.
+
+        Raises:
+            ConfigError: the property is not set.
+        """
+        if not self.values[name]:
+            element: Any = self
+            raise ConfigError(
+                f"{name} is not set", where=element.get_name(), expected=f"the file of {content}"
+            )
+        return str(self.values[name])
+
+    def batch_of(self, buffer: Any) -> Any:
+        """Return the metadata of a batch.
+
+        Raises:
+            NoriaError: the buffer has none.
+        """
+        batch = bridge().get(hash(buffer))
+        if batch is None:
+            element: Any = self
+            raise NoriaError(
+                f"a buffer without batch metadata came to {type(self).__name__.lower()}",
+                where=element.get_name(),
+                fix="put nvstreammux in front of it",
+            )
+        return batch
+
     def post_error(self, error: BaseException) -> None:
         """Put an error on the bus: the pipeline ends with it."""
         if isinstance(error, NoriaError):
             text, detail = error.found, str(error)
         else:
-            text, detail = str(error), traceback.format_exc()
+            text, detail = str(error), "".join(traceback.format_exception(error))
         self._post(Gst.Message.new_error, text, detail)
 
     def post_warning(self, text: str, detail: str = "") -> None:
@@ -164,6 +197,35 @@ class NvElement:
         error = GLib.Error.new_literal(Gst.StreamError.quark(), text, code)
         element: Any = self
         element.post_message(make(element, error, detail))
+
+
+def refusal(flow: Any, src: Any) -> NoriaError | None:
+    """Word why a pad's buffers go no further; None where they do, or where nothing is wrong.
+
+    An element that pushes from a thread of its own posts this: no element before it would, once
+    the sources have ended.
+
+    Args:
+        flow: what the push returned.
+        src: the pad.
+    """
+    if flow >= Gst.FlowReturn.OK or flow in (Gst.FlowReturn.FLUSHING, Gst.FlowReturn.EOS):
+        return None
+    name, peer = src.get_parent_element().get_name(), src.get_peer()
+    if flow == Gst.FlowReturn.NOT_LINKED:
+        return NoriaError(
+            f"{name} has nothing linked behind it that takes its pictures", where=name,
+            fix="link its output to a sink",
+        )  # fmt: skip
+    if flow == Gst.FlowReturn.NOT_NEGOTIATED and peer is not None:
+        caps = src.get_current_caps()
+        return NoriaError(
+            f"the elements behind {name} do not take its pictures",
+            where=f"{name} -> {peer.get_parent_element().get_name()}",
+            expected=peer.query_caps(None).to_string(),
+            fix=f"{name} gives {'no caps' if caps is None else caps.to_string()}",
+        )
+    return NoriaError(f"the elements behind {name} failed ({flow.value_nick})", where=name)
 
 
 def weakly(method: Callable[..., Any], gone: Any = None) -> Callable[..., Any]:

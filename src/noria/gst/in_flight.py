@@ -8,6 +8,7 @@ from threading import Condition, Thread
 from typing import Any
 
 from noria.gst.bindings import Gst
+from noria.gst.element import refusal
 
 _POLL_S = 0.2  # how late an end may be seen
 _JOIN_S = 10.0
@@ -19,7 +20,7 @@ class InFlight:
     Args:
         src: the pad that buffers go to.
         complete: ends the work on a buffer; it waits for the engine.
-        failed: gets the exception of `complete`.
+        failed: gets the exception of `complete`, and the refusal of a buffer that was pushed.
         most: buffers that may be on their way.
     """
 
@@ -93,4 +94,9 @@ class InFlight:
         except Exception as error:  # of a thread: nobody else reports it
             self._failed(error)
             return Gst.FlowReturn.ERROR
-        return Gst.FlowReturn.FLUSHING if self._closing else self._src.push(buffer)
+        if self._closing:
+            return Gst.FlowReturn.FLUSHING
+        flow = self._src.push(buffer)
+        if (refused := refusal(flow, self._src)) is not None:
+            self._failed(refused)
+        return flow

@@ -24,7 +24,6 @@ from noria.gst.preprocess import add_region_results, prepared_tensors
 from noria.gst.tree import add_results, frames_of, picture_of, to_frame_meta
 from noria.infer.batch import Batch
 from noria.infer.inferencer import Inferencer
-from noria.pyds.bridge import bridge
 
 PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
     "config-file-path": Property("str", None, "configuration of the model"),
@@ -132,7 +131,8 @@ class NvInfer(NvElement, BaseTransform):
         if self._failed is not None:
             raise self._failed
         if self._config is None:
-            raise ConfigError("nvinfer has no config-file-path", where=self.get_name())
+            name = type(self).__name__.lower()
+            raise ConfigError(f"{name} has no config-file-path", where=self.get_name())
         return self._config
 
     def do_stop(self) -> bool:
@@ -148,13 +148,7 @@ class NvInfer(NvElement, BaseTransform):
         return True
 
     def _process(self, buffer: Any) -> Any:
-        batch = bridge().get(hash(buffer))
-        if batch is None:
-            raise NoriaError(
-                "a buffer without batch metadata came to nvinfer",
-                where=self.get_name(),
-                fix="put nvstreammux in front of it",
-            )
+        batch = self.batch_of(buffer)
         assert self._inferencer is not None
         assert self._in_flight is not None
         flow = self._in_flight.room()

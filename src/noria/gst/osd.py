@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
+from noria._core.errors import ConfigError
 from noria.draw.canvas import Canvas, canvas_for
 from noria.draw.figures import PX_PER_PT, Strokes, arrow_strokes, byte_color, draw_strokes
 from noria.draw.overlays import mask_overlay
@@ -14,7 +17,6 @@ from noria.draw.text import render_text
 from noria.gst.bindings import BaseTransform, Gst
 from noria.gst.element import (
     COMMON,
-    NO_EFFECT,
     NVMM,
     NvElement,
     Property,
@@ -22,9 +24,11 @@ from noria.gst.element import (
     guarded,
     pad,
 )
+from noria.gst.geometry import blurred
 from noria.gst.tree import frames_of, picture_of
+from noria.media.frame import Frame
 from noria.meta import Detections, FrameMeta, Space
-from noria.meta.masks import object_mask
+from noria.meta.masks import PlacedMask, object_mask
 from noria.pyds.bridge import bridge
 from noria.pyds.meta import NvDsFrameMeta, items
 from noria.pyds.osd import NvOSD_Arrow_Head_Direction as Head
@@ -32,20 +36,22 @@ from noria.pyds.struct import text_at
 
 _FAR = 1e4
 _MASK_OPACITY = 0.45
+_BLUR_MASKS = 2  # blur-bbox
+_CLOCK = "%a %b %d %H:%M:%S %Y"
 
 PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "qos")} | {
     "process-mode": Property("int", 1, "accepted; drawn by the CPU"),
     "display-text": Property("bool", True, "draw texts"),
     "display-bbox": Property("bool", True, "draw rectangles of objects"),
     "display-mask": Property("bool", False, "draw masks of objects"),
-    "display-clock": Property("bool", False, NO_EFFECT),
-    "clock-font": Property("str", "Serif", "accepted"),
-    "clock-font-size": Property("uint", 12, "accepted"),
-    "x-clock-offset": Property("uint", 0, "accepted"),
-    "y-clock-offset": Property("uint", 0, "accepted"),
-    "clock-color": Property("uint", 0, "accepted"),
-    "blur-bbox": Property("uint", 0, NO_EFFECT),
-    "blur-on-gie-class-ids": Property("str", "", NO_EFFECT),
+    "display-clock": Property("bool", False, "write date and time; needs display-text"),
+    "clock-font": Property("str", "Serif", "of the clock"),
+    "clock-font-size": Property("uint", 12, "of the clock, in points"),
+    "x-clock-offset": Property("uint", 0, "left edge of the clock, in pixels"),
+    "y-clock-offset": Property("uint", 0, "upper edge of the clock, in pixels"),
+    "clock-color": Property("uint", 0xFF0000FF, "of the clock: 0xRRGGBBAA"),
+    "blur-bbox": Property("uint", 0, "blur objects: 1 their boxes, 2 their masks if they have any"),
+    "blur-on-gie-class-ids": Property("str", "", "blur these alone: model,class;model,class"),
     "hw-blend-color-attr": Property("str", "", "accepted"),
 }
 
@@ -69,14 +75,54 @@ class NvDsOsd(NvElement, BaseTransform):
         batch = bridge().get(hash(buffer))
         if batch is None:
             return Gst.FlowReturn.OK
+        blurs, clock = self.values["blur-bbox"], self.values["display-clock"]
         for frame in frames_of(batch):
-            if items(frame, "obj_meta_list") or items(frame, "display_meta_list"):
-                canvas = canvas_for(picture_of(batch, frame))
+            objects = items(frame, "obj_meta_list")
+            if objects or items(frame, "display_meta_list") or clock:
+                picture = picture_of(batch, frame)
+                if blurs and objects:
+                    picture = blurred(picture, self._areas(picture, objects))
+                canvas = canvas_for(picture)
                 draw_frame(canvas, frame, self.values)
                 batch.surfaces[frame.batch_id].draw(canvas.frame())
         return Gst.FlowReturn.OK
 
+    def _areas(self, picture: Frame, objects: Iterable[Any]) -> Iterator[Any]:
+        """What is blurred: the box of each object that the properties choose, or its mask."""
+        text = self.values["blur-on-gie-class-ids"]
+        chosen = [_pair(part) for part in text.split(";") if part.strip()]
+        for obj in objects:
+            if chosen and (int(obj.unique_component_id), int(obj.class_id)) not in chosen:
+                continue
+            placed = None
+            if self.values["blur-bbox"] == _BLUR_MASKS:
+                placed = _placed(obj, picture.width, picture.height)
+            if placed is not None:
+                height, width = placed.pixels.shape
+                if width and height:
+                    yield (placed.left, placed.top, width, height), placed.pixels
+                continue
+            rect = obj.rect_params
+            if not all(map(math.isfinite, (rect.left, rect.top, rect.width, rect.height))):
+                continue
+            left, top = max(0, int(rect.left)), max(0, int(rect.top))
+            right = min(picture.width, math.ceil(rect.left + rect.width))
+            bottom = min(picture.height, math.ceil(rect.top + rect.height))
+            if left < right and top < bottom:
+                yield (left, top, right - left, bottom - top), None
+
     do_transform_ip = guarded(_process, Gst.FlowReturn.ERROR)
+
+
+def _pair(text: str) -> tuple[int, int]:
+    model, _, class_id = text.partition(",")
+    try:
+        return int(model), int(class_id)
+    except ValueError:
+        raise ConfigError(
+            f"blur-on-gie-class-ids has {text!r}", where="nvdsosd",
+            expected="model,class;model,class, such as 1,0;1,2",
+        ) from None  # fmt: skip
 
 
 def draw_frame(canvas: Canvas, frame: NvDsFrameMeta, options: dict[str, Any]) -> None:
@@ -85,7 +131,7 @@ def draw_frame(canvas: Canvas, frame: NvDsFrameMeta, options: dict[str, Any]) ->
     Args:
         canvas: over its picture.
         frame: metadata.
-        options: values of the properties `display-bbox`, `display-mask` and `display-text`.
+        options: values of the properties `display-…` and `…clock…`.
     """
     objects = list(items(frame, "obj_meta_list"))
     displays = list(items(frame, "display_meta_list"))
@@ -104,6 +150,8 @@ def draw_frame(canvas: Canvas, frame: NvDsFrameMeta, options: dict[str, Any]) ->
         for display in displays:
             for i in range(display.num_labels):
                 _text(canvas, display.text_params[i])
+        if options["display-clock"]:
+            _clock(canvas, options)
     for display in displays:
         for i in range(display.num_lines):
             line = display.line_params[i]
@@ -141,28 +189,47 @@ def _text(canvas: Canvas, params: Any) -> None:
     if not text:
         return
     font = params.font_params
-    size = max(6, round((font.font_size or 11) * PX_PER_PT))
     paper = _color(params.text_bg_clr) if params.set_bg_clr else None
-    box = render_text(
-        text, text_at(font.font_name) or "Serif", size, _color(font.font_color), paper, 2
-    )
-    canvas.paste(box, max(0, int(params.x_offset)) // 2 * 2, max(0, int(params.y_offset)) // 2 * 2)
+    family = text_at(font.font_name) or "Serif"
+    place = max(0, int(params.x_offset)), max(0, int(params.y_offset))
+    _write(canvas, text, family, font.font_size or 11, _color(font.font_color), paper, place)
 
 
-def _mask(canvas: Canvas, obj: Any) -> None:
+def _clock(canvas: Canvas, options: dict[str, Any]) -> None:
+    red, green, blue, alpha = options["clock-color"].to_bytes(4, "big")
+    text, family = time.strftime(_CLOCK), options["clock-font"] or "Serif"
+    place = options["x-clock-offset"], options["y-clock-offset"]
+    color = (red, green, blue, alpha / 255)
+    _write(canvas, text, family, options["clock-font-size"], color, None, place)
+
+
+def _write(
+    canvas: Canvas, text: str, family: str, size_pt: int, color: Any, paper: Any, place: Any
+) -> None:
+    size = max(6, round(size_pt * PX_PER_PT))
+    box = render_text(text, family, size, color, paper, 2)
+    canvas.paste(box, place[0] // 2 * 2, place[1] // 2 * 2)
+
+
+def _placed(obj: Any, width: int, height: int) -> PlacedMask | None:
+    """The pixels of an object's mask; None if it has none."""
     params, rect = obj.mask_params, obj.rect_params
     if params.data is None or not params.size or params.width * params.height * 4 != params.size:
-        return
-    meta = FrameMeta("", 0, 0, 0, canvas.width, canvas.height)
+        return None
+    meta = FrameMeta("", 0, 0, 0, width, height)
     values = np.asarray(params.data, np.float32).reshape(params.height, params.width)
     box = np.array([[rect.left, rect.top, rect.width, rect.height]], np.float32)
     found = Detections.unchecked(
         box, np.ones(1, np.float32), np.zeros(1, np.int32), masks=[values], space=Space.FRAME
     )
     meta.objects.append(found, 1, mask_threshold=params.threshold)
-    placed = object_mask(meta.objects, 0, canvas.width, canvas.height)
+    return object_mask(meta.objects, 0, width, height)
+
+
+def _mask(canvas: Canvas, obj: Any) -> None:
+    placed = _placed(obj, canvas.width, canvas.height)
     if placed is not None:
-        red, green, blue, _ = _color(rect.border_color)
+        red, green, blue, _ = _color(obj.rect_params.border_color)
         canvas.blend(mask_overlay(placed, (red, green, blue), _MASK_OPACITY, 0))
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from noria._core.errors import ConfigError
 from noria.gst.bindings import BaseTransform, Gst
 from noria.gst.element import COMMON, NVMM, NvElement, Property, gproperties, guarded, pad
 from noria.gst.preprocess import Made, add_region_results, region_to_roi
 from noria.gst.tree import add_results, frames_of, picture_of, to_frame_meta
 from noria.infer.raw_outputs import RawOutputParser, outputs_config
 from noria.meta import TensorOutput
-from noria.pyds.bridge import bridge
 from noria.pyds.meta import NvDsBatchMeta, NvDsFrameMeta, NvDsMetaType, items
 
 PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "qos")} | {
@@ -42,20 +40,14 @@ class NvDsPostProcess(NvElement, BaseTransform):
     def do_start(self) -> bool:
         """Read the config and load the parser."""
         try:
-            config = outputs_config(self._file(), self.values["postprocesslib-name"])
+            file = self.file_of("postprocesslib-config-file", "parser and thresholds")
+            config = outputs_config(file, self.values["postprocesslib-name"])
             self._parser = RawOutputParser(config)
         except Exception as error:  # PyGObject would print it and go on
             self.post_error(error)
             return False
         self._report(self._parser)
         return True
-
-    def _file(self) -> str:
-        name = "postprocesslib-config-file"
-        if not self.values[name]:
-            wanted = "the file of parser and thresholds"
-            raise ConfigError(f"{name} is not set", where=self.get_name(), expected=wanted)
-        return str(self.values[name])
 
     def do_stop(self) -> bool:
         """Close the parser's library."""
@@ -72,10 +64,8 @@ class NvDsPostProcess(NvElement, BaseTransform):
         return True
 
     def _process(self, buffer: Any) -> Any:
-        batch = bridge().get(hash(buffer))
-        parser = self._parser
-        if batch is None or parser is None:
-            return Gst.FlowReturn.OK
+        batch, parser = self.batch_of(buffer), self._parser
+        assert parser is not None
         frames = frames_of(batch)
         pictures = [picture_of(batch, frame) for frame in frames]
         pairs = zip(frames, pictures, strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from noria._core.errors import ConfigError, NoriaError
+from noria._core.errors import NoriaError
 from noria.gst.bindings import BaseTransform, Gst
 from noria.gst.element import (
     COMMON,
@@ -22,7 +22,6 @@ from noria.gst.tree import classifier_meta, frames_of, picture_of, to_frame_meta
 from noria.infer.preparation import TensorPreparer, load_preparation
 from noria.media.frame import Frame
 from noria.meta import FrameMeta, InputTensor, Roi, SegmentationMeta, TensorOutput
-from noria.pyds.bridge import bridge
 from noria.pyds.functions import (
     nvds_acquire_display_meta_from_pool,
     nvds_acquire_user_meta_from_pool,
@@ -75,7 +74,9 @@ class NvDsPreProcess(NvElement, BaseTransform):
     def do_start(self) -> bool:
         """Read the rules."""
         try:
-            self._preparer = TensorPreparer(load_preparation(self._file()))
+            self._preparer = TensorPreparer(
+                load_preparation(self.file_of("config-file", "the regions"))
+            )
         except Exception as error:  # PyGObject would print it and go on
             self.post_error(error)
             return False
@@ -84,21 +85,15 @@ class NvDsPreProcess(NvElement, BaseTransform):
                 self.post_warning(str(notice))
         return True
 
-    def _file(self) -> str:
-        if not self.values["config-file"]:
-            wanted = "the file of the regions"
-            raise ConfigError("config-file is not set", where=self.get_name(), expected=wanted)
-        return str(self.values["config-file"])
-
     def do_stop(self) -> bool:
         """Forget the rules."""
         self._preparer = None
         return True
 
     def _process(self, buffer: Any) -> Any:
-        batch = bridge().get(hash(buffer))
-        if batch is None or self._preparer is None or not self.values["enable"]:
+        if self._preparer is None or not self.values["enable"]:
             return Gst.FlowReturn.OK
+        batch = self.batch_of(buffer)
         frames = frames_of(batch)
         pictures = [picture_of(batch, frame) for frame in frames]
         pairs = zip(frames, pictures, strict=True)

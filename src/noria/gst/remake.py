@@ -40,11 +40,10 @@ class Remaking(NvElement, BaseTransform):
         return made if filter_caps is None else filter_caps.intersect(made)
 
     def _output(self, buffer: Any) -> Any:
-        batch = bridge().get(hash(buffer))
+        batch = self.batch_of(buffer)
         made = Gst.Buffer.new_allocate(None, DUMMY_BYTES, None)
         made.pts, made.duration = buffer.pts, buffer.duration
-        if batch is not None:
-            bridge().attach(hash(made), self.remade(batch))
+        bridge().attach(hash(made), self.remade(batch))
         return Gst.FlowReturn.OK, made
 
     do_prepare_output_buffer = guarded(_output, (Gst.FlowReturn.ERROR, None))

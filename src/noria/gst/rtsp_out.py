@@ -11,6 +11,7 @@ from noria.gst.bindings import GLib, Gst
 from noria.gst.bins import PartsBin
 from noria.gst.element import COMMON, NVMM, SYSTEM, Property, gproperties, pad
 
+_LAST_PORT = 65535
 _PAYLOAD = "application/x-rtp, media=video, clock-rate=90000, encoding-name=H264, payload=96"
 
 
@@ -71,6 +72,11 @@ class NvRtspOutSinkBin(PartsBin):
         gi.require_version("GstRtspServer", "1.0")
         from gi.repository import GstRtspServer
 
+        where = f"{self.values['rtsp-address']}:{self.values['rtsp-port']}"
+        if not 0 < self.values["rtsp-port"] <= _LAST_PORT:
+            raise MediaError(
+                f"no RTSP server can listen at {where}", fix="set rtsp-port to 1..65535"
+            )
         port = self.values["udp-port"] or _free_port()
         self._sink.set_property("port", port)
         mount = "/" + self.values["rtsp-mount-point"].strip("/")
@@ -85,7 +91,6 @@ class NvRtspOutSinkBin(PartsBin):
         factory.set_shared(True)
         server.get_mount_points().add_factory(mount, factory)
         context = GLib.MainContext.new()
-        where = f"{self.values['rtsp-address']}:{self.values['rtsp-port']}"
         if not server.attach(context):
             raise MediaError(f"no RTSP server can listen at {where}", fix="set rtsp-port")
         self._loop = GLib.MainLoop.new(context, False)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 
 from noria.draw.canvas import canvas_for
@@ -37,8 +35,7 @@ class NvSegVisual(Remaking):
 
     def remade(self, batch: NvDsBatchMeta) -> NvDsBatchMeta:
         """Return the batch with the pictures of its class maps; the first keeps its own."""
-        made = copy.copy(batch)
-        made.surfaces = list(batch.surfaces)
+        made = batch.with_surfaces(list(batch.surfaces))
         for frame in frames_of(batch):
             made.surfaces[frame.batch_id] = Surface(self._drawn(batch, frame))
         return made

@@ -5,10 +5,13 @@ from __future__ import annotations
 from threading import Thread
 from typing import Any
 
+from noria._core.errors import ConfigError, MediaError
+from noria.config.paths import safe_uri
 from noria.gst.bindings import Gst
 from noria.gst.bins import PartsBin
 from noria.gst.convert import is_nvmm
 from noria.gst.element import COMMON, NO_EFFECT, NVMM, Property, gproperties, pad, weakly
+from noria.gst.reconnect import Patience, Reconnector
 
 _OF_RTSP = {"latency": "latency", "udp-buffer-size": "udp-buffer-size"}
 _OF_RTSP |= {"drop-on-latency": "drop-on-latency", "select-rtp-protocol": "protocols"}
@@ -28,9 +31,15 @@ URI_PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
     "drop-on-latency": Property("bool", True, "RTSP drops what comes too late"),
     "select-rtp-protocol": Property("uint", 7, "of RTSP: 4 is TCP alone, 7 any"),
     "udp-buffer-size": Property("uint", 524288, "of RTSP, in bytes"),
-    "rtsp-reconnect-interval": Property("uint", 0, NO_EFFECT),
-    "init-rtsp-reconnect-interval": Property("uint", 0, NO_EFFECT),
-    "rtsp-reconnect-attempts": Property("int", -1, NO_EFFECT),
+    "rtsp-reconnect-interval": Property(
+        "uint", 0, "seconds without a picture of RTSP before it is opened again; 0: never"
+    ),
+    "init-rtsp-reconnect-interval": Property(
+        "uint", 0, "the same after an error before the first picture"
+    ),
+    "rtsp-reconnect-attempts": Property(
+        "int", -1, "attempts that may fail one after the other; -1: any number"
+    ),
     "smart-record": Property("int", 0, NO_EFFECT),
     "low-latency-mode": Property("bool", False, "accepted"),
     "leaky": Property("int", 0, NO_EFFECT),
@@ -51,6 +60,8 @@ class NvUriSrcBin(PartsBin):
         super().__init__()
         self._offset_ns = self._end_ns = 0
         self._again = False
+        self._reconnector: Reconnector | None = None
+        self._pad: Any = None
         only = Gst.Caps.from_string("video/x-raw(ANY)")
         self._decode = self.part("uridecodebin", caps=only, expose_all_streams=False)
         self._decode.connect("pad-added", weakly(self._found))
@@ -91,7 +102,72 @@ class NvUriSrcBin(PartsBin):
             kinds = Gst.PadProbeType.EVENT_DOWNSTREAM | Gst.PadProbeType.EVENT_FLUSH
             loop = weakly(self._loop, Gst.PadProbeReturn.OK)
             source.add_probe(kinds | Gst.PadProbeType.BUFFER, loop)
-        self.ghost("vsrc_%u", source, f"vsrc_{len(self.srcpads)}")
+        if self._pad is not None and self._reconnector is not None:  # opened again
+            self._pad.set_target(source)
+            return
+        self._pad = self.ghost("vsrc_%u", source, f"vsrc_{len(self.srcpads)}")
+        if self._reconnector is not None:
+            kinds = Gst.PadProbeType.EVENT_DOWNSTREAM | Gst.PadProbeType.BUFFER
+            self._pad.add_probe(kinds, weakly(self._watch, Gst.PadProbeReturn.OK))
+
+    # ---- reconnecting
+
+    def do_change_state(self, change: Any) -> Any:
+        """Watch an RTSP source between READY and PAUSED, if it is to be opened again."""
+        if change == Gst.StateChange.READY_TO_PAUSED and (patience := self._patience()):
+            reopen, give_up = weakly(self._reopen), weakly(self._give_up)
+            self._reconnector = Reconnector(patience, reopen, give_up)
+        elif change == Gst.StateChange.PAUSED_TO_READY and self._reconnector is not None:
+            self._reconnector.close()
+        done = Gst.Bin.do_change_state(self, change)
+        if change == Gst.StateChange.PAUSED_TO_READY:
+            self._reconnector = None
+        return done
+
+    def _patience(self) -> Patience | None:
+        interval_s = self.values["rtsp-reconnect-interval"]
+        first_s = self.values["init-rtsp-reconnect-interval"]
+        if not (interval_s or first_s) or not str(self.values["uri"]).startswith("rtsp"):
+            return None
+        attempts = self.values["rtsp-reconnect-attempts"]
+        return Patience(interval_s, first_s, attempts or -1)  # 0 is -1 in the original, too
+
+    def do_handle_message(self, message: Any) -> None:
+        """Keep an error of the source back if it is opened again."""
+        watch = None if self.disposed else self._reconnector
+        if watch is not None and message.type == Gst.MessageType.ERROR:  # noqa: SIM102 - for mypy
+            if watch.problem(message.parse_error()[0].message):
+                return
+        Gst.Bin.do_handle_message(self, message)
+
+    def _watch(self, ghost: Any, info: Any) -> Any:
+        watch = self._reconnector
+        if watch is None:
+            return Gst.PadProbeReturn.OK
+        if info.type & Gst.PadProbeType.BUFFER:
+            watch.picture()
+        elif info.get_event().type == Gst.EventType.EOS and watch.problem("the stream ended"):
+            return Gst.PadProbeReturn.DROP
+        return Gst.PadProbeReturn.OK
+
+    def _reopen(self, problem: str) -> None:
+        self.post_warning(f"{safe_uri(self.values['uri'])}: {problem}: it is opened again")
+        self._decode.set_state(Gst.State.NULL)
+        self._decode.sync_state_with_parent()
+        # An error amid the pipeline's start leaves the bin behind. Not from this thread: who stops
+        # the bin waits for it.
+        self.call_async(Gst.Element.sync_state_with_parent)
+
+    def _give_up(self, problem: str) -> None:
+        attempts = self.values["rtsp-reconnect-attempts"]
+        text = f"{safe_uri(self.values['uri'])}: {problem}, after {attempts} attempts"
+        if self._pad is None:
+            self.post_error(MediaError(text, where=self.get_name()))
+            return
+        self.post_warning(text)
+        peer = self._pad.get_peer()
+        if peer is not None:  # past the pad, which takes no second end of a stream
+            peer.send_event(Gst.Event.new_eos())
 
     def _loop(self, source: Any, info: Any) -> Any:
         """Turn the end into a jump to the start; times go on, and elements behind see no jump."""
@@ -174,6 +250,12 @@ class NvMultiUriSrcBin(PartsBin):
 
     def _open(self) -> None:
         addresses = [uri.strip() for uri in self.values["uri-list"].split(",") if uri.strip()]
+        if not addresses:
+            raise ConfigError(
+                "uri-list is empty",
+                where=self.get_name(),
+                expected="addresses, with commas between",
+            )
         self._mux.set_property("batch-size", self.values["max-batch-size"] or len(addresses) or 1)
         passed = set(URI_PROPERTIES) & self.assigned - {"uri"}
         ids, names = (self._listed(key) for key in ("sensor-id-list", "sensor-name-list"))

@@ -21,6 +21,7 @@ from noria.gst.element import (
     Property,
     gproperties,
     pad,
+    refusal,
     timed,
     weakly,
 )
@@ -379,6 +380,8 @@ class NvStreamMux(NvElement, Element):
         buffer.pts, buffer.duration = max(times), max(durations) or Gst.CLOCK_TIME_NONE
         bridge().attach(hash(buffer), batch)
         flow = self._src.push(buffer)
+        if (error := refusal(flow, self._src)) is not None:
+            self.post_error(error)  # before the sources hear of it, which tell less
         with self._changed:
             self._flow = flow
             self._changed.notify_all()

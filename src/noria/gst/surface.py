@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria._core.errors import MediaError
+from noria._core.text import error_text
 from noria.gst.bindings import GstVideo
 from noria.media.frame import Frame
 from noria.media.pixel_format import ColorSpace, PixelFormat, Plane, matrix_code, plane_shapes
@@ -143,9 +144,14 @@ def _reformatted(frame: Frame, format: str | None, width: int, height: int) -> A
     options: dict[str, Any] = {"interpolation": "BILINEAR"}
     if frame.format in (PixelFormat.I420, PixelFormat.NV12):
         options |= {"src_colorspace": code, "dst_colorspace": code}
-    return to_av(frame).reformat(
-        width=width or frame.width, height=height or frame.height, format=format, **options
-    )
+    width, height = width or frame.width, height or frame.height
+    try:
+        return to_av(frame).reformat(width=width, height=height, format=format, **options)
+    except (ValueError, MemoryError) as error:  # of FFmpeg
+        raise MediaError(
+            f"a picture of {frame.width}x{frame.height} cannot be made one of {width}x{height}",
+            where=error_text(error),
+        ) from error
 
 
 def system_bytes(surface: Surface, format: str, info: Any) -> bytes:
@@ -177,6 +183,18 @@ def system_bytes(surface: Surface, format: str, info: Any) -> bytes:
     return target.tobytes()
 
 
+def video_info(caps: Any) -> Any:
+    """Return the layout of pictures in system memory.
+
+    Raises:
+        MediaError: GStreamer has none for pictures of that size.
+    """
+    try:
+        return GstVideo.VideoInfo.new_from_caps(caps)
+    except TypeError:  # its constructor gave nothing
+        raise MediaError(f"no picture has these caps: {caps.to_string()}") from None
+
+
 class CapsReader:
     """Reads buffers of one set of caps as frames.
 
@@ -185,13 +203,13 @@ class CapsReader:
     """
 
     def __init__(self, caps: Any) -> None:
-        info = GstVideo.VideoInfo.new_from_caps(caps)
         structure = caps.get_structure(0)
         self.format = str(structure.get_string("format"))
-        if info is None or self.format not in RAW_FORMATS:
+        if self.format not in RAW_FORMATS:
             raise MediaError(
                 f"pictures of format {self.format}", expected="one of " + ", ".join(RAW_FORMATS)
             )
+        info = video_info(caps)
         self.width, self.height = info.width, info.height
         self._planes = info.finfo.n_planes
         self._offsets, self._strides = list(info.offset), list(info.stride)

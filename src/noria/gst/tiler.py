@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from noria import pyds
+from noria._core.errors import MediaError
 from noria.gst.element import COMMON, NVMM, Property, gproperties, pad
+from noria.gst.geometry import black, paste
 from noria.gst.remake import Remaking
-from noria.gst.surface import Surface, planar, scaled
+from noria.gst.surface import Surface, scaled
 from noria.gst.tree import frames_of, picture_of
 from noria.media.frame import Frame
-from noria.media.pixel_format import PixelFormat, plane_shapes
+from noria.media.pixel_format import ColorSpace, PixelFormat
 from noria.pyds.functions import nvds_acquire_frame_meta_from_pool, nvds_add_frame_meta_to_batch
 from noria.pyds.meta import NvDsBatchMeta, NvDsFrameMeta, items
 
@@ -26,7 +26,6 @@ PROPERTIES = COMMON | {
     "buffer-pool-size": Property("uint", 5, "accepted"),
     "square-seq-grid": Property("bool", False, "accepted"),
 }
-_BLACK = (16, 128, 128)
 
 
 class NvMultiStreamTiler(Remaking):
@@ -57,11 +56,18 @@ class NvMultiStreamTiler(Remaking):
         one.source_frame_width = one.pipeline_width = width
         one.source_frame_height = one.pipeline_height = height
         tile_w, tile_h = width // columns // 2 * 2, height // rows // 2 * 2
+        if not (tile_w and tile_h):
+            raise MediaError(
+                f"{columns} x {rows} tiles do not fit into {width}x{height}", where=self.get_name(),
+                fix="set width and height, or rows and columns",
+            )  # fmt: skip
+        color = ColorSpace.BT601
         for frame in frames:
             place = int(frame.source_id) if only < 0 else 0
             left, top = place % columns * tile_w, place // columns * tile_h
             picture = picture_of(batch, frame)
-            self._put(scaled(picture, tile_w, tile_h), left, top)
+            color = picture.color
+            paste(self._planes, scaled(picture, tile_w, tile_h), left, top)
             move(frame, tile_w / picture.width, tile_h / picture.height, left, top)
             one.buf_pts = max(one.buf_pts, frame.buf_pts)
             one.ntp_timestamp = frame.ntp_timestamp
@@ -72,7 +78,7 @@ class NvMultiStreamTiler(Remaking):
         for user in items(batch, "batch_user_meta_list"):
             items(whole, "batch_user_meta_list").append(user)
         planes = tuple(plane.copy() for plane in self._planes)
-        whole.surfaces = [Surface(Frame(planes, PixelFormat.I420, width, height))]
+        whole.surfaces = [Surface(Frame(planes, PixelFormat.I420, width, height, color))]
         nvds_add_frame_meta_to_batch(whole, one)
         return whole
 
@@ -89,20 +95,8 @@ class NvMultiStreamTiler(Remaking):
 
     def _keep_planes(self, width: int, height: int, grid: tuple[int, int]) -> None:
         """Pictures of sources that are missing from a batch stay; a new grid starts black."""
-        shapes = plane_shapes(PixelFormat.I420, width, height)
-        if self._grid != grid or tuple(p.shape for p in self._planes) != shapes:
-            self._grid = grid
-            self._planes = tuple(
-                np.full(shape, value, np.uint8) for shape, value in zip(shapes, _BLACK, strict=True)
-            )
-
-    def _put(self, picture: Frame, left: int, top: int) -> None:
-        if picture.format is not PixelFormat.I420:
-            picture = planar(picture)
-        for i, (target, plane) in enumerate(zip(self._planes, picture.planes, strict=True)):
-            x, y = (left, top) if i == 0 else (left // 2, top // 2)
-            part = target[y : y + plane.shape[0], x : x + plane.shape[1]]
-            part[:] = plane[: part.shape[0], : part.shape[1]]
+        if not self._planes or self._grid != grid or self._planes[0].shape != (height, width):
+            self._grid, self._planes = grid, black(width, height)
 
 
 def move(frame: NvDsFrameMeta, ratio_x: float, ratio_y: float, left: int, top: int) -> None:

@@ -18,7 +18,6 @@ from noria.gst.element import (
 )
 from noria.gst.tree import frames_of, picture_of, style_text, to_frame_meta
 from noria.meta import UNTRACKED_OBJECT_ID, ClassStyle, FrameMeta
-from noria.pyds.bridge import bridge
 from noria.pyds.functions import (
     nvds_acquire_obj_meta_from_pool,
     nvds_add_obj_meta_to_frame,
@@ -93,9 +92,7 @@ class NvTracker(NvElement, BaseTransform):
         return True
 
     def _process(self, buffer: Any) -> Any:
-        batch = bridge().get(hash(buffer))
-        if batch is None:
-            return Gst.FlowReturn.OK
+        batch = self.batch_of(buffer)
         assert self._tracker is not None
         for frame in frames_of(batch):
             picture = picture_of(batch, frame)

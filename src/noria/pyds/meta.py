@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from enum import IntEnum
 from threading import RLock
@@ -313,6 +314,7 @@ class NvDsBatchMeta(Struct):
     Attributes:
         surfaces: the picture of each frame, by `batch_id`.
         ended: sources that ended since the batch before.
+        owner: the batch that `with_surfaces` made this of.
     """
 
     base_meta = Nested(NvDsBaseMeta)
@@ -332,6 +334,13 @@ class NvDsBatchMeta(Struct):
         self.meta_mutex = RLock()
         self.surfaces: list[Any] = []
         self.ended: list[int] = []
+        self.owner: NvDsBatchMeta | None = None
+
+    def with_surfaces(self, surfaces: list[Any]) -> NvDsBatchMeta:
+        """Return the batch with other pictures; metadata are shared, and keep their owner."""
+        made = copy.copy(self)
+        made.surfaces, made.owner = surfaces, self
+        return made
 
     @property
     def num_frames_in_batch(self) -> int:
