@@ -58,20 +58,19 @@ def test_ffmpegs_errors_about_damage_are_not_shown(mean_config: Config, tmp_path
     assert not RAW.search(done.stderr)
 
 
-@pytest.mark.parametrize("head", ["NoriaParseYoloV5", ""])
+@pytest.mark.parametrize("head", ["NoriaParseDetrSoftmax", "coverage"])
 def test_numpys_warnings_about_wild_outputs_are_not_shown(tmp_path: Path, head: str) -> None:
-    """Of a detector's head, and of a classifier that has none."""
-    wild = np.float32([3e38, np.inf, -np.inf, np.nan, -3e38, 1, 0])
-    rows = np.stack([np.roll(wild, n) for n in range(25)])[None]
-    outputs = {"output": (1, 25, 7)}
-    keys: dict[str, object] = {"parse_bbox_func_name": head, "cluster_mode": 2}
-    if not head:
-        rows, outputs = wild[None], {"output": (1, 7)}
-        keys = {"network_type": 1, "classifier_threshold": 0.1}
-    nodes = [node("Identity", ["input"], ["seen"]), node("Identity", ["wild"], ["output"])]
-    inputs = {"input": (1, 3, 32, 32)}
-    outputs = outputs | {"seen": (1, 3, 32, 32)}
-    write_model(tmp_path / "a.onnx", nodes, inputs, outputs, {"wild": rows})
+    wild = np.float32([3e38, np.inf, -np.inf, np.nan, -3e38, 1, 0, 88])
+    keys: dict[str, object] = {"parse_bbox_func_name": head, "cluster_mode": 4}
+    shapes = {"logits": (1, 20, 3), "boxes": (1, 20, 4)}
+    if head == "coverage":  # the head of a config that names none
+        keys = {"cluster_mode": 2, "output_blob_names": "conv2d_bbox;conv2d_cov/Sigmoid"}
+        shapes = {"conv2d_bbox": (1, 8, 2, 2), "conv2d_cov/Sigmoid": (1, 2, 2, 2)}
+    values = {f"{name}_": np.resize(wild, shape) for name, shape in shapes.items()}
+    nodes = [node("Identity", [f"{name}_"], [name]) for name in shapes]
+    nodes.append(node("Identity", ["input"], ["seen"]))
+    shown = {"seen": (1, 3, 32, 32)}
+    write_model(tmp_path / "a.onnx", nodes, {"input": (1, 3, 32, 32)}, shapes | shown, values)
     config = write_config(tmp_path, onnx_file="a.onnx", num_detected_classes=2, **keys)
     done = noria("run", config, picture(tmp_path / "a.png"), "-o", "a.jsonl", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
