@@ -14,9 +14,12 @@ from hypothesis.extra import numpy as hnp
 from noria.custom import open_library
 from noria.custom.mask_keypoints import MaskContent, keypoints_in
 from noria.errors import ParserError
+from noria.infer.inferencer import Inferencer
+from noria.media import Frame, PixelFormat
 from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
 from tests.custom.conftest import rows_layer
 from tests.custom.test_cpp_instances import ROWS, with_masks
+from tests.infer.models import node, write_config, write_model
 
 NETWORK = NetworkInfo(416, 320, 3)
 POSES = np.stack([np.linspace(3, 300, 51), np.linspace(5, 310, 51), np.full(51, 77)])
@@ -38,6 +41,7 @@ def test_points_and_scores_arrive(items: Path, guard: str) -> None:
     assert found.keypoints is not None
     np.testing.assert_array_equal(found.keypoints, POSES.reshape(3, 17, 3).astype(np.float32))
     np.testing.assert_array_equal(found.boxes, ROWS[:, 1:5])
+    np.testing.assert_array_equal(found.raw_masks, POSES.astype(np.float32))
     assert parser.notices == []
     said = [n.message for n in library.decisions if "17 keypoints" in n.message]
     assert said == [
@@ -51,6 +55,50 @@ def test_pairs_have_score_1(items: Path) -> None:
     assert found.keypoints is not None
     np.testing.assert_array_equal(found.keypoints[..., :2], pairs.reshape(3, 5, 2))
     assert (found.keypoints[..., 2] == 1).all()
+    np.testing.assert_array_equal(found.raw_masks, pairs.astype(np.float32))
+
+
+def test_output_tensor_meta_keeps_the_bytes_of_objects_that_stay(
+    items: Path, tmp_path: Path
+) -> None:
+    pairs = np.arange(30).reshape(3, 10).astype(np.float32) + 5
+    nodes = [node("Identity", ["rows_"], ["rows"]), node("Identity", ["points_"], ["points"])]
+    nodes.append(node("Identity", ["input"], ["unused"]))
+    write_model(
+        tmp_path / "pose.onnx",
+        nodes,
+        {"input": (1, 3, 96, 96)},
+        {"rows": (1, 3, 6), "points": (1, 3, 10), "unused": (1, 3, 96, 96)},
+        {"rows_": ROWS[None], "points_": pairs[None]},
+    )
+    keys = {
+        "onnx_file": "pose.onnx",
+        "network_type": 3,
+        "cluster_mode": 4,
+        "output_instance_mask": 1,
+        "num_detected_classes": 3,
+        "filter_out_class_ids": 2,
+        "custom_lib_path": items,
+        "parse_bbox_instance_mask_func_name": "ParseKeypoints",
+    }
+    frame = Frame.from_array(np.zeros((192, 192, 3), np.uint8), PixelFormat.RGB)
+    found = {}
+    for flag in (0, 1):
+        config = write_config(tmp_path, output_tensor_meta=flag, **keys)
+        with Inferencer.from_config(config) as model:
+            (meta,) = model.process([frame])
+        for thing in meta.objects:
+            assert thing.keypoints is not None
+            np.testing.assert_array_equal(  # in the frame, twice as large
+                thing.keypoints[:, :2], 2 * pairs[{1: 0, 0: 2}[thing.class_id]].reshape(5, 2)
+            )
+        found[flag] = {thing.class_id: thing.tensors for thing in meta.objects}
+    assert found[0] == {1: (), 0: ()}
+    assert {k: len(outputs) for k, outputs in found[1].items()} == {1: 1, 0: 1}
+    for class_id, row in ((1, 0), (0, 2)):
+        (output,) = found[1][class_id]
+        assert output["mask"].tobytes() == pairs[row].tobytes()
+        assert (output.component_id, output.network.width, list(output.layers)) == (1, 96, ["mask"])
 
 
 @pytest.mark.parametrize(
@@ -84,7 +132,9 @@ def test_the_config_decides(items: Path) -> None:
     params = DetectionParams(3, np.zeros(3, np.float32))
     layers = {**rows_layer(ROWS), "points": Layer("points", POSES.astype(np.float32))}
     inner = open_library(items).instance_parser("ParseKeypoints")
-    assert MaskContent(inner, "mask")(layers, NETWORK, params).keypoints is None
+    found = MaskContent(inner, "mask")(layers, NETWORK, params)
+    assert found.keypoints is None
+    np.testing.assert_array_equal(found.raw_masks, POSES.astype(np.float32))
 
     # 6 x 3 numbers with a mask's own size are a mask, unless the config knows better
     masks = np.random.default_rng(0).random((3, 6, 3)).astype(np.float32)
@@ -93,6 +143,7 @@ def test_the_config_decides(items: Path) -> None:
     found = MaskContent(inner, "keypoints")(with_masks(masks=masks), NETWORK, params)
     assert found.masks is None
     np.testing.assert_array_equal(found.keypoints, masks)
+    np.testing.assert_array_equal(found.raw_masks, masks.reshape(3, 18))
     with pytest.raises(ParserError, match="have 25 values"):
         MaskContent(inner, "keypoints")(
             with_masks(masks=masks[:, :5, :1].repeat(5, 2)), NETWORK, params

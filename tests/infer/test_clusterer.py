@@ -51,7 +51,11 @@ def test_other_modes_run_as_they_are_written(mode: ClusterMode) -> None:
 def test_keypoints_stay_with_the_box_that_is_kept(mode: ClusterMode) -> None:
     keypoints = np.arange(30 * 6).reshape(30, 2, 3)
     many = Detections(MANY.boxes, MANY.scores, MANY.class_ids, keypoints=keypoints)
+    many.raw_masks = list(keypoints.reshape(30, 6).astype(np.float32))
     cfg = ModelConfig(num_detected_classes=1, all_classes=ALL, cluster_mode=mode)
     result = Clusterer(cfg)(many)
     assert len(result.kept)
     np.testing.assert_array_equal(result.detections.keypoints, keypoints[result.kept])
+    raw = keypoints.reshape(30, 6)
+    np.testing.assert_array_equal(result.detections.raw_masks, raw[result.kept])
+    np.testing.assert_array_equal(result.detections.rows(1, 2).raw_masks, raw[result.kept[1:2]])

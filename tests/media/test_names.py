@@ -56,6 +56,9 @@ def test_no_part_of_a_password_is_shown(user: str, start: str, end: str) -> None
         "rtps://bob:hunter2@host/live?x=1, and more",
         "rtsp:bob:hunter2@host",
         "push to rtmp://host/live/hunter2 or not",
+        "rtmp:/host/live/hunter2",
+        "rtmp//host:1935/live/room/hunter2: no such file",
+        "RTMPS:host/live/hunter2",
         "bob:hun/ter2:hunter2@host/*.mp4",
     ],
 )
@@ -64,7 +67,18 @@ def test_no_login_of_a_mistyped_address_is_shown(text: str) -> None:
     assert "hunter2" not in quoted(text)
 
 
-@pytest.mark.parametrize("text", ["a: b", "C:\\films\\a.mp4", "me@home: x", "12:30", "key=a:b"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: b",
+        "C:\\films\\a.mp4",
+        "me@home: x",
+        "12:30",
+        "key=a:b",
+        "rtmp/a.mp4",
+        "films/rtmp_clip.mp4",
+    ],
+)
 def test_other_text_stays(text: str) -> None:
     assert without_secrets(text) == text
 

@@ -35,14 +35,19 @@ _SECRET = re.compile(
 
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://\S+")
+_STREAM_KEY = re.compile(r"(?i)\b(rtmp\w*(?::/*|/+)[^\s/]+/\S*?)[^\s/…]+(?=\s|$)")
 _LOGIN = re.compile(r"[^\s/\\'\"@]+:[^\s@]+@(?=[^\s@])")
 
 
 def without_secrets(text: str) -> str:
-    """`text` with its URLs as `url_name` writes them, and no `user:password@` of mistyped ones."""
-    if ":" not in text:
+    """`text` with its URLs as `url_name` writes them, and no secrets of mistyped ones.
+
+    These are `user:password@` and the last part of an RTMP path.
+    """
+    if ":" not in text and "rtmp" not in text.lower():
         return text
-    return _LOGIN.sub("…@", _URL.sub(lambda found: url_name(found[0]), text))
+    text = _URL.sub(lambda found: url_name(found[0]), text)
+    return _STREAM_KEY.sub(r"\1…", _LOGIN.sub("…@", text))
 
 
 def url_scheme(text: str) -> str | None:

@@ -128,6 +128,12 @@ class _LazyGroup(click.Group):
             sys.exit(1)
         except MemoryError as error:
             _fail(f"there is not enough memory: {error}" if str(error) else "out of memory", 1)
+        except ValueError:
+            if not (closed := _closed_streams()):
+                raise
+            fix = "let it print and leave the stream open, or run it with --guard always"
+            text = f"{closed} is closed: a library or plugin that ran in this process closed it"
+            _fail(f"{text}\n  {fix}", 6)
         except OSError as error:
             if error.filename is not None:  # every file has an error of its own: our defect
                 raise
@@ -158,6 +164,15 @@ def _fail(message: str, code: int, notices: Sequence[Notice] = ()) -> None:
     click.echo(printable(message), err=True)
     print_notices([n for n in notices if n.level == "info"])
     sys.exit(code)
+
+
+def _closed_streams() -> str:
+    """Name standard streams that user code closed; standard error is replaced, to have one."""
+    streams = {"standard output": sys.stdout, "standard error": sys.stderr}
+    closed = [name for name, stream in streams.items() if stream is not None and stream.closed]
+    if sys.stderr is not None and sys.stderr.closed:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
+    return " and ".join(closed)
 
 
 def _drop_stdout() -> None:

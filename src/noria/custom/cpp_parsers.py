@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -189,6 +189,7 @@ class CppBoxParser(CppParser):
         masks: list[FloatArray] | None,
         *odd: int,
         keypoints: FloatArray | None = None,
+        raw_masks: list[FloatArray] | None = None,
     ) -> DecodedBoxes:
         """Make detections of arrays; drop boxes with a class id beyond the signed range.
 
@@ -197,7 +198,13 @@ class CppBoxParser(CppParser):
         """
         boxes, scores, ids, angles, sound = found
         detections = Detections.unchecked(
-            boxes, scores, ids, masks=masks, angles=angles, keypoints=keypoints
+            boxes,
+            scores,
+            ids,
+            masks=masks,
+            angles=angles,
+            keypoints=keypoints,
+            raw_masks=raw_masks,
         )
         if keypoints is not None:
             sound = sound and bool(np.isfinite(keypoints).all())
@@ -240,18 +247,21 @@ class CppInstanceParser(CppBoxParser):
         if odd and not broken and all(mask is None or mask.ndim == 1 for mask in masks):
             keypoints = keypoints_in(masks, network)
             if keypoints is not None:
-                return self._with_keypoints(boxes, keypoints)
+                return self._with_keypoints(boxes, keypoints, masks)
         kept = [NO_MASK if mask is None or mask.ndim == 1 else mask for mask in masks]
         some = any(mask.size for mask in kept)
         return self._decoded(boxes, kept if some else None, broken, odd)
 
-    def _with_keypoints(self, boxes: Any, keypoints: FloatArray) -> DecodedBoxes:
+    def _with_keypoints(
+        self, boxes: Any, keypoints: FloatArray, masks: Sequence[FloatArray | None]
+    ) -> DecodedBoxes:
         text = (
             f"its objects have {keypoints.shape[1]} keypoints in the place of a mask; "
             "mask-content=mask leaves them out"
         )
         note_once(self._decisions, "info", text, self.where, rule="parser-results")
-        return self._decoded(boxes, None, keypoints=keypoints)
+        raw = [NO_MASK.reshape(-1) if mask is None else mask.reshape(-1) for mask in masks]
+        return self._decoded(boxes, None, keypoints=keypoints, raw_masks=raw)
 
 
 class CppClassifierParser(CppParser):

@@ -111,5 +111,6 @@ class MaskContent:
                     expected="one number of values for all: x, y, score of each point, or x, y",
                     fix="mask-content=mask, if they are masks",
                 )
+            found.raw_masks = [mask.reshape(-1) for mask in found.masks]
             found.masks = None
         return found

@@ -264,6 +264,7 @@ class Clusterer:
             angles=_own_angles(detections, rows, members),
             space=detections.space,
             keypoints=_own_keypoints(detections, rows),
+            raw_masks=None if (raw := detections.raw_masks) is None else [raw[i] for i in rows],
         )
         trace_of = ClusterTrace(*details) if trace else None
         return ClusterResult(found, integers[3 * n :], rows, members, trace_of)

@@ -38,6 +38,7 @@ from noria.meta import (
     Layer,
     NetworkInfo,
     Space,
+    TensorOutput,
 )
 from noria.meta.detections import BatchDetections, FloatArray, IntArray
 
@@ -126,6 +127,8 @@ class DetectorPostprocessor(Postprocessor):
             np.array([c.post_cluster_threshold for c in per_class], np.float32),
             tuple(labels),
         )
+        self._fitting = cfg.maintain_aspect_ratio, cfg.symmetric_padding
+        self._keeps_raw = cfg.output_tensor_meta
         self._unjudged = True
         self._classes_fit = True
         self.watch: Watch | None = None
@@ -224,6 +227,8 @@ class DetectorPostprocessor(Postprocessor):
         if step is not None and step.error is None:
             step.parsed, step.clustered, step.attached = parsed, clustered, attached
             step.first = before
+        if self._keeps_raw and kept.raw_masks is not None:
+            self._keep_raw(kept.raw_masks, attached.kept, items.metas[places[0]], before)
         results["parsed"] += len(parsed)
         results["clustered"] += len(kept)
         results["attached"] += len(attached.kept)
@@ -247,6 +252,22 @@ class DetectorPostprocessor(Postprocessor):
             first_parsed, first_kept = parsed.rows(0, ends[1]), kept.rows(0, kept_ends[1])
             self.watch.boxes(first_parsed, first_kept, attached_ends[1], items.metas[0])
         times.attach_s += perf_counter() - t2
+
+    def _keep_raw(
+        self, raw: Sequence[FloatArray], kept: IntArray, meta: FrameMeta, first: int
+    ) -> None:
+        """Attach the `mask` fields that were read as keypoints to their objects, as a tensor.
+
+        Args:
+            raw: of the boxes that clustering left.
+            kept: the rows of those that were attached.
+            meta: of their frame; `first` is the place of the first of them.
+        """
+        for index, row in enumerate(kept.tolist(), first):
+            if raw[row].size:
+                layers = {"mask": Layer("mask", raw[row])}
+                output = TensorOutput(self._component_id, layers, self._network, *self._fitting)
+                meta.objects.tensors.setdefault(index, []).append(output)
 
     def below(self, layers: dict[str, Layer], floor: float) -> Detections:
         """Boxes below the pre-cluster threshold of their class, as far as the parser returns any.

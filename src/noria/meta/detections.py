@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -83,6 +83,8 @@ class Detections:
         angles: (N,) float32, radians, or None.
         space: the coordinate space of `boxes` and `keypoints`; parsers return `Space.NETWORK`.
         keypoints: (N, K, 3) float32, x, y in pixels of `space` and score of each point, or None.
+        raw_masks: N flat float32 arrays, as a C++ parser left them in the `mask` field that was
+            read as `keypoints`, empty for an object without any; None of all other parsers.
 
     Raises:
         DetectionsError: an array has the wrong rank, length or kind. Values (NaN, class range) are
@@ -96,6 +98,7 @@ class Detections:
     angles: FloatArray | None = None
     space: Space = Space.NETWORK
     keypoints: FloatArray | None = None
+    raw_masks: list[FloatArray] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.boxes = _array(self.boxes, np.float32, (None, 4), "boxes")
@@ -138,12 +141,13 @@ class Detections:
         angles: FloatArray | None = None,
         space: Space = Space.NETWORK,
         keypoints: FloatArray | None = None,
+        raw_masks: list[FloatArray] | None = None,
     ) -> Detections:
         """From arrays that are known to be of the right type and shape, without looking."""
         self = object.__new__(cls)
         self.boxes, self.scores, self.class_ids = boxes, scores, class_ids
         self.masks, self.angles, self.space = masks, angles, space
-        self.keypoints = keypoints
+        self.keypoints, self.raw_masks = keypoints, raw_masks
         return self
 
     @classmethod
@@ -177,10 +181,11 @@ class Detections:
 
     def select(self, index: npt.NDArray[Any]) -> Detections:
         """The detections at `index` (integers or a boolean mask), in that order."""
-        masks = None
-        if self.masks is not None:
-            chosen = np.arange(len(self))[index]
-            masks = [self.masks[int(i)] for i in chosen]
+        masks, raw = self.masks, self.raw_masks
+        if masks is not None or raw is not None:
+            chosen = np.arange(len(self))[index].tolist()
+            masks = None if masks is None else [masks[i] for i in chosen]
+            raw = None if raw is None else [raw[i] for i in chosen]
         return Detections.unchecked(
             self.boxes[index],
             self.scores[index],
@@ -189,11 +194,12 @@ class Detections:
             angles=None if self.angles is None else self.angles[index],
             space=self.space,
             keypoints=None if self.keypoints is None else self.keypoints[index],
+            raw_masks=raw,
         )
 
     def rows(self, start: int, end: int) -> Detections:
         """The detections from row `start` up to `end`, as views."""
-        masks, angles, points = self.masks, self.angles, self.keypoints
+        masks, angles, points, raw = self.masks, self.angles, self.keypoints, self.raw_masks
         return Detections.unchecked(
             self.boxes[start:end],
             self.scores[start:end],
@@ -202,6 +208,7 @@ class Detections:
             angles=None if angles is None else angles[start:end],
             space=self.space,
             keypoints=None if points is None else points[start:end],
+            raw_masks=None if raw is None else raw[start:end],
         )
 
     def to_supervision(self) -> Any:

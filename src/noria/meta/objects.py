@@ -545,7 +545,10 @@ class ObjectMeta:
 
     @property
     def tensors(self) -> Sequence[TensorOutput]:
-        """Raw outputs of models that ran on this object's crop."""
+        """Raw outputs of models that ran on its crop; the raw `mask` field of a pose parser.
+
+        With `output-tensor-meta=1` alone.
+        """
         return self._objects.tensors.get(self.index, ())
 
     @property

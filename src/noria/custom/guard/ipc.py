@@ -75,6 +75,7 @@ WROTE, NOT_SHARED = _AT["WROTE"], 2
 PLACES, MAX_PLACES = _native.GUARD_PLACES_AT, _native.GUARD_MAX_PLACES
 HAS_ANGLES, HAS_MASKS = _AT["HAS_ANGLES"], _AT["HAS_MASKS"]  # second value of boxes
 HAS_KEYPOINTS = HAS_MASKS << 1  # behind the masks, written and read here alone
+HAS_RAW_MASKS = HAS_KEYPOINTS << 1  # the same
 
 _MAX_REGION = 1 << 36  # networks come with their weights; much of it may be holes
 
@@ -309,20 +310,26 @@ def _write_detections(result: Detections, out: Writer) -> list[int]:
         (HAS_ANGLES if result.angles is not None else 0)
         | (HAS_MASKS if result.masks is not None else 0)
         | (HAS_KEYPOINTS if result.keypoints is not None else 0)
+        | (HAS_RAW_MASKS if result.raw_masks is not None else 0)
     )
     for array in (result.boxes, result.scores, result.class_ids):
         out.add(array)
     if result.angles is not None:
         out.add(result.angles)
     if result.masks is not None:
-        sizes = [mask.shape for mask in result.masks]
-        out.add(np.array(sizes, np.int32).reshape(-1, 2))
-        for mask in result.masks:
-            out.add(mask)
+        _write_masks(result.masks, out)
     if result.keypoints is not None:
         out.add(np.array(result.keypoints.shape[1:2], np.int32))
         out.add(result.keypoints)
+    if result.raw_masks is not None:
+        _write_masks([mask.reshape(1, -1) for mask in result.raw_masks], out)
     return [len(result.scores), flags]
+
+
+def _write_masks(masks: Sequence[npt.NDArray[Any]], out: Writer) -> None:
+    out.add(np.array([mask.shape for mask in masks], np.int32).reshape(-1, 2))
+    for mask in masks:
+        out.add(mask)
 
 
 class _Reader:
@@ -338,7 +345,7 @@ class _Reader:
 
 def _read_detections(values: Sequence[int], region: SharedRegion) -> DecodedBoxes:
     count, flags = values[0], values[1]
-    if count > MAX_OBJECTS or flags > (HAS_ANGLES | HAS_MASKS | HAS_KEYPOINTS):
+    if count > MAX_OBJECTS or flags >= HAS_RAW_MASKS << 1:
         raise ProtocolError(f"{count} boxes")
     if not count:
         none = Detections.unchecked(np.empty((0, 4), _F32), np.empty(0, _F32), np.empty(0, _I32))
@@ -348,7 +355,7 @@ def _read_detections(values: Sequence[int], region: SharedRegion) -> DecodedBoxe
         raise ProtocolError(f"{count} boxes in {region.size} bytes")
     (boxes, scores, ids, angles, sound), end = found
     found = Detections.unchecked(boxes, scores, ids, angles=angles)
-    if not flags & (HAS_MASKS | HAS_KEYPOINTS):
+    if not flags & (HAS_MASKS | HAS_KEYPOINTS | HAS_RAW_MASKS):
         return DecodedBoxes(found, sound)
     reader = _Reader(region, end)
     if flags & HAS_MASKS:
@@ -358,6 +365,8 @@ def _read_detections(values: Sequence[int], region: SharedRegion) -> DecodedBoxe
         if not 0 <= points <= MAX_KEYPOINTS:
             raise ProtocolError(f"{points} keypoints of an object")
         found.keypoints = reader.take(_F32, count, points, 3)
+    if flags & HAS_RAW_MASKS:
+        found.raw_masks = [mask.reshape(-1) for mask in _read_masks(reader, count)]
     return DecodedBoxes(found, sound=False)
 
 

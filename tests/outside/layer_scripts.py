@@ -1,0 +1,166 @@
+"""Scripts of single layers with logs recorded on TensorRT: `noria exec` must print the same.
+
+    python -m tests.outside.layer_scripts FOLDER [--layer NAME] [--report FILE]
+
+FOLDER has the checkouts `TensorRT` (NVIDIA/TensorRT, for tools/Polygraphy) and
+`trt-samples-for-hackathon-cn` (NVIDIA's, for its cookbook), at commit 9a88e268: the next one does
+not compile. The environment variable NORIA_OUTSIDE_PYTHON names a Python that has noria, PyTorch
+for the CPU, nvtx, onnxruntime and onnx_graphsurgeon; by default it is this one.
+
+A case is what a script prints for one function: names, types, shapes and values of inputs and
+outputs, and the layer's public members. Numbers are equal within 1e-4 of the larger.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
+
+PYTHON = os.environ.get("NORIA_OUTSIDE_PYTHON", sys.executable)
+LAYERS = "trt-samples-for-hackathon-cn/cookbook/02-API/Layer"
+POLYGRAPHY = "TensorRT/tools/Polygraphy"
+RELEASE = "10.16"
+TOLERANCE = 1e-4
+TIMEOUT_S = 300
+
+CAUSES: Mapping[str, str] = {}
+"""Pattern of `Layer/case` -> why it differs or does not finish, in order."""
+
+_START, _END = re.compile(r"^=+ Start \[(\w+),(.*)\]$"), re.compile(r"^=+ End +\[(\w+)\]$")
+_NOISE = re.compile(r"^\[\d\d/\d\d/\d{4}-|^\[TensorRT-Cookbook\]|^=+ Public members of ")
+_MEMBERS, _MEMBER = re.compile(r"^Members of [\w.]*?(\w+):$"), re.compile(r"^ *-?\d+ -> ")
+_WORDS = re.compile(r"[^\s\[\](),]+")
+
+
+@dataclass(frozen=True)
+class Scripts:
+    """The cases of all scripts.
+
+    Attributes:
+        equal: names of cases.
+        different: name -> the first words that differ.
+        unfinished: name -> the last line of the script's error.
+    """
+
+    equal: list[str] = field(default_factory=list)
+    different: dict[str, str] = field(default_factory=dict)
+    unfinished: dict[str, str] = field(default_factory=dict)
+
+    def unexplained(self) -> list[str]:
+        """Cases that are not equal, and no cause of it is known."""
+        return [name for name in (*self.different, *self.unfinished) if not cause(name)]
+
+
+def cause(name: str) -> str:
+    """Return why a case is not equal, empty if that is not known."""
+    return next((why for pattern, why in CAUSES.items() if re.search(pattern, name)), "")
+
+
+def cases(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield name and words of each case that ended, and of the members of each enum."""
+    name, lines, members = "", list[str](), dict[str, list[str]]()
+    enum: list[str] | None = None
+    for line in text.splitlines():
+        if found := _MEMBERS.match(line):
+            enum = members.setdefault(found[1], [])
+        elif enum is not None and _MEMBER.match(line):
+            enum += _WORDS.findall(line)
+        elif found := _START.match(line):
+            name, lines = found[1] + (found[2] if found[2] != "(),{}" else ""), []
+        elif _END.match(line):
+            yield name, _WORDS.findall("\n".join(lines))
+        elif not _NOISE.search(line):
+            lines.append(line)
+    yield from ((f"members of {name}", words) for name, words in members.items())
+
+
+def difference(ours: Sequence[str], recorded: Sequence[str]) -> str:
+    """Return the first words that differ, empty if none does."""
+    for place, (mine, theirs) in enumerate(zip_longest(ours, recorded, fillvalue="(nothing)")):
+        if not _same(mine, theirs):
+            return f"{' '.join(recorded[max(0, place - 3) : place])}: {mine} for {theirs}"
+    return ""
+
+
+def _same(mine: str, theirs: str) -> bool:
+    if mine == theirs or (mine.startswith("0x") and theirs.startswith("0x")):
+        return True
+    try:
+        a, b = float(mine), float(theirs)
+    except ValueError:
+        return False
+    return abs(a - b) <= TOLERANCE * max(1.0, abs(a), abs(b))
+
+
+def run_scripts(folder: Path, only: Sequence[str] = ()) -> Scripts:
+    """Run the script of each layer in a scratch folder, and compare with its log."""
+    found = Scripts()
+    for script in sorted((folder / LAYERS).glob("*/main.py")):
+        log = script.with_name("log-main.py.log")
+        if not log.is_file() or (only and script.parent.name not in only):
+            continue
+        recorded = dict(cases(log.read_text(errors="replace")))
+        printed, error = _run(script, folder)
+        ours = dict(cases(printed))
+        for case, words in recorded.items():
+            name = f"{script.parent.name}/{case}"
+            if case not in ours:
+                found.unfinished[name] = error
+            elif differs := difference(ours[case], words):
+                found.different[name] = differs
+            else:
+                found.equal.append(name)
+    return found
+
+
+def _run(script: Path, folder: Path) -> tuple[str, str]:
+    paths = [folder / LAYERS.removesuffix("/02-API/Layer"), folder / POLYGRAPHY]
+    with tempfile.TemporaryDirectory(prefix="noria-outside-") as scratch:
+        environment = {
+            **os.environ,
+            "HOME": scratch,
+            "PYTHONPATH": os.pathsep.join(map(str, paths)),
+            "TRT_COOKBOOK_PATH": str(paths[0]),
+        }
+        done = subprocess.run(
+            [PYTHON, "-m", "noria", "exec", "--trt-version", RELEASE, str(script)],
+            cwd=scratch, env=environment, check=False, timeout=TIMEOUT_S,
+            capture_output=True, text=True, errors="replace",
+        )  # fmt: skip
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    return done.stdout, (lines[-1] if lines else f"exit code {done.returncode}")[:300]
+
+
+def table(found: Scripts) -> str:
+    """Write the results as Markdown: numbers, and a line for each case that is not equal."""
+    lines = ["| equal | different | not finished |", "|---:|---:|---:|"]
+    lines.append(f"| {len(found.equal)} | {len(found.different)} | {len(found.unfinished)} |")
+    lines += ["", "| case | cause | seen |", "|---|---|---|"]
+    for name, seen in (*found.different.items(), *found.unfinished.items()):
+        lines.append(f"| {name} | {cause(name) or 'unexplained'} | {seen.replace('|', '/')} |")
+    return "\n".join(lines) + "\n"
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Run the scripts and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--layer", action="append", default=[])
+    parser.add_argument("--report", type=Path)
+    options = parser.parse_args(words)
+    text = table(run_scripts(options.folder.resolve(), options.layer))
+    if options.report:
+        options.report.write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
