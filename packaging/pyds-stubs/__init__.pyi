@@ -79,6 +79,7 @@ class NvDsBatchMeta(Struct):
     @property
     def batch_user_meta_list(self) -> GList | None: ...
     def __init__(self) -> None: ...
+    def with_surfaces(self, surfaces: list[Any]) -> NvDsBatchMeta: ...
     @property
     def num_frames_in_batch(self) -> int: ...
     misc_batch_info: list[int]
@@ -86,6 +87,7 @@ class NvDsBatchMeta(Struct):
     meta_mutex: Any
     surfaces: list[Any]
     ended: list[Any]
+    owner: Any
 
 class NvDsClassifierMeta(Struct):
     base_meta: NvDsBaseMeta

@@ -194,13 +194,13 @@ class RayExecutor:
         for place, _ in self._under_way.values():
             loads[place] += 1
         rooms = [0 if place in self._down else room for place, room in enumerate(self._rooms)]
-        while self._held and (place := next_worker(loads, rooms)) is not None:
-            loads[place] += 1
+        while self._held and (free := next_worker(loads, rooms)) is not None:
+            loads[free] += 1
             unit = self._held.popleft()
-            call = self._actors[place].do.options(name=f"noria batch: {shown(unit.input)}")
-            if not any(other == place for other, _ in self._under_way.values()):
-                self._clocks[place].restart(True)
-            self._under_way[call.remote(unit)] = place, unit
+            call = self._actors[free].do.options(name=f"noria batch: {shown(unit.input)}")
+            if not any(place == free for place, _ in self._under_way.values()):
+                self._clocks[free].restart(True)
+            self._under_way[call.remote(unit)] = free, unit
 
     def collect(self, timeout_s: float) -> list[UnitResult]:
         """Wait for results, and for actors that are lost; see `Executor.collect`."""
