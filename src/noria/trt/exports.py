@@ -238,6 +238,17 @@ ENUM_MEMBERS: dict[str, dict[tuple[int, ...], str]] = {
         ),
         (11,): "ALIASED_PLUGIN_IO_10_03 RUNTIME_ACTIVATION_RESIZE_10_10",
     },
+    "PaddingMode": {
+        (8,): (
+            "EXPLICIT_ROUND_DOWN EXPLICIT_ROUND_UP SAME_UPPER SAME_LOWER CAFFE_ROUND_DOWN "
+            "CAFFE_ROUND_UP"
+        ),
+        (10, 11): "EXPLICIT_ROUND_DOWN EXPLICIT_ROUND_UP SAME_UPPER SAME_LOWER",
+    },
+    "SampleMode": {
+        (8,): "STRICT_BOUNDS DEFAULT=0 WRAP CLAMP FILL REFLECT",
+        (10, 11): "STRICT_BOUNDS WRAP CLAMP FILL REFLECT",
+    },
     "TacticSource": {
         (8, 10): "CUBLAS CUBLAS_LT CUDNN EDGE_MASK_CONVOLUTIONS JIT_CONVOLUTIONS",
         (11,): "EDGE_MASK_CONVOLUTIONS JIT_CONVOLUTIONS",

@@ -141,6 +141,9 @@ def test_all_errors_are_collected(tmp_path, release):
     assert not parser.supports_model_v2((tmp_path / "m.onnx").read_bytes())
     runs = [(parser.get_subgraph_nodes(i), parser.is_subgraph_supported(i)) for i in range(3)]
     assert runs == [([0], False), ([1], True), ([2], False)]
+    assert parser.num_errors == 2
+    release("8.6")
+    assert parser.supports_model((tmp_path / "m.onnx").read_bytes()) == (False, [([1], True)])
 
 
 def test_missing_and_damaged_files(tmp_path):

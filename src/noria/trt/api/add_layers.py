@@ -240,13 +240,13 @@ class AddsLayers(LayerGraph):
         self, input: ITensor, scale: ITensor, bias: ITensor, axesMask: int
     ) -> sums.INormalizationLayer:
         """(x - mean) / deviation * scale + bias over the axes of a mask."""
-        return self._add(sums.INormalizationLayer, input, scale, bias, axes=axesMask)
+        return self._add(sums.INormalizationLayer, input, scale, bias, axes=axesMask, is_v2=False)
 
     def add_normalization_v2(
         self, input: ITensor, scale: ITensor, bias: ITensor, axesMask: int
     ) -> sums.INormalizationLayer:
         """`add_normalization` with one scale and bias for each channel, in groups too."""
-        return self.add_normalization(input, scale, bias, axesMask)
+        return self._add(sums.INormalizationLayer, input, scale, bias, axes=axesMask, is_v2=True)
 
     def add_quantize(
         self, input: ITensor, scale: ITensor, output_type: DataType | None = None

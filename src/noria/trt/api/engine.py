@@ -28,7 +28,7 @@ from noria.trt.api.enums import (
     TensorIOMode,
     TensorLocation,
 )
-from noria.trt.api.inspector import EngineInspector
+from noria.trt.api.inspector import EngineInspector, linear
 from noria.trt.api.interfaces import IRuntimeConfig, ISerializationConfig
 from noria.trt.api.record import ShapeRanges, TrtRecord, record_of, record_of_foreign
 from noria.trt.api.refitter import weight_bytes
@@ -236,10 +236,8 @@ class ICudaEngine(Closable):
     def get_tensor_format_desc(self, name: str, profile_index: int = 0) -> str:
         """The format in words."""
         found = self._find(name)
-        kind = "FP32" if found is None else {"FLOAT": "FP32", "HALF": "FP16"}.get(
-            found.dtype.name, found.dtype.name
-        )  # fmt: skip
-        return f"Row major linear {kind} format (kLINEAR)"
+        kind = "FLOAT" if found is None else found.dtype.name
+        return f"{linear(kind)} format (kLINEAR)"
 
     def get_tensor_bytes_per_component(self, name: str, profile_index: int = 0) -> int:
         """Bytes of an element."""

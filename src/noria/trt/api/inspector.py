@@ -62,13 +62,18 @@ class EngineInspector(Strict):
         return {
             "Name": layer.name,
             "LayerType": layer.kind,
-            "Inputs": [_tensor(name, shapes) for name in layer.inputs],
-            "Outputs": [_tensor(name, shapes) for name in layer.outputs],
+            "Inputs": [self._tensor(name, shapes, layer) for name in layer.inputs],
+            "Outputs": [self._tensor(name, shapes, layer) for name in layer.outputs],
             "ParameterType": layer.kind.title().replace("_", ""),
             "Precision": layer.precision,
             "TacticValue": "",
             "Metadata": layer.metadata,
         }
+
+    def _tensor(self, name: str, shapes: dict[str, list[int]], layer: LayerRecord) -> Any:
+        found = self._engine._by_name.get(name)
+        kind = layer.precision if found is None else found.dtype.name
+        return {"Name": name, "Dimensions": shapes.get(name, []), "Format/Datatype": linear(kind)}
 
     def _line(self, layer: LayerRecord) -> str:
         if not self._detailed:
@@ -78,5 +83,9 @@ class EngineInspector(Strict):
         )
 
 
-def _tensor(name: str, shapes: dict[str, list[int]]) -> dict[str, Any]:
-    return {"Name": name, "Dimensions": shapes.get(name, []), "Format/Datatype": "Row major linear"}
+def linear(kind: str) -> str:
+    """Word the format of a tensor as TensorRT does: every one here is linear."""
+    return f"Row major linear {_KINDS.get(kind, kind)}"
+
+
+_KINDS = {"FLOAT": "FP32", "HALF": "FP16"}

@@ -119,12 +119,19 @@ class OnnxParser(CollectsErrors, Flagged, Closable):
         return self.parse(model)
 
     def supports_model(self, model: Any, path: str | None = None) -> tuple[bool, list[Any]]:
-        """Whether every node could be parsed; and ([nodes], whether they could) in runs."""
-        supported = self.supports_model_v2(model, path)
-        return supported, list(self._subgraphs)
+        """Whether every node could be parsed; and the runs of nodes that could, with True.
+
+        A run that cannot be parsed is left out: scripts look at one that is False again, without
+        end.
+        """
+        supported = self._look_through(model, path)
+        return supported, [run for run in self._subgraphs if run[1]]
 
     def supports_model_v2(self, model: Any, path: str | None = None) -> bool:
         """Whether every node could be parsed; the runs of nodes are kept."""
+        return self._look_through(model, path)
+
+    def _look_through(self, model: Any, path: str | None) -> bool:
         try:
             read = network_from_onnx_bytes(
                 bytes(model), Path(path or "model.onnx"), needs_inputs=False
@@ -135,7 +142,10 @@ class OnnxParser(CollectsErrors, Flagged, Closable):
         checker = Checker(proto, self._network)
         self._subgraphs = []
         for i, node in enumerate(proto.graph.node):
-            good = checker.problem(i, node) is None
+            problem = checker.problem(i, node)
+            if problem is not None:
+                self._keep(problem)
+            good = problem is None
             if self._subgraphs and self._subgraphs[-1][1] == good:
                 self._subgraphs[-1][0].append(i)
             else:

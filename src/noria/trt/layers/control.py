@@ -180,6 +180,7 @@ class IIfConditionalOutputLayer(IIfConditionalBoundaryLayer):
     """One of two tensors of the same shape; both are computed."""
 
     _kind = "CONDITIONAL_OUTPUT"
+    _words = "Output"
 
     def _lower(self, f: Fragment, inputs: Inputs) -> list[str]:
         condition, yes, no = (required(inputs, i) for i in range(3))

@@ -147,6 +147,7 @@ class IParametricReLULayer(ILayer):
     """Inputs: x, slopes. Computes max(x, 0) + slope * min(x, 0)."""
 
     _kind = "PARAMETRIC_RELU"
+    _words = "Parametric ReLU"
 
     def _lower(self, f: Fragment, inputs: Inputs) -> list[str]:
         x, slopes = f.same_type(required(inputs, 0), required(inputs, 1))
@@ -199,4 +200,7 @@ class ICastLayer(ILayer):
     to_type = Param(DataType, "The new element type.")
 
     def _lower(self, f: Fragment, inputs: Inputs) -> list[str]:
-        return [f.op("Cast", required(inputs, 0), to=elem_of(self._params["to_type"]))]
+        x, to = required(inputs, 0), self._params["to_type"]
+        if to == DataType.UINT8 and f.dtype(x).kind == "f":
+            x = f.op("Max", x, f.like(0, x))  # as a GPU does; above 255 the low byte stays
+        return [f.op("Cast", x, to=elem_of(to))]

@@ -18,6 +18,7 @@ from noria.trt.api.enums import (
 )
 from noria.trt.layers.base import ILayer, Param, dims_param
 from noria.trt.lowering.fragment import Fragment, Inputs, LoweringError, required
+from noria.trt.release import versioned
 
 _LOWEST = -(2**31)
 _MODES = {"NEAREST": "nearest", "LINEAR": "linear", "CUBIC": "cubic"}
@@ -73,6 +74,7 @@ class ISliceLayer(ILayer):
         return [f.op("Where", inside, made, value)]
 
 
+@versioned({"<10": "align_corners"})
 class IResizeLayer(ILayer):
     """To a `shape`, or by `scales`. Input 1: the shape as a tensor."""
 
@@ -160,10 +162,6 @@ class IGridSampleLayer(ILayer):
     interpolation_mode = Param(InterpolationMode, initial=InterpolationMode["LINEAR"])
     align_corners = Param(bool, initial=False)
     sample_mode = Param(SampleMode, initial=SampleMode["FILL"])
-
-    def set_align_corners(self, value: bool) -> None:
-        """Set `align_corners`."""
-        self.align_corners = value
 
     def _lower(self, f: Fragment, inputs: Inputs) -> list[str]:
         p = self._params

@@ -10,6 +10,7 @@ import numpy as np
 from noria.network.shapes.node_shapes import Shape
 from noria.plugins.types import DataType
 from noria.trt.api.enums import FillOperation
+from noria.trt.api.reporting import Severity, report
 from noria.trt.api.values import Permutation, elem_of
 from noria.trt.layers.base import ILayer, Param, dims_param, weights_param
 from noria.trt.lowering.fragment import Fragment, Inputs, LoweringError, required
@@ -151,6 +152,19 @@ class IAssertionLayer(ILayer):
         return []
 
 
+class _Number(Param):
+    """A setting of one number; what is none is left out with a warning, by TensorRT without one."""
+
+    def _put(self, layer: ILayer, value: Any) -> None:
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            text = f"{layer.name}: {self._key}={value!r} is no number and changes nothing"
+            report(layer._network.logger, Severity.WARNING, text)
+            return
+        layer._set_param(self._key, number)
+
+
 class IFillLayer(ILayer):
     """Evenly spaced or random numbers.
 
@@ -161,17 +175,9 @@ class IFillLayer(ILayer):
     _kind = "FILL"
     shape = dims_param("Extents.")
     operation = Param(FillOperation, "The numbers that fill it.")
-    alpha = Param(float, "Start, least value or mean.", initial=None)
-    beta = Param(float, "Step, greatest value or deviation.", initial=None)
+    alpha = _Number(float, "Start, least value or mean.", initial=None)
+    beta = _Number(float, "Step, greatest value or deviation.", initial=None)
     to_type = Param(DataType, "Element type.")
-
-    def set_alpha(self, value: float) -> None:
-        """Set `alpha`."""
-        self.alpha = value
-
-    def set_beta(self, value: float) -> None:
-        """Set `beta`."""
-        self.beta = value
 
     def is_alpha_beta_int64(self) -> bool:
         """Whether they are integers."""

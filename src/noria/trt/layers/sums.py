@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from noria.plugins.types import DataType
 from noria.trt.api.enums import CumulativeOperation, MatrixOperation, ReduceOperation, TopKOperation
 from noria.trt.layers.base import ILayer, Param, index_dtype
 from noria.trt.lowering.fragment import Fragment, Inputs, LoweringError, required
+from noria.trt.release import versioned
 
 MAX_K = 3840
 
@@ -98,6 +101,7 @@ class IRaggedSoftMaxLayer(ILayer):
     """Inputs: x, elements that count in each row; the others become 0."""
 
     _kind = "RAGGED_SOFTMAX"
+    _words = "Ragged SoftMax"
 
     def _lower(self, f: Fragment, inputs: Inputs) -> list[str]:
         x, bounds = required(inputs, 0), required(inputs, 1)
@@ -172,6 +176,14 @@ class IEinsumLayer(ILayer):
         return [f.op("Einsum", *names, equation=str(self._params["equation"]))]
 
 
+class _Fixed(Param):
+    """A setting that is read alone once the layer is made."""
+
+    def _put(self, layer: ILayer, value: Any) -> None:
+        raise AttributeError(f"{self._key} cannot be set")
+
+
+@versioned({">=10.15": "is_v2"})
 class INormalizationLayer(ILayer):
     """(x - mean) / sqrt(variance + epsilon) * scale + bias over the axes of a mask.
 
@@ -184,6 +196,12 @@ class INormalizationLayer(ILayer):
     axes = Param(int, "Mask.")
     num_groups = Param(int, initial=1)
     compute_precision = Param(DataType, initial=DataType.FLOAT)
+
+    is_v2 = _Fixed(bool, "Whether `add_normalization_v2` made it.", initial=False)
+
+    @property
+    def _words(self) -> str:  # type: ignore[override]
+        return "NormalizationV2" if self._params.get("is_v2") else "Normalization"
 
     def _lower(self, f: Fragment, inputs: Inputs) -> list[str]:
         x, scale, bias = (required(inputs, i) for i in range(3))

@@ -113,8 +113,8 @@ _numbers = iter(range(1, 2**62))
 
 def _address(pointer: Any) -> int:
     """The address of whatever scripts pass as one."""
-    if isinstance(pointer, int):
-        return pointer
+    if pointer is None or isinstance(pointer, int):
+        return pointer or 0
     if hasattr(pointer, "__array_interface__"):
         return int(pointer.__array_interface__["data"][0])
     if isinstance(pointer, ctypes.c_void_p):
