@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noria.batches.driver import Driver
+from noria.batches.executor import next_worker, room_after
 from noria.batches.folder import BatchFolder, StorageError
 from noria.batches.identity import write_run
 from noria.batches.manifest import unit_records, verify, write_manifest
@@ -110,6 +111,7 @@ def test_spans_of_a_film_are_units_that_a_restart_does_not_plan_again(tmp_path: 
     asked.clear()
     driver = run(tmp_path, ["film.mp4"], do=do)
     assert driver.progress.before == 2
+    assert driver.progress.inputs + driver.progress.spans == 4
     assert {first for _, first in asked} == {0, 10}
     records = list(unit_records(tmp_path))
     assert sorted(r.first for r in records) == [0, 10, 20, 30]
@@ -131,6 +133,9 @@ def test_a_doubtful_span_makes_the_film_whole(tmp_path: Path) -> None:
     assert len(rows(tmp_path)) == 2 * (len("film_.mp4") % 4)
     assert verify(tmp_path) == (2, [])
     assert [r.first for r in unit_records(tmp_path)] == [None, None]
+    warnings = [r.warnings for r in unit_records(tmp_path)]
+    assert warnings == [("not split: 9 frames came of the 10",)] * 2
+    assert driver.progress.spans == 0
 
 
 def test_a_lost_worker_costs_nothing_but_its_unit_if_it_kills(tmp_path: Path) -> None:
@@ -303,6 +308,14 @@ def test_processes_survive_units_that_kill_their_worker_or_never_end(tmp_path: P
         ("hang.mp4", "it ran longer than the limit of 0.6 s (--unit-timeout)"),
     ]
     assert rows(tmp_path) == expected(NAMES)
+
+
+def test_a_long_unit_waits_for_the_worker_that_is_free_first() -> None:
+    assert [room_after(UnitResult(BatchUnit("a"), "done", seconds=s)) for s in (0.1, 3)] == [2, 1]
+    assert next_worker([1, 0, 2], [1, 1, 2]) == 1
+    assert next_worker([1, 1, 2], [1, 2, 2]) == 1
+    assert next_worker([1, 1], [2, 2]) == 0
+    assert next_worker([1, 2, 0], [1, 2, 0]) is None
 
 
 SCRIPT = """

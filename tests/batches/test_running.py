@@ -12,13 +12,15 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
+from PIL import Image
 
 import noria
 from noria.batches.batch_run import BatchRun
 from noria.batches.inputs import expand_inputs
 from noria.batches.units import BatchUnit
-from noria.batches.work import Work, Worker
+from noria.batches.work import Work, Worker, span_seconds
 from noria.cli import main
+from noria.media.sources.film_structure import film_seconds
 from noria.pipeline.assembly import AssemblyOptions
 from noria.pipeline.opening import pipeline_spec
 from tests.batches.fakes import HereExecutor
@@ -120,11 +122,21 @@ def test_split_films_have_the_rows_of_whole_ones(
     assert done.stdout.startswith("done: 3 units")
 
 
+def test_spans_are_shorter_where_inputs_are_few(films: list[Path], tmp_path: Path) -> None:
+    long = [str(write_film(tmp_path / "long.mp4", 6, times=[n * 60_000 for n in range(6)]))]
+    assert film_seconds(Path(long[0])) > 500
+    assert span_seconds(long, 1) == pytest.approx(film_seconds(Path(long[0])) / 16)
+    assert span_seconds(long * 3, 2) == pytest.approx(3 * film_seconds(Path(long[0])) / 32)
+    assert span_seconds(list(map(str, films)), 2) == 5.0
+    assert span_seconds([*long, "photo.jpg"], 64) == 5.0
+    assert span_seconds(long * 16, 1) == 60.0
+    assert span_seconds(long * 12, 1) == 60.0
+    assert span_seconds(["s3://bucket/x.mp4", "nowhere.mp4"], 2) == 5.0
+
+
 def test_broken_inputs_and_parsers_are_recorded_and_the_rest_goes_on(
     here: None, mean_config: Callable[..., Path], films: list[Path], photos: Path, tmp_path: Path
 ) -> None:
-    from PIL import Image
-
     config = mean_config(parse_bbox_func_name="fails_on_black")
     (films[0].parent / "broken.mp4").write_bytes(films[0].read_bytes()[:300])
     (films[0].parent / "empty.mkv").write_bytes(b"")
@@ -228,8 +240,6 @@ def test_results_below_the_inputs_are_no_inputs(
 def test_a_parser_that_ends_its_process_costs_its_unit_alone(
     mean_config: Callable[..., Path], films: list[Path], tmp_path: Path, guard: str
 ) -> None:
-    from PIL import Image
-
     dies = (
         "import os\n\ndef dies_on_black(layers, network, params):\n"
         "    (layer,) = layers.values()\n"
@@ -299,6 +309,22 @@ def test_wrong_words_are_refused_before_anything_is_made(
     assert done.exit_code in (2, 6)
     assert text in done.stderr
     assert not out.exists()
+
+
+def test_models_that_are_gone_end_the_run_and_leave_no_empty_results(
+    mean_config: Callable[..., Path], films: list[Path], tmp_path: Path
+) -> None:
+    config = mean_config(parse_bbox_func_name="fails_on_black")
+    Image.new("RGB", (64, 48)).save(tmp_path / "black.png")
+    worker = Worker(Work(pipeline_spec(configs=[config], sources=["x"]), AssemblyOptions()), None)
+    for model in tmp_path.glob("mean.onnx*"):
+        model.unlink()
+    for _ in range(2):
+        with pytest.raises(noria.errors.ConfigError, match="there is no such file"):
+            worker.do(BatchUnit(str(tmp_path / "black.png")))
+    mean_config(parse_bbox_func_name="fails_on_black")
+    assert worker.do(BatchUnit(str(films[0]))).objects == 20
+    worker.close()
 
 
 def test_inputs_come_from_folders_lists_and_manifests(tmp_path: Path) -> None:

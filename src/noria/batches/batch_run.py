@@ -164,21 +164,8 @@ class BatchRun:
         check_run(out, parts, resume=self.options.resume, shown=self.out)
         first, names = _begun(expand_inputs(self.inputs))
         work = self._split_or_not(configs, first)
-        self.on_stage("opening models")
-        worker = Worker(work, None)  # builds the engine once, and says what is wrong
-        try:
-            self.notices += worker.notices
-            cores = usable_cores()
-            self.on_stage("measuring workers and threads")
-            placement = placed(
-                worker.models,
-                cores=cores,
-                workers=self.options.workers,
-                threads=self.options.threads,
-                units=_units(work, first) if len(first) < cores else None,
-            )
-        finally:
-            worker.close()
+        few = len(first) < usable_cores()
+        placement = self._placement(work, _units(work, first) if few else len(first))
         folder = BatchFolder(out, run_id(parts), bucket)
         try:
             check_run(out, parts, resume=True, shown=self.out)  # another run may have come between
@@ -227,23 +214,9 @@ class BatchRun:
         """
         import_extra("pyarrow", "arrow")
         names, inputs, size_bytes = sample_of(expand_inputs(self.inputs))
-        self.on_stage("opening models")
         before = memory_of_this_process()
-        worker = Worker(self.work, None)
-        try:
-            self.notices += worker.notices
-            self.on_stage("measuring workers and threads")
-            cores = usable_cores()
-            placement = placed(
-                worker.models,
-                cores=cores,
-                workers=self.options.workers,
-                threads=self.options.threads,
-                units=inputs if inputs < cores else None,
-            )
-            self.on_ready(self.notices, placement)
-        finally:
-            worker.close()
+        placement = self._placement(self.work, inputs)
+        self.on_ready(self.notices, placement)
         worker = Worker(with_threads(self.work, placement.threads), None)
         try:
             self.on_stage(f"timing {len(names)} of {inputs} inputs")
@@ -255,11 +228,28 @@ class BatchRun:
             written,
             inputs=inputs,
             size_bytes=size_bytes,
-            cores=cores,
+            cores=usable_cores(),
             workers=placement.workers,
             threads=placement.threads,
             memory_bytes=max(before, memory_of_this_process()),
         )
+
+    def _placement(self, work: Work, units: int) -> Placement:
+        """Open the models, which builds engines and says what is wrong, and share the cores out."""
+        self.on_stage("opening models")
+        worker = Worker(work, None)
+        try:
+            self.notices += worker.notices
+            self.on_stage("measuring workers and threads")
+            return placed(
+                worker.models,
+                cores=usable_cores(),
+                workers=self.options.workers,
+                threads=self.options.threads,
+                units=units,
+            )
+        finally:
+            worker.close()
 
     def _split_or_not(self, configs: Sequence[Any], first: Sequence[str]) -> Work:
         split_s = self.options.split_s

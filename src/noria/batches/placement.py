@@ -46,7 +46,7 @@ def placed(
     cores: int,
     workers: int | None = None,
     threads: int | None = None,
-    units: int | None = None,
+    units: int,
 ) -> Placement:
     """Choose workers and threads.
 
@@ -54,12 +54,12 @@ def placed(
         models: opened; the first is measured.
         cores: of the machine.
         workers, threads: given by the user; one alone fixes the other.
-        units: how many units there are, where that is fewer than `cores`.
+        units: how many there are at least; workers beyond them would have nothing to do.
     """
     if workers is not None or threads is not None:
         workers = workers or max(1, cores // (threads or 1))
         return Placement(workers, threads or max(1, cores // workers))
-    most = min(cores, units or cores)
+    most = min(cores, max(1, units))
     layouts = [(n, cores // n) for n in range(most, 0, -1) if n in (most, 1) or cores % n == 0]
     plan = _plan(models)
     if plan is None or len(layouts) == 1:

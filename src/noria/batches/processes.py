@@ -26,7 +26,11 @@ class DoesUnits(Protocol):
     """The object that a worker process makes once and asks again and again."""
 
     def do(self, unit: BatchUnit) -> UnitResult:
-        """Run one unit."""
+        """Run one unit.
+
+        Raises:
+            NoriaError: no unit can be run any more.
+        """
         ...
 
 
@@ -183,15 +187,14 @@ def _serve(opener: Opener, pipe: Connection) -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None
     threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
-    try:
-        worker = opener()
-    except NoriaError as error:
-        pipe.send(error)
-        return
     with contextlib.suppress(EOFError, OSError):
-        pipe.send(None)  # opened: from now on a unit's time counts
-        while True:
-            pipe.send(worker.do(pipe.recv()))
+        try:
+            worker = opener()
+            pipe.send(None)  # opened: from now on a unit's time counts
+            while True:
+                pipe.send(worker.do(pipe.recv()))
+        except NoriaError as error:
+            pipe.send(error)
 
 
 def _end_with(sentinel: int) -> None:

@@ -62,7 +62,11 @@ class BatchActor:
         """Run one unit; it is lost if the actor has started anew since the driver heard of it."""
         if self._worker is None:
             return UnitResult(unit, "lost", error="its actor started anew", begun=False)
-        result = self._worker.do(unit)
+        try:
+            result = self._worker.do(unit)
+        except NoriaError as error:  # the models are gone: opening them again says so
+            self._worker = None
+            return UnitResult(unit, "lost", error=str(error), begun=False)
         for name, counter in self._counters.items():
             if count := getattr(result, name, 1):  # Ray refuses to count nothing
                 counter.inc(count)
@@ -191,8 +195,8 @@ class RayExecutor:
 
     def _send_held(self) -> None:
         loads = [0] * self.workers
-        for place, _ in self._under_way.values():
-            loads[place] += 1
+        for busy, _ in self._under_way.values():
+            loads[busy] += 1
         rooms = [0 if place in self._down else room for place, room in enumerate(self._rooms)]
         while self._held and (free := next_worker(loads, rooms)) is not None:
             loads[free] += 1

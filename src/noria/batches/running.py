@@ -14,7 +14,7 @@ from noria.batches.driver import BatchProgress
 from noria.batches.folder import KINDS
 from noria.batches.work import Work
 from noria.config import is_pipeline_file, load_pipeline
-from noria.config.overrides import given_keywords
+from noria.config.overrides import GivenKey, given_keywords
 from noria.pipeline.assembly import AssemblyOptions
 from noria.pipeline.opening import pipeline_spec
 
@@ -85,29 +85,59 @@ def batch(
             fails raises nothing: it is in the report and the manifest.
         MissingExtraError: pyarrow is not installed, or a package that an input or Ray needs.
     """
-    names = [inputs] if isinstance(inputs, str | PathLike) else list(inputs)
-    paths = [fspath(config) for config in configs]
-    base = None
-    if len(paths) == 1 and Path(paths[0]).is_file() and is_pipeline_file(paths[0]):
-        base = load_pipeline(paths[0])
-    spec = pipeline_spec(
-        base, configs=None if base else paths, sources=[fspath(n) for n in names], tracker=tracker
-    )
-    spec = spec.with_models_overridden(
-        given_keywords({"conf": conf, "labels": labels, **keys}, _ARGUMENTS)
-    )
-    assembly = AssemblyOptions(
-        limit=limit, abi=abi, guard=guard, profile=profile, generation=generation
-    )
-    work = Work(spec, assembly, _kinds(outputs))
-    run_options = BatchOptions(
-        workers, threads, split_s, resume, retry_failed, retries, on, unit_timeout
-    )
+    names = [inputs] if isinstance(inputs, str | PathLike) else inputs
     place = fspath(out).removeprefix("file://")
-    run = BatchRun(
-        work, [fspath(n) for n in names], place if is_bucket(place) else Path(place), run_options
+    run = batch_run(
+        [fspath(config) for config in configs],
+        [fspath(name) for name in names],
+        place if is_bucket(place) else Path(place),
+        tracker=tracker,
+        given=given_keywords({"conf": conf, "labels": labels, **keys}, _ARGUMENTS),
+        kinds=_kinds(outputs),
+        assembly=AssemblyOptions(
+            limit=limit, abi=abi, guard=guard, profile=profile, generation=generation
+        ),
+        options=BatchOptions(
+            workers, threads, split_s, resume, retry_failed, retries, on, unit_timeout
+        ),
     )
     return run.run(on_change)
+
+
+def batch_run(
+    configs: Sequence[str],
+    inputs: Sequence[str],
+    out: Path | str,
+    *,
+    tracker: str | None,
+    given: Sequence[GivenKey],
+    kinds: tuple[str, ...],
+    assembly: AssemblyOptions,
+    options: BatchOptions,
+) -> BatchRun:
+    """Put a batch together from its words.
+
+    Args:
+        configs: nvinfer configs or bare models; or one pipeline file.
+        inputs: see `expand_inputs`; none are those of the pipeline file.
+        out: folder of the results, or a URL.
+        tracker: as `open_tracker` takes it.
+        given: keys set over the configs.
+        kinds: outputs of each unit.
+        assembly, options: how models and the batch run.
+
+    Raises:
+        NoriaError: a config is refused, or there is no input.
+    """
+    base = None
+    if len(configs) == 1 and Path(configs[0]).is_file() and is_pipeline_file(configs[0]):
+        base = load_pipeline(configs[0])
+        inputs = inputs or [source.uri for source in base.sources]
+    spec = pipeline_spec(
+        base, configs=None if base else configs, sources=["a unit's"], tracker=tracker
+    )
+    work = Work(spec.with_models_overridden(given), assembly, kinds)
+    return BatchRun(work, inputs, out, options)
 
 
 def _kinds(outputs: Sequence[str]) -> tuple[str, ...]:

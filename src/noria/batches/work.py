@@ -176,7 +176,13 @@ class Worker:
             self._models.pop().close()
 
     def do(self, unit: BatchUnit) -> UnitResult:
-        """Run one unit; whatever goes wrong is in the result."""
+        """Run one unit; whatever goes wrong with it is in the result.
+
+        Raises:
+            NoriaError: the models cannot be opened again after a failure.
+        """
+        if not self._models:
+            self._open()
         started = perf_counter()
         result = UnitResult(unit, "done")
         try:

@@ -190,38 +190,37 @@ def batch(
 def _batch_run(
     inputs: Sequence[str], out: Path | str, given: Sequence[GivenKey], options: dict[str, Any]
 ) -> BatchRun:
-    from noria.batches.batch_run import BatchOptions, BatchRun
-    from noria.batches.work import Work
-    from noria.config import is_pipeline_file, load_pipeline
+    from noria.batches.batch_run import BatchOptions
+    from noria.batches.running import batch_run
+    from noria.config import is_pipeline_file
     from noria.pipeline.assembly import AssemblyOptions
-    from noria.pipeline.opening import pipeline_spec
 
     if not inputs:
         raise click.UsageError("Missing argument 'CONFIG... INPUT...'.")
-    base, count = None, 0
+    count = 0
     while count < len(inputs) and is_config(inputs[count]):
         count += 1
     if not count:
         raise click.UsageError(f"{inputs[0]} stands where a config should; configs come first")
     configs, names = inputs[:count], inputs[count:]
-    if Path(configs[0]).is_file() and is_pipeline_file(configs[0]):
-        base = load_pipeline(configs[0])
-        if count > 1:
-            raise click.UsageError(f"{configs[0]} is a pipeline file; it names its configs itself")
-        names = names or tuple(source.uri for source in base.sources)
-    if not names:
+    alone = Path(configs[0]).is_file() and is_pipeline_file(configs[0])
+    if alone and count > 1:
+        raise click.UsageError(f"{configs[0]} is a pipeline file; it names its configs itself")
+    if not names and not alone:
         raise click.UsageError("Missing argument 'INPUT...': a film, folder, pattern, list or URL.")
-    spec = pipeline_spec(
-        base, configs=None if base else configs, sources=names, tracker=options["tracker"]
-    ).with_models_overridden(given)
-    kinds = ("parquet", *(k for k in ("jsonl", "coco", "video") if options[k]))
     of_models = ("limit", "abi", "generation", "guard", "profile")
-    assembly = AssemblyOptions(**{name: options[name] for name in of_models})
     of_runs = ("workers", "threads", "split_s", "resume", "retry_failed", "retries", "on",
                "unit_timeout")  # fmt: skip
-    chosen = {name: options[name] for name in of_runs}
-    work = Work(spec, assembly, kinds)
-    return BatchRun(work, names, out, BatchOptions(**chosen))
+    return batch_run(
+        configs,
+        names,
+        out,
+        tracker=options["tracker"],
+        given=given,
+        kinds=("parquet", *(k for k in ("jsonl", "coco", "video") if options[k])),
+        assembly=AssemblyOptions(**{name: options[name] for name in of_models}),
+        options=BatchOptions(**{name: options[name] for name in of_runs}),
+    )
 
 
 def is_config(name: str) -> bool:

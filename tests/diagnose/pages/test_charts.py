@@ -57,3 +57,16 @@ def test_an_empty_axis_is_refused(span: tuple[float, float]) -> None:
 def test_unequal_lengths_are_refused() -> None:
     with pytest.raises(ValueError, match=r"\(2,\) and y \(1,\)"):
         line_chart([Series("a", [0, 1], [0])], x_label="x", y_label="y")
+
+
+@pytest.mark.parametrize(
+    ("most", "ticks"),
+    [
+        (1, ["0", "0.2", "0.4", "0.6", "0.8", "1"]),
+        (12_800, ["0", "2.56k", "5.12k", "7.68k", "10.2k", "12.8k"]),
+        (4_999_000, ["0", "1M", "2M", "3M", "4M", "5M"]),
+    ],
+)
+def test_ticks_are_short(most: float, ticks: list[str]) -> None:
+    chart = line_chart([], x_label="x", y_label="y", y_range=(0, most))
+    assert re.findall(r'text-anchor="end">([^<]+)<', chart) == ticks

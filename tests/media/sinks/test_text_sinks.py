@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 from typing import Any
 
 import numpy as np
@@ -352,6 +353,15 @@ def test_unwritable_folder(tmp_path: Path) -> None:
         (tmp_path / "closed").mkdir(mode=0o500)
         with pytest.raises(MediaError, match="may not be written to"):
             open_sink(str(tmp_path / "closed" / "x.jsonl"))
+
+
+def test_a_read_only_file_system_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)  # as for root on one
+    with pytest.raises(MediaError, match="may not be written to"):
+        open_sink(str(tmp_path / "x.jsonl"))
+    monkeypatch.setattr(os, "statvfs", lambda _: mock.Mock(f_flag=os.ST_RDONLY))
+    with pytest.raises(MediaError, match="is on a read-only file system"):
+        open_sink(str(tmp_path / "x.jsonl"))
 
 
 @pytest.mark.parametrize("kind", ["coco", "video"])

@@ -70,12 +70,13 @@ def remuxed(
     film: Path, target: Path, *, shift_s: float = 0.0, container: dict[str, str] | None = None
 ) -> Path:
     """The same packets of video in another container, all times moved."""
-    with av.open(str(film)) as source:
-        with av.open(str(target), "w", container_options=container or {}) as out:
-            stream = out.add_stream_from_template(source.streams.video[0])
-            for packet in source.demux(video=0):
-                if not packet.size:
-                    continue
+    with (
+        av.open(str(film)) as source,
+        av.open(str(target), "w", container_options=container or {}) as out,
+    ):
+        stream = out.add_stream_from_template(source.streams.video[0])
+        for packet in source.demux(video=0):
+            if packet.size:
                 shift = round(shift_s / packet.time_base)
                 packet.pts, packet.dts = packet.pts + shift, packet.dts + shift
                 packet.stream = stream

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from markupsafe import Markup, escape
 
 WIDTH, HEIGHT = 480, 320  # units of the view box; the page scales it
-_LEFT, _RIGHT, _TOP, _BOTTOM = 48, 12, 12, 40
+_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 12, 12, 40
 _COLOURS = 6  # `--c0` … `--c5` of the style sheet
 _MOST_POINTS = 400  # more than a screen can show
 
@@ -118,4 +118,10 @@ def _axes(
 
 
 def _tick(span: tuple[float, float], share: float) -> str:
-    return f"{span[0] + share * (span[1] - span[0]):.3g}"
+    """The number at a line of the grid in at most six characters: 0.25, 890, 2.56k, 13M."""
+    value = span[0] + share * (span[1] - span[0])
+    for unit in ("", "k", "M", "G", "T"):
+        if abs(value) < 999.5 or unit == "T":
+            break
+        value /= 1000
+    return f"{value:.3g}{unit}"

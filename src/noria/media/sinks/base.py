@@ -287,8 +287,10 @@ def make_folder(folder: Path, name: str) -> None:
         reason = getattr(error, "strerror", None) or error
         raise MediaError(f"the folder {folder} cannot be made: {reason}", where=name) from error
     if not os.access(folder, os.W_OK | os.X_OK):
+        fixed = os.statvfs(folder).f_flag & os.ST_RDONLY
         raise MediaError(
-            f"the folder {folder} may not be written to",
+            f"the folder {folder} "
+            + ("is on a read-only file system" if fixed else "may not be written to"),
             where=name,
             fix="choose another output folder, or change its permissions",
         )
