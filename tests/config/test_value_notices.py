@@ -52,7 +52,7 @@ def test_a_config_without_oddities_has_no_notices(load: Load) -> None:
             "not used with input-tensor-from-meta=1: offsets",
         ),
         ("info", "auto-inc-mem=0\noutput-tensor-meta=1", "can stall"),  # X17
-        ("info", "disable-output-host-copy=1", "outputs lie in main memory"),  # X18
+        ("info", "disable-output-host-copy=1", "parsers get main memory"),  # X18
         ("warning", "operate-on-gie-id=1", "is process-mode=2 missing"),  # X19
         ("warning", "operate-on-class-ids=1", "write filter-out-class-ids"),
         (

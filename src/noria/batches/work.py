@@ -88,7 +88,7 @@ def batch_multiple(configs: Sequence[ModelConfig]) -> int:
 
 
 def span_seconds(names: Sequence[str], cores: int) -> float:
-    """Length of the spans of long films where nobody has given it.
+    """Length of the spans of long films where no option gives it.
 
     A minute; less where all inputs together are so short that cores would wait long for the last.
 

@@ -70,7 +70,7 @@ def cropped(frame: Frame, box: Box) -> Frame:
 
 
 def turned(frame: Frame, method: int) -> Frame:
-    """Turn or mirror a picture as a value of `flip-method` says; 0 leaves it."""
+    """Turn or mirror a picture by a value of `flip-method`; 0 leaves it."""
     if method not in _TURNS:
         return frame
     quarters, mirrored = _TURNS[method]
@@ -90,7 +90,7 @@ def black(width: int, height: int) -> tuple[Plane, ...]:
 
 
 def paste(planes: Sequence[Plane], picture: Frame, left: int, top: int) -> None:
-    """Put a picture into the planes of one of I420, at even pixels; what lies outside is cut."""
+    """Put a picture into the planes of one of I420, at even pixels; its parts outside are cut."""
     if picture.format is not PixelFormat.I420:
         picture = planar(picture)
     for i, (target, plane) in enumerate(zip(planes, picture.planes, strict=True)):

@@ -545,10 +545,7 @@ class ObjectMeta:
 
     @property
     def tensors(self) -> Sequence[TensorOutput]:
-        """Raw outputs of models that ran on its crop; the raw `mask` field of a pose parser.
-
-        With `output-tensor-meta=1` alone.
-        """
+        """Raw outputs of models on its crop, and mask fields of pose parsers, if asked for."""
         return self._objects.tensors.get(self.index, ())
 
     @property

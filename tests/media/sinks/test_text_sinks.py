@@ -14,8 +14,8 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from unittest import mock
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest

@@ -89,7 +89,7 @@ class FilmStructure:
 
 
 def film_seconds(path: Path) -> float:
-    """Length of a film in seconds by its container; 0 if it has none, and of what is no file."""
+    """Length of a film in seconds by its container; 0 if it has none, or is no file."""
     try:
         if not path.is_file():  # opening a pipe would wait for a writer
             return 0.0
