@@ -54,7 +54,7 @@ _PACKAGES = "needs a package of its own, or an older one"
 _POLYGRAPHY = {
     r"lean_runtime|custom_runtime": "loads TensorRT's own lean runtime",
     r"onnx.*(external_data|size_threshold|ConvertToFp16)|fp_to_fp16": _PACKAGES,
-    r"warn_if_impl": "reads output that pytest has taken, with any runtime",
+    r"warn_if_impl|check_called_by": "reads output that pytest has taken, with any runtime",
     r"chw_format": "formats other than linear are not computed",
     r"torch_tensors\[c|test_array": _GPU,
     r"LayerType\.(ATTENTION|ROTARY|KV|MOE|DIST|RNN)": "the layer is refused by name",
@@ -68,7 +68,7 @@ _POLYGRAPHY = {
     r"test_dynamic_input_shape": "the tool's data leave the profile that it made of a -1",
 }
 _TORCH2TRT = {
-    r"test_iadd": _OWN + "the model changes its own input between both runs",
+    r"test_iadd|Tensor.__i\w+__": _OWN + "the model changes its own input between both runs",
     r"conv_transpose\[.-3-1-1-2-": _OWN + "the converter leaves the dilation out",
     r"floordiv_scalar": _OWN + "the converter rounds to 0; PyTorch rounds down since 1.13",
     r"log_softmax": _OWN + "the converter names no axis: axis 0 has one element",

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from noria.media import Source
 
 _BYTES_PER_PIXEL = 1.5  # of pictures in 4:2:0
-# Of one decoder with one thread: 16 reference pictures at most, 6 in usual films, those on their
-# way to the muxer, and the container's own. 10 were measured of H.264 films.
+# Of one decoder with one thread: the film's reference pictures, which no setting of FFmpeg makes
+# fewer, those on their way to the muxer, and the container's own. 6 to 10 were measured of H.264
+# films with few references, 28 of one with 16.
 _PICTURES = 10
 _CGROUP = Path("/sys/fs/cgroup")
 _MEMINFO = Path("/proc/meminfo")
