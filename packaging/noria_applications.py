@@ -1,9 +1,10 @@
 """Lets plain Python find what applications for DeepStream import, where no other package has it.
 
-Python reads `noria_applications.pth` at its start, which adds the finder: a few microseconds.
-`NORIA_GST=0` switches it off.
+Python reads `noria_applications.pth` at its start, which adds the finders: a few microseconds.
+`NORIA_GST=0` switches them off.
 """
 
+import os
 import sys
 
 _CUDA = ("cuda", "cuda.cuda", "cuda.cudart")
@@ -28,3 +29,35 @@ class Finder:
 
             return application_spec(name)
         return None
+
+
+class Forerunner:
+    """Stands before all other finders, finds nothing, and goes once `gi` is imported."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        """Take the compiler's unwinder before GStreamer is there."""
+        if name == "gi":
+            keep_unwinder()
+            sys.meta_path[:] = [one for one in sys.meta_path if not isinstance(one, Forerunner)]
+
+
+def keep_unwinder():
+    """Let C++ exceptions of all libraries be handled by the compiler's own unwinder.
+
+    GStreamer brings libunwind, which has functions of the same names. Whatever is loaded behind it
+    would take these, and a C++ exception within onnxruntime, a library of Noria's or a user's ends
+    the process. It helps before GStreamer is loaded only.
+    """
+    import _ctypes  # without the package over it, which takes ten times as long
+
+    try:
+        _ctypes.dlopen("libgcc_s.so.1", os.RTLD_GLOBAL | os.RTLD_NOW)
+    except OSError:  # another compiler's system
+        pass
+
+
+def install():
+    """Add the finders to this Python."""
+    sys.meta_path.insert(0, Forerunner())
+    sys.meta_path.append(Finder())

@@ -96,3 +96,30 @@ def test_python_answers_only_what_nobody_else_has(gst: Any, tmp_path: Path) -> N
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert "No module named 'pyds'" in off.stderr
+
+
+def test_an_exception_of_c_plus_plus_does_not_end_a_process_with_gstreamer(gst: Any) -> None:
+    """onnxruntime throws one within itself at each run into buffers of ours, on two threads."""
+    code = """
+import gi
+gi.require_version("Gst", "1.0")
+from gi.repository import Gst
+Gst.init(None)
+import threading
+import onnxruntime as ort
+def throw():
+    for _ in range(300):
+        try:
+            ort.RunOptions().get_run_config_entry("nothing")
+        except Exception:
+            continue
+        raise SystemExit("it did not throw")
+threads = [threading.Thread(target=throw) for _ in range(2)]
+for one in threads: one.start()
+for one in threads: one.join()
+print("alive")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "alive\n"), done.stderr[-500:]

@@ -376,6 +376,20 @@ class Outcome:
     messages: int = 0
 
 
+def ended(command: list[Any], timeout_s: float, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end; one that takes too long ends with 124, as by `timeout`.
+
+    Its two outputs come apart: in one pipe they would break each other's lines.
+    """
+    try:
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=timeout_s, check=False, **options
+        )
+    except subprocess.TimeoutExpired as error:
+        told = [(text or b"").decode(errors="replace") for text in (error.stdout, error.stderr)]
+        return subprocess.CompletedProcess(command, 124, *told)
+
+
 def run(app: App, copy: Path, scratch: Path, film: Path, timeout_s: float = 240) -> Outcome:
     """Run one application as its README says."""
     out = scratch / "frames"
@@ -399,20 +413,25 @@ def run(app: App, copy: Path, scratch: Path, film: Path, timeout_s: float = 240)
         command = ["unshare", "-n", "-p", "-f", "bash", "-c", f"{script}; exit $?"]
     start = time.monotonic()
     with mqtt_messages() if app.messages else nullcontext([]) as messages:
-        done = subprocess.run(
-            command, cwd=copy / "apps" / app.folder,
+        done = ended(
+            command, timeout_s, cwd=copy / "apps" / app.folder,
             env=os.environ | {"NORIA_GST_DISPLAY": "none", "XDG_STATE_HOME": str(scratch)},
-            capture_output=True, text=True, timeout=timeout_s, check=False,
         )  # fmt: skip
     found = re.findall(app.counts, done.stdout)
     if app.files:
         found = [path.name for path in out.rglob(app.files)]
     objects = sum(int(n) for n in found if n.isdigit())
     shown = " ".join([app.script, *app.arguments])
-    # Apart while it runs: what goes to stderr would break lines of what is counted.
-    output = done.stdout + done.stderr
     seconds = time.monotonic() - start
-    return Outcome(shown, done.returncode, len(found), objects, seconds, output, len(messages))
+    return Outcome(
+        shown,
+        done.returncode,
+        len(found),
+        objects,
+        seconds,
+        done.stdout + done.stderr,
+        len(messages),
+    )
 
 
 @contextmanager

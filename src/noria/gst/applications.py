@@ -44,14 +44,16 @@ def provide() -> None:
 
     A Python that starts with Noria installed does so by itself, see `noria_applications.pth`.
     """
-    from noria_applications import Finder
+    from noria_applications import Finder, install
 
     if not any(type(finder) is Finder for finder in sys.meta_path):
-        sys.meta_path.append(Finder())
+        install()
 
 
 _LOADED = """import site
+import sys
 
+sys.executable = {python!r}  # processes that are started find this installation
 site.addsitedir({site!r})
 from noria.gst.register import factory
 
@@ -83,15 +85,17 @@ def run_tool(program: str, arguments: Sequence[str]) -> NoReturn:
         )
     folder = _loader_folder()
     for name in ELEMENTS:
-        text = _LOADED.format(site=_site_folder(), name=name)
+        text = _LOADED.format(site=_site_folder(), name=name, python=sys.executable)
         path = folder / "python" / f"{name}.py"
         if not path.is_file() or path.read_text() != text:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
     known = os.environ.get("GST_PLUGIN_PATH")
     paths = os.pathsep.join([str(folder), *([known] if known else [])])
-    environment = os.environ | {"GST_PLUGIN_PATH": paths, "GST_REGISTRY": str(folder / "registry")}
-    os.execvpe(program, [program, *arguments], environment)
+    # The tool itself is linked to GStreamer: see `keep_unwinder` of noria_applications.
+    ahead = ":".join(filter(None, ("libgcc_s.so.1", os.environ.get("LD_PRELOAD"))))
+    own = {"GST_PLUGIN_PATH": paths, "GST_REGISTRY": str(folder / "registry"), "LD_PRELOAD": ahead}
+    os.execvpe(program, [program, *arguments], os.environ | own)
 
 
 def _has_loader() -> bool:

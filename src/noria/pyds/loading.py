@@ -58,6 +58,9 @@ def gstreamer() -> Any:
     problem = "its bindings for Python (gi) are not installed"
     if provide_bindings():
         try:
+            from noria_applications import keep_unwinder
+
+            keep_unwinder()
             import gi
 
             for name in ("Gst", "GstBase", "GstVideo"):
