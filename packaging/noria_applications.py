@@ -50,11 +50,10 @@ def keep_unwinder():
     the process. It helps before GStreamer is loaded only.
     """
     import _ctypes  # without the package over it, which takes ten times as long
+    from contextlib import suppress
 
-    try:
+    with suppress(OSError):  # another compiler's system
         _ctypes.dlopen("libgcc_s.so.1", os.RTLD_GLOBAL | os.RTLD_NOW)
-    except OSError:  # another compiler's system
-        pass
 
 
 def install():
