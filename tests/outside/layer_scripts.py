@@ -7,6 +7,8 @@ FOLDER has the checkouts `TensorRT` (NVIDIA/TensorRT, for tools/Polygraphy) and
 not compile. The environment variable NORIA_OUTSIDE_PYTHON names a Python that has noria, PyTorch
 for the CPU, nvtx, onnxruntime and onnx_graphsurgeon; by default it is this one.
 
+Scripts that draw random numbers get those of the record as inputs, so that results can be compared.
+
 A case is what a script prints for one function: names, types, shapes and values of inputs and
 outputs, and the layer's public members. Numbers are equal within 1e-3 of the larger.
 """
@@ -14,6 +16,7 @@ outputs, and the layer's public members. Numbers are equal within 1e-3 of the la
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import subprocess
@@ -23,6 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 PYTHON = os.environ.get("NORIA_OUTSIDE_PYTHON", sys.executable)
 LAYERS = "trt-samples-for-hackathon-cn/cookbook/02-API/Layer"
@@ -31,10 +35,14 @@ RELEASE = "10.16"
 TOLERANCE = 1e-3  # some scripts compute in FP16
 TIMEOUT_S = 300
 
-_RANDOM = "inputs or results are random numbers without a seed: those of the record are unknown"
+_DEPTH = "a kernel of two axes over three: TensorRT makes the third of the number of weights"
 _LANGUAGE = "refused by name: a layer of language models"
 CAUSES: Mapping[str, str] = {
-    r"^Fill/case_random|^Gather/case_element|^GridSample/case|^NMS/case|^TopK/case_": _RANDOM,
+    r"^Fill/case_random": "the results are random numbers",
+    r"^TopK/case_shape_input": "the other axes of a top-k with K from an input are -1, too",
+    r"^TopK/(case_dds|members)": (
+        "a K computed from an input of any length needs a profile of its values; the script ends"
+    ),
     r"^Assertion/case_runtime": "an assertion on values known only in a run is not checked",
     r"^Cast/case_int8": "implicit INT8: the cast scales by the dynamic range of its tensors",
     r"^RaggedSoftMax": "TensorRT counts elements behind the row where a length is larger than it",
@@ -45,16 +53,45 @@ CAUSES: Mapping[str, str] = {
     r"^DistCollective": "refused by name: several devices; the script needs nccl",
     r"^DynamicQuantize": "FP8 and FP4 in blocks are not computed",
     r"^Constant/case_datatype_int4": "INT4 constants from an address are not read",
-    r"^(C|Dec)onvolution/(case_3d|members|case_int8qdq)": (
-        "a kernel of two axes over three: TensorRT makes the third of the number of weights"
-    ),
+    r"^(C|Dec)onvolution/case_3d": _DEPTH,
+    r"^(C|Dec)onvolution/": f"the script ends before, at case_3d: {_DEPTH}",
 }
 """Pattern of `Layer/case` -> why it differs or does not finish, in order."""
+
+_INPUT = re.compile(r"^Input ->[^,]*, .*, \((.*)\), (.*)$")
+_RUNNER = """
+import json, sys
+import numpy as np
+import tensorrt_cookbook as cookbook
+
+recorded = iter(json.load(open(sys.argv[1])))
+kinds = [k for k in vars(cookbook).values() if isinstance(k, type) and "setup" in vars(k)]
+
+
+def replaced(real):
+    def setup(self, data=None, **more):
+        for name, values in next(recorded, {}).items():
+            given = (data or {}).get(name)
+            if given is not None and np.size(given) == len(values):
+                data[name] = np.array(values).astype(given.dtype).reshape(np.shape(given))
+        return real(self, data, **more)
+
+    return setup
+
+
+for kind in kinds:
+    kind.setup = replaced(vars(kind)["setup"])
+sys.argv = sys.argv[2:]
+path = sys.argv[0]
+exec(compile(open(path).read(), path, "exec"), {"__name__": "__main__", "__file__": path})
+"""
+"""Runs a script whose inputs are those of a record."""
 
 _START, _END = re.compile(r"^=+ Start \[(\w+),(.*)\]$"), re.compile(r"^=+ End +\[(\w+)\]$")
 _NOISE = re.compile(r"^\[\d\d/\d\d/\d{4}-|^\[TensorRT-Cookbook\]|^=+ Public members of ")
 _MEMBERS, _MEMBER = re.compile(r"^Members of [\w.]*?(\w+):$"), re.compile(r"^ *-?\d+ -> ")
 _WORDS = re.compile(r"[^\s\[\](),]+")
+_NUMBER = re.compile(r"-?(\d|inf|nan)")
 
 
 @dataclass(frozen=True)
@@ -99,6 +136,29 @@ def cases(text: str) -> Iterator[tuple[str, list[str]]]:
     yield from ((f"members of {name}", words) for name, words in members.items())
 
 
+def inputs(text: str) -> list[dict[str, list[float]]]:
+    """Read the values of the inputs of each set-up that a log shows, by name."""
+    found: list[dict[str, list[float]]] = []
+    wanted: dict[str, list[float]] = {}
+    fresh, values = True, list[float]()
+    for line in text.splitlines():
+        if line.startswith(("Input ->", "Output->")):
+            if fresh:
+                found.append(wanted := {})
+            fresh, values = False, []
+            if shown := _INPUT.match(line):
+                wanted[shown[2]] = []
+            continue
+        fresh = True
+        if line in wanted:
+            values = wanted[line]
+        elif line.startswith(("[", " ")) and not _NOISE.search(line):
+            values += [float(w) for w in _WORDS.findall(line) if _NUMBER.match(w)]
+        elif line:
+            values = []
+    return found
+
+
 def difference(ours: Sequence[str], recorded: Sequence[str]) -> str:
     """Return the first words that differ, empty if none does."""
     for place, (mine, theirs) in enumerate(zip_longest(ours, recorded, fillvalue="(nothing)")):
@@ -125,7 +185,7 @@ def run_scripts(folder: Path, only: Sequence[str] = ()) -> Scripts:
         if not log.is_file() or (only and script.parent.name not in only):
             continue
         recorded = dict(cases(log.read_text(errors="replace")))
-        printed, error = _run(script, folder)
+        printed, error = _run(script, folder, inputs(log.read_text(errors="replace")))
         ours = dict(cases(printed))
         for case, words in recorded.items():
             name = f"{script.parent.name}/{case}"
@@ -138,9 +198,12 @@ def run_scripts(folder: Path, only: Sequence[str] = ()) -> Scripts:
     return found
 
 
-def _run(script: Path, folder: Path) -> tuple[str, str]:
+def _run(script: Path, folder: Path, given: Any) -> tuple[str, str]:
     paths = [folder / LAYERS.removesuffix("/02-API/Layer"), folder / POLYGRAPHY]
     with tempfile.TemporaryDirectory(prefix="noria-outside-") as scratch:
+        runner, record = Path(scratch, "runner.py"), Path(scratch, "inputs.json")
+        runner.write_text(_RUNNER)
+        record.write_text(json.dumps(given))
         environment = {
             **os.environ,
             "HOME": scratch,
@@ -148,7 +211,8 @@ def _run(script: Path, folder: Path) -> tuple[str, str]:
             "TRT_COOKBOOK_PATH": str(paths[0]),
         }
         done = subprocess.run(
-            [PYTHON, "-m", "noria", "exec", "--trt-version", RELEASE, str(script)],
+            [PYTHON, "-m", "noria", "exec", "--trt-version", RELEASE,
+             str(runner), str(record), str(script)],
             cwd=scratch, env=environment, check=False, timeout=TIMEOUT_S,
             capture_output=True, text=True, errors="replace",
         )  # fmt: skip

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.outside.conftest import checkout
-from tests.outside.layer_scripts import Scripts, cases, difference, run_scripts, table
+from tests.outside.layer_scripts import Scripts, cases, difference, inputs, run_scripts, table
 
 LOG = """[TensorRT-Cookbook] Version: 1.0.0
 ============================== Start [case_a,(True,),{}]
@@ -37,6 +37,25 @@ def test_recorded_layer_scripts_are_equal_or_explained(
         print(table(found))
     assert len(found.equal) >= 115
     assert found.unexplained() == []
+
+
+def test_inputs_are_read_by_name_for_each_set_up() -> None:
+    log = """Input ->DataType.FLOAT, (2, 2), (2, 2), x
+Input ->DataType.INT32, (-1,), (1,), k
+Output->DataType.FLOAT, (2,), (2,), y
+x
+[[ 1.  -2.5]
+
+ [ 3e+2 inf]]
+k
+[7]
+y
+[0. 0.]
+Output->DataType.FLOAT, (1,), (1,), z
+z
+[9.]
+"""
+    assert inputs(log) == [{"x": [1, -2.5, 300, float("inf")], "k": [7]}, {}]
 
 
 def test_cases_of_a_log_and_their_differences() -> None:

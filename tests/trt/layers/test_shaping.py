@@ -284,6 +284,22 @@ def test_random_fill_stays_in_its_range():
     assert 2.9 < made.max() <= 3
 
 
+@pytest.mark.parametrize("kind", ["RANDOM_UNIFORM", "RANDOM_NORMAL"])
+def test_random_numbers_between_inputs(kind):
+    def make(net, low, high):
+        layer = net.add_fill((100, 10), trt.FillOperation[kind])
+        layer.set_input(1, low)
+        layer.set_input(2, high)
+        return layer
+
+    (made,) = run_layer(make, np.float32(50), np.float32(60))
+    if kind == "RANDOM_UNIFORM":
+        assert 50 <= made.min() < 51 < 59 < made.max() <= 60
+    else:  # mean and deviation
+        assert 40 < made.mean() < 60
+        assert 55 < made.std() < 65
+
+
 def test_one_hot_non_zero_squeeze():
     at = np.array([0, 2], np.int32)
 

@@ -190,11 +190,11 @@ class IFillLayer(ILayer):
         else:
             target = f.ints(*[int(d) for d in self._params["shape"]])
         op = self._params["operation"].name
-        if op != "LINSPACE":
-            return [_random(f, self, target, op, elem_of(kind))]
-        dtype = kind.numpy
         alpha = inputs[1] if len(inputs) > 1 and inputs[1] else None
         beta = inputs[2] if len(inputs) > 2 and inputs[2] else None
+        if op != "LINSPACE":
+            return [_random(f, self, target, elem_of(kind), alpha, beta)]
+        dtype = kind.numpy
         start = alpha or f.const(np.asarray(self._params["alpha"] or 0, dtype))
         by = self._params["beta"]
         step = beta or f.const(np.asarray(1 if by is None else by, dtype))
@@ -249,11 +249,15 @@ def _order(f: Fragment, permutation: tuple[int, ...], rank: int) -> list[int]:
     return [*range(f.offset), *(i + f.offset for i in order)]
 
 
-def _random(f: Fragment, layer: ILayer, target: str, op: str, elem: int) -> str:
-    zeros = f.op("ConstantOfShape", target)
+def _random(
+    f: Fragment, layer: ILayer, target: str, elem: int, alpha: str | None, beta: str | None
+) -> str:
+    """Uniform numbers from alpha to beta, or normal ones of that mean and deviation."""
+    uniform = layer._params["operation"].name == "RANDOM_UNIFORM"
     first, second = layer._params["alpha"], layer._params["beta"]
-    if op == "RANDOM_UNIFORM":
-        low, high = 0.0 if first is None else first, 1.0 if second is None else second
-        return f.op("RandomUniformLike", zeros, dtype=elem, low=float(low), high=float(high))
-    mean, scale = 0.0 if first is None else first, 1.0 if second is None else second
-    return f.op("RandomNormalLike", zeros, dtype=elem, mean=float(mean), scale=float(scale))
+    zeros = f.op("ConstantOfShape", target)
+    made = f.op("RandomUniformLike" if uniform else "RandomNormalLike", zeros, dtype=elem)
+    start = alpha or f.like(0.0 if first is None else first, made)
+    by = beta or f.like(1.0 if second is None else second, made)
+    start, by = (f.cast_to_elem(name, elem) for name in (start, by))
+    return f.op("Add", start, f.op("Mul", made, f.op("Sub", by, start) if uniform else by))
