@@ -91,7 +91,7 @@ _START, _END = re.compile(r"^=+ Start \[(\w+),(.*)\]$"), re.compile(r"^=+ End +\
 _NOISE = re.compile(r"^\[\d\d/\d\d/\d{4}-|^\[TensorRT-Cookbook\]|^=+ Public members of ")
 _MEMBERS, _MEMBER = re.compile(r"^Members of [\w.]*?(\w+):$"), re.compile(r"^ *-?\d+ -> ")
 _WORDS = re.compile(r"[^\s\[\](),]+")
-_NUMBER = re.compile(r"-?(\d|inf|nan)")
+_NUMBER = re.compile(r"-?(\d[\d.]*(e[+-]?\d+)?|inf|nan)$")
 
 
 @dataclass(frozen=True)

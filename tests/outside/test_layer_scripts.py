@@ -35,7 +35,7 @@ def test_recorded_layer_scripts_are_equal_or_explained(
     found = run_scripts(outside)
     with capsys.disabled():
         print(table(found))
-    assert len(found.equal) >= 115
+    assert len(found.equal) >= 124
     assert found.unexplained() == []
 
 
