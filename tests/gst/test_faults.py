@@ -55,7 +55,7 @@ def source(number: int = 0) -> str:
 def test_the_element_and_the_cause_are_named(
     play: Run, detector: Path, line: str, words: tuple[str, ...]
 ) -> None:
-    errors = play(line.format(config=detector), wait_s=10).errors
+    errors = play(line.format(config=detector)).errors
     for word in words:
         assert word in errors[0]
 
@@ -75,14 +75,14 @@ def test_an_application_that_refuses_the_last_buffers_ends_the_run(
         return 1
 
     def refuse(sink: Any) -> Any:
-        ended.wait(5)
+        ended.wait(20)
         sink.emit("pull-sample")
         return gst.FlowReturn.ERROR
 
     mux.get_static_pad("sink_0").add_probe(gst.PadProbeType.EVENT_DOWNSTREAM, look)
     pipeline.get_by_name("end").connect("new-sample", refuse)
     pipeline.set_state(gst.State.PLAYING)
-    message = pipeline.get_bus().timed_pop_filtered(10 * gst.SECOND, gst.MessageType.ERROR)
+    message = pipeline.get_bus().timed_pop_filtered(30 * gst.SECOND, gst.MessageType.ERROR)
     pipeline.set_state(gst.State.NULL)
     assert message is not None, "the pipeline hangs"
     name = "first" if stage else "m"
@@ -103,7 +103,7 @@ def test_states_to_and_fro(gst: Any, detector: Path) -> None:
         for number, state in enumerate(states):
             assert pipeline.set_state(state) != gst.StateChangeReturn.FAILURE
             if (turn + number) % 3 == 0:
-                assert pipeline.get_state(10 * gst.SECOND)[1] == state
+                assert pipeline.get_state(30 * gst.SECOND)[1] == state
         if turn == 4:
             pipeline.set_state(gst.State.NULL)
     pipeline.set_state(gst.State.NULL)
@@ -126,7 +126,7 @@ def broken(pad, info):
 p.get_by_name("end").get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, broken)
 p.set_state(Gst.State.PLAYING)
 ends = Gst.MessageType.EOS | Gst.MessageType.ERROR
-print(p.get_bus().timed_pop_filtered(10 * Gst.SECOND, ends).type.first_value_nick, flush=True)
+print(p.get_bus().timed_pop_filtered(30 * Gst.SECOND, ends).type.first_value_nick, flush=True)
 {end}
 """
     line = f"{source()} {MUX} ! fakesink name=end"

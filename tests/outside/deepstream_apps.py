@@ -143,7 +143,8 @@ class App:
         detectors: configurations of the detector -> its batch size.
         readers: configurations of the reader of codes.
         frames: how many the application reports.
-        counts: what is counted in its output, a frame each.
+        counts: what is counted in its output, a frame each. Applications print lines in pieces,
+            and those of a second thread come between: few words are safer than a whole line.
         isolated: it sends to a multicast address: it runs in a network of its own, where a camera
             answers at `{rtsp}`.
         configs: other configurations -> their text.
@@ -159,7 +160,7 @@ class App:
     detectors: dict[str, int]
     readers: tuple[str, ...] = ()
     frames: int = FRAMES
-    counts: str = r"Frame Number=\s*\d+ Number of Objects=\s*(\d+)"
+    counts: str = r"Number of Objects=\s*(\d+)"
     isolated: bool = False
     configs: dict[str, str] = field(default_factory=dict)
     files: str = ""

@@ -19,6 +19,7 @@ from noria.gst.element import (
 from noria.gst.geometry import QUARTERS, WHOLE, Box, cropped, placed, read_box, turned
 from noria.gst.streammux import DUMMY_BYTES
 from noria.gst.surface import CapsReader, Surface, scaled, system_bytes, video_info
+from noria.gst.tree import with_surfaces
 from noria.pyds.bridge import bridge
 
 _FEATURE = "memory:NVMM"
@@ -199,7 +200,7 @@ class NvVideoConvert(NvElement, BaseTransform):
         elif self._to_nvmm:
             surfaces = [self._shaped(one) for one in batch.surfaces]
             if surfaces != batch.surfaces:  # behind a tee the batch is another branch's, too
-                batch = batch.with_surfaces(surfaces)
+                batch = with_surfaces(batch, surfaces)
             made = Gst.Buffer.new_allocate(None, DUMMY_BYTES, None)
             return Gst.FlowReturn.OK, self._finished(made, buffer, batch)
         else:

@@ -9,7 +9,7 @@ from noria.draw.overlays import class_map_overlay
 from noria.gst.element import COMMON, NVMM, Property, gproperties, pad
 from noria.gst.remake import Remaking
 from noria.gst.surface import Surface, scaled
-from noria.gst.tree import frames_of, picture_of
+from noria.gst.tree import frames_of, picture_of, with_surfaces
 from noria.media.frame import Frame
 from noria.media.pixel_format import PixelFormat
 from noria.pyds.meta import NvDsBatchMeta, NvDsFrameMeta, NvDsMetaType, items
@@ -35,7 +35,7 @@ class NvSegVisual(Remaking):
 
     def remade(self, batch: NvDsBatchMeta) -> NvDsBatchMeta:
         """Return the batch with the pictures of its class maps; the first keeps its own."""
-        made = batch.with_surfaces(list(batch.surfaces))
+        made = with_surfaces(batch, list(batch.surfaces))
         for frame in frames_of(batch):
             made.surfaces[frame.batch_id] = Surface(self._drawn(batch, frame))
         return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,13 @@ def picture_of(batch: NvDsBatchMeta, frame: NvDsFrameMeta) -> Frame:
         pts_ns=int(frame.buf_pts), frame=int(frame.frame_num), source=f"source {frame.source_id}",
         source_id=int(frame.source_id),
     )  # fmt: skip
+
+
+def with_surfaces(batch: NvDsBatchMeta, surfaces: list[Surface]) -> NvDsBatchMeta:
+    """Return a batch with other pictures; it shares the metadata, and keeps their owner."""
+    made = copy.copy(batch)
+    made.surfaces, made.owner = surfaces, batch
+    return made
 
 
 def to_frame_meta(frame: NvDsFrameMeta, picture: Frame) -> tuple[FrameMeta, list[NvDsObjectMeta]]:

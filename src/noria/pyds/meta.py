@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from enum import IntEnum
 from threading import RLock
@@ -314,7 +313,7 @@ class NvDsBatchMeta(Struct):
     Attributes:
         surfaces: the picture of each frame, by `batch_id`.
         ended: sources that ended since the batch before.
-        owner: the batch that `with_surfaces` made this of.
+        owner: the batch whose metadata these are, where another has the pictures.
     """
 
     base_meta = Nested(NvDsBaseMeta)
@@ -335,12 +334,6 @@ class NvDsBatchMeta(Struct):
         self.surfaces: list[Any] = []
         self.ended: list[int] = []
         self.owner: NvDsBatchMeta | None = None
-
-    def with_surfaces(self, surfaces: list[Any]) -> NvDsBatchMeta:
-        """Return the batch with other pictures; metadata are shared, and keep their owner."""
-        made = copy.copy(self)
-        made.surfaces, made.owner = surfaces, self
-        return made
 
     @property
     def num_frames_in_batch(self) -> int:
