@@ -89,6 +89,7 @@ def test_an_application_that_refuses_the_last_buffers_ends_the_run(
     assert message.parse_error()[0].message == f"the elements behind {name} failed (error)"
 
 
+@pytest.mark.slow
 def test_states_to_and_fro(gst: Any, detector: Path) -> None:
     """Through all states, with frames under way, and from one to the next without a wait."""
     films = " ".join(f"{SOURCE} ! m.sink_{n} " for n in range(2))
