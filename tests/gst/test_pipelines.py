@@ -326,3 +326,18 @@ def test_a_logger_prints_the_rate_of_each_source(
     rates = re.findall(r"source (\d): ([\d.]+) \(([\d.]+)\)", line)
     assert [rate[0] for rate in rates] == ["0", "2"]
     assert all(float(now) > 0 and float(mean) > 0 for _, now, mean in rates)
+
+
+def test_times_of_batches_never_go_back(play: Run) -> None:
+    """Sources out of step give batches of one frame; no container takes a time before the last."""
+    line = "videotestsrc num-buffers={} timestamp-offset={} ! video/x-raw,width=64,height=48 ! m. "
+    ran = play(
+        line.format(10, 10**9) + line.format(20, 0) + "nvstreammux name=m batch-size=2 width=64 "
+        "height=48 batched-push-timeout=0 ! nvmultistreamtiler name=tiler columns=2 width=128 "
+        "height=48 ! nvvideoconvert ! nvv4l2h264enc ! h264parse ! mp4mux ! fakesink",
+        tiler=lambda buffer: (buffer.pts, [f.buf_pts for f in walk(tree(buffer).frame_meta_list)]),
+    )
+    assert ran.errors == []
+    times = [pts for pts, _ in ran.seen["tiler"]]
+    assert times == sorted(set(times))
+    assert min(own for _, frames in ran.seen["tiler"] for own in frames) == 0

@@ -106,6 +106,7 @@ class NvStreamMux(NvElement, Element):
         self._turn = 0
         self._ended: list[int] = []
         self._size = (0, 0)
+        self._pts_ns = -1  # of the last batch
         self._src = Gst.Pad.new_from_template(self.template("src"), "src")
         self.add_pad(self._src)
         self.setup()
@@ -183,6 +184,8 @@ class NvStreamMux(NvElement, Element):
                 with self._changed:
                     source.flushing = event.type == Gst.EventType.FLUSH_START
                     source.waiting.clear()
+                    if source.flushing:  # a jump may lead back
+                        self._pts_ns = -1
                     self._changed.notify_all()
         return True
 
@@ -238,6 +241,7 @@ class NvStreamMux(NvElement, Element):
         """Run the thread between READY and PAUSED."""
         if change == Gst.StateChange.READY_TO_PAUSED:
             self._stopping, self._flow, self._size = False, Gst.FlowReturn.OK, (0, 0)
+            self._pts_ns = -1
             for source in self._sources.values():
                 source.ended = source.announced = source.flushing = False
                 source.frames = source.received = 0
@@ -377,7 +381,9 @@ class NvStreamMux(NvElement, Element):
             times.append(pts)
             durations.append(duration)
         buffer = Gst.Buffer.new_allocate(None, DUMMY_BYTES, None)
-        buffer.pts, buffer.duration = max(times), max(durations) or Gst.CLOCK_TIME_NONE
+        # A source behind the others may fill a batch alone: times must not go back for that.
+        self._pts_ns = max(self._pts_ns + 1, *times)
+        buffer.pts, buffer.duration = self._pts_ns, max(durations) or Gst.CLOCK_TIME_NONE
         bridge().attach(hash(buffer), batch)
         flow = self._src.push(buffer)
         if (error := refusal(flow, self._src)) is not None:
