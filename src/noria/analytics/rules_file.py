@@ -27,10 +27,8 @@ from noria.analytics.rules import (
 from noria.config.app_keys import AppGroup, Reason
 from noria.config.app_reader import AppReader, FoundGroup
 from noria.config.document import Document, Group, report
-from noria.config.ini_groups import read_keyfile
 from noria.config.key import Key
-from noria.config.pipeline_files import is_yaml
-from noria.config.reading import read_bytes
+from noria.config.reading import read_bytes, read_document
 from noria.config.values import INT_MAX, Kind
 from noria.meta.figures import Point
 
@@ -112,11 +110,7 @@ def load_rules(path: str | Path) -> AnalyticsRules:
         ConfigError: it cannot be read, or something in it is refused.
     """
     path = Path(path)
-    data = read_bytes(path)
-    form = read_keyfile
-    if is_yaml(path):
-        from noria.config.yaml_nodes import read_yaml as form  # brings PyYAML
-    document = form(data, path)
+    document = read_document(read_bytes(path), path)
     reader = _Reader(document)
     rules = None if document.problems else reader.run()
     report(path, document.problems)

@@ -18,13 +18,12 @@ from noria.config.app_reader import AppReader, FoundGroup
 from noria.config.app_sources import AppSources
 from noria.config.document import Document, Group
 from noria.config.enums import ProcessMode
-from noria.config.ini_groups import read_keyfile
 from noria.config.origin import Origin
 from noria.config.paths import is_stream, resolve
 from noria.config.pipeline_keys import MAX_ITEMS, OSD, OVERRIDES
 from noria.config.pipeline_yaml import Item, Parts
+from noria.config.reading import read_document
 from noria.config.values import BadValueError
-from noria.config.yaml_nodes import read_yaml
 
 _COLOR = re.compile(r"bbox-(border|bg)-color([0-9]*)")
 
@@ -122,8 +121,7 @@ _CODECS = {1: "H.264", 2: "H.265", 3: "MPEG-4"}
 
 def parse_app(data: bytes, path: Path) -> tuple[Parts, Document]:
     """Read a deepstream-app config; refusals are in the document's problems."""
-    form = read_yaml if path.name.endswith((".yml", ".yaml")) else read_keyfile
-    document = form(data, path)
+    document = read_document(data, path)
     parts = Parts()
     if not document.problems:
         _App(document, parts).run()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from noria._core.errors import ConfigError
 from noria._core.text import quoted
 from noria.config.document import Document, report
-from noria.config.reading import ANALYTICS_GROUP, MAX_BYTES, read_bytes
+from noria.config.reading import ANALYTICS_GROUP, MAX_BYTES, is_yaml, read_bytes
 
 if TYPE_CHECKING:
     from noria.config.pipeline_spec import PipelineSpec
@@ -68,11 +68,6 @@ def kind_of(data: bytes, path: Path) -> FileKind | None:
         if "property" in names:
             return "model"
     return "app" if any(map(_APP.fullmatch, names)) else None
-
-
-def is_yaml(path: Path) -> bool:
-    """Whether a file is read as YAML, by its name."""
-    return path.name.endswith((".yml", ".yaml"))
 
 
 def is_pipeline_file(path: str | Path) -> bool:

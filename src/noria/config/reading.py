@@ -56,15 +56,23 @@ class Reading:
     notices: tuple[Notice, ...] = ()
 
 
+def is_yaml(path: Path) -> bool:
+    """Whether a file is read as YAML, by its name."""
+    return path.name.endswith((".yml", ".yaml"))
+
+
+def read_document(data: bytes, path: Path) -> Document:
+    """Find the groups and keys of a file, INI or YAML by its name."""
+    if not is_yaml(path):
+        return read_keyfile(data, path)
+    from noria.config.yaml_nodes import read_yaml  # brings PyYAML
+
+    return read_yaml(data, path)
+
+
 def read_config(path: Path, lines: Sequence[AddedLine] = ()) -> Reading:
     """Read and check a config file, INI or YAML by its name, with lines added to it."""
-    data = read_bytes(path)
-    if path.name.endswith((".yml", ".yaml")):
-        from noria.config.yaml_nodes import read_yaml  # brings PyYAML
-
-        document = read_yaml(data, path)
-    else:
-        document = read_keyfile(data, path)
+    document = read_document(read_bytes(path), path)
     if "property" in document.groups:  # else it is no config
         document.add(lines)
     return _interpreted(document, Reading())

@@ -16,11 +16,9 @@ from noria.config.app_keys import HARDWARE, AppGroup, Reason
 from noria.config.app_reader import AppReader, FoundGroup
 from noria.config.document import Document, Group, report
 from noria.config.enums import ColorFormat, ScalingFilter, TensorOrder
-from noria.config.ini_groups import read_keyfile
 from noria.config.key import Key
 from noria.config.paths import resolve
-from noria.config.pipeline_files import is_yaml
-from noria.config.reading import read_bytes
+from noria.config.reading import read_bytes, read_document
 from noria.config.values import INT_MAX, Kind
 from noria.infer.geometry import Rect
 from noria.infer.preparation.rules import (
@@ -118,11 +116,7 @@ def load_preparation(path: str | Path) -> PreparationRules:
         ConfigError: it cannot be read, or something in it is refused.
     """
     path = Path(path)
-    data = read_bytes(path)
-    form = read_keyfile
-    if is_yaml(path):
-        from noria.config.yaml_nodes import read_yaml as form  # brings PyYAML
-    document = form(data, path)
+    document = read_document(read_bytes(path), path)
     rules = None if document.problems else _Reader(document).run()
     report(path, document.problems)
     assert rules is not None  # else there are problems

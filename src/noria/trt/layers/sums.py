@@ -199,7 +199,7 @@ class INormalizationLayer(ILayer):
 
     is_v2 = _Fixed(bool, "Whether `add_normalization_v2` made it.", initial=False)
 
-    @property
+    @property  # a constant of all other layers
     def _words(self) -> str:  # type: ignore[override]
         return "NormalizationV2" if self._params.get("is_v2") else "Normalization"
 
