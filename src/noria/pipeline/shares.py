@@ -20,6 +20,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from noria._core.errors import MediaError, NoriaError
+from noria._core.mps import kernels_at_once
 from noria._core.notices import Notice, refuse_warnings
 from noria.config.pipeline_spec import SinkSpec
 from noria.engine.machine import usable_cores
@@ -87,6 +88,7 @@ class SharedRun:
     _names: list[str] = field(default_factory=list)
     _sink: JsonLinesSink | None = None
     _stopped: bool = False
+    _gpu: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def begin(self) -> None:
         """Start the processes and wait until each has its engines.
@@ -99,6 +101,8 @@ class SharedRun:
         self._names = [source.label for source in spec.opened_sources]
         count = min(self.processes, len(self._names))
         try:
+            if self.options.device != "cpu" and count > len(self.options.device.split(",")):
+                self._tell(self._gpu.enter_context(kernels_at_once()))
             for place in range(count):
                 self._shares.append(self._started(place, count))
             self._wait_until_ready()
@@ -130,7 +134,9 @@ class SharedRun:
             if self._sink is not None:
                 self._sink.abort("the run was broken off")
             raise
-        return self._merged(perf_counter() - start)
+        report = self._merged(perf_counter() - start)
+        self._gpu.close()
+        return report
 
     def stop(self) -> None:
         """End the run early: all files are finished and keep the results up to here."""
@@ -230,6 +236,7 @@ class SharedRun:
         for share in self._shares:
             share.process.kill()
             share.process.join()
+        self._gpu.close()
 
     def _merged(self, seconds: float) -> RunReport:
         """One report of all processes.
@@ -239,6 +246,7 @@ class SharedRun:
         """
         errors = [share.error for share in self._shares if share.error is not None]
         if len(errors) == len(self._shares):
+            self._end_all()
             raise errors[0]
         names = self._names
         merged = RunReport(names[0] if len(names) == 1 else f"{len(names)} sources")

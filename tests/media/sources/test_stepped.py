@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
+import pytest
 
-from noria.media import ArraySource
+from noria.media import ArraySource, Source, open_source
 from noria.media.sources.base import SteppedSource
+from tests.media.sources.films import B_FRAMES, KINDS, write_film
 
 PICTURE = np.zeros((4, 6, 3), np.uint8)
 
@@ -29,3 +32,43 @@ def test_times_go_on_from_round_to_round() -> None:
     times = [f.pts_ns for f in islice(source, 7)]
     source.close()
     assert times == [200_000_000 * i for i in range(7)]
+
+
+def frames_of(source: Source, count: int) -> list[tuple[object, ...]]:
+    taken = islice(source, count)
+    return [(f.pts_ns, *(np.ascontiguousarray(p).tobytes() for p in f.planes)) for f in taken]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_film_that_begins_again_is_the_film(tmp_path: Path, name: str) -> None:
+    path = write_film(tmp_path / name, frames=20, **KINDS[name])
+    with open_source(str(path)) as whole:
+        film = frames_of(whole, 1000)
+        assert (whole.rewind(), len(film)) == (True, 20)
+        assert frames_of(whole, 1000) == film
+        assert (whole.given, whole.skipped) == (20, 0)
+
+
+def test_rounds_of_a_film_have_one_decoder_and_one_name(tmp_path: Path) -> None:
+    path = write_film(tmp_path / "a.mp4", frames=5, options=B_FRAMES)
+    source = open_source(str(path))
+    source.name = "door"
+    with SteppedSource(source, reopen=list) as looped:
+        got = list(islice(looped, 12))
+    assert {f.source for f in got} == {"door"}
+    assert [f.pts_ns for f in got] == [40_000_000 * i for i in range(12)]
+
+
+def test_one_that_cannot_go_back_is_opened_again_under_its_name() -> None:
+    source = five()
+    source.name = "door"
+    with SteppedSource(source, reopen=five) as looped:
+        assert {f.source for f in islice(looped, 12)} == {"door"}
+
+
+def test_what_was_not_read_or_is_closed_does_not_begin_again(tmp_path: Path) -> None:
+    path = write_film(tmp_path / "a.mp4", frames=5)
+    with open_source(str(path)) as source:
+        assert not source.rewind()
+        list(source)
+    assert not source.rewind()

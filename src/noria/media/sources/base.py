@@ -89,6 +89,14 @@ class Source(ABC):
         """
         return None
 
+    def rewind(self) -> bool:
+        """Begin again at the first frame, behind the last one.
+
+        Returns:
+            False where it must be opened again for that.
+        """
+        return False
+
     @abstractmethod
     def _read(self) -> Generator[Frame, None, None]:
         """The frames of this kind of source, from first to last; ends early once `_closing`."""
@@ -198,9 +206,10 @@ class SteppedSource(Source):
             if self._reopen is None or self._closing.is_set() or not given:
                 return
             start_ns = last_ns + max(gap_ns, 1)
-            self._source.close()
-            self._source = self._reopen()
-            self._source.notices = self.notices
+            if not self._source.rewind():
+                self._source.close()
+                self._source = self._reopen()
+                self._source.name, self._source.notices = self.name, self.notices
 
     def _interrupt(self) -> None:
         self._source.close()

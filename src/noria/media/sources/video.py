@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,13 @@ import av
 
 from noria._core.errors import MediaError
 from noria.media.names import sniff
-from noria.media.sources.decoded import DecodedSource, gpu_decoding, pick_stream, reason_of
+from noria.media.sources.decoded import (
+    DecodedSource,
+    Timeline,
+    gpu_decoding,
+    pick_stream,
+    reason_of,
+)
 
 _WHOLE = 0.9  # of the frames that a length promises: rates vary, and sound may be longer
 
@@ -56,6 +63,28 @@ class VideoSource(DecodedSource):
         self._expected = stream.frames or None  # only an exact count can show a missing end
         self._received = self._discarded = 0
         self._cut = False
+        self._begun: Iterator[Any] | None = None  # packets from the first one on
+        self._first: Any = None  # time stamps and place of the first packet
+
+    def rewind(self) -> bool:
+        """Go to the first packet and keep the decoder, which a GPU takes 0.1 s to make."""
+        stream = self._stream
+        with self._reading:
+            if self._closing.is_set() or self._first is None or self._packet_ring is not None:
+                return False
+            try:
+                self._container.seek(self._first[1] or 0, stream=stream, backward=True)
+                packets = self._container.demux(stream)
+                packet = next(packets)
+                if _place(packet) != self._first:
+                    return False
+                stream.codec_context.flush_buffers()
+            except (av.error.FFmpegError, OSError, ValueError, StopIteration):
+                return False
+            self._begun, self._generator = chain([packet], packets), None
+            self.given = self.skipped = self._received = self._discarded = 0
+            self._cut, self._timeline = False, Timeline(self._timeline.step_ns)
+        return True
 
     def _open(self) -> Any:
         try:
@@ -70,10 +99,12 @@ class VideoSource(DecodedSource):
 
     def _packets(self) -> Iterator[Any]:
         """Packets of the stream; a read error ends it with a notice."""
-        packets = self._container.demux(self._stream)
+        packets = self._begun or self._container.demux(self._stream)
         while True:
             try:
                 packet = next(packets, None)
+                if self._first is None and packet is not None:
+                    self._first = _place(packet)
             except (av.error.FFmpegError, OSError) as error:
                 self._notice("warning", f"reading stopped: {reason_of(error)}")
                 yield self._flush()
@@ -120,6 +151,11 @@ class VideoSource(DecodedSource):
 
     def _release(self) -> None:
         self._container.close()
+
+
+def _place(packet: Any) -> tuple[Any, ...]:
+    """What tells the first packet of a film from others."""
+    return packet.pts, packet.dts, packet.pos, packet.size
 
 
 def _size(path: Path) -> int:
