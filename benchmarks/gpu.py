@@ -9,7 +9,10 @@ It needs a GPU, onnxruntime-gpu, and the folder of real models and films (NORIA_
   engine      items a second of the engine alone
   streams     the whole: YOLOX-nano, FP16, N films at once, JSON Lines out
   cascade     the same with a tracker and two classifiers on the objects
-  shares      both in several processes (GPU_PROCESSES), beside decoding alone in as many
+  shares      both in several processes (GPU_PROCESSES), beside decoding alone in as many; on
+              several GPUs where GPU_DEVICE names them (cuda:0,cuda:1)
+  yolo11n     a network of its shapes in several processes, beside its engine alone
+  rtsp        64 streams from a server on this machine for GPU_RTSP_SECONDS
   latency     one stream: from a picture's packet to its metadata
   memory      100,000 frames, and sources opened and closed
 """
@@ -38,6 +41,8 @@ from rich.table import Table
 
 import noria
 from benchmarks.common import data_dir
+from benchmarks.networks import yolo11n as yolo11n_network
+from benchmarks.rtsp_server import shown
 from noria.cli.run import spec_of
 from noria.config import ModelConfig
 from noria.engine.device import choose_device
@@ -56,6 +61,8 @@ READER = Path(__file__).parents[1] / "examples/conveyor/config_infer_secondary_c
 FRAMES = 300
 SECONDS = float(os.environ.get("GPU_SECONDS", "6"))
 SHARED_FRAMES = int(os.environ.get("GPU_SHARED_FRAMES", "900"))
+DEVICE = os.environ.get("GPU_DEVICE", "cuda")
+PROCESSES = [int(n) for n in os.environ.get("GPU_PROCESSES", "1,4").split(",")]
 STREAMS = [int(n) for n in os.environ.get("GPU_STREAMS", "32,96,160").split(",")]
 
 
@@ -331,7 +338,13 @@ def looped(configs: list[str], path: str, streams: int, out: str, tracker: str |
 
 
 def shared(
-    path: Path, streams: int, processes: int, *, frames: int, classify: bool = False
+    path: Path,
+    streams: int,
+    processes: int,
+    models: list[ModelConfig],
+    *,
+    frames: int,
+    tracker: str | None = None,
 ) -> float:
     """Frames a second of a run in several processes, between 35 and 90 % of its frames.
 
@@ -340,15 +353,15 @@ def shared(
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         configs = []
-        for number, cfg in enumerate(cascade_configs() if classify else cascade_configs()[:1]):
+        for number, cfg in enumerate(models):
             configs.append(str(home / f"model{number}.txt"))
             Path(configs[-1]).write_text(cfg.dump())
-        out, tracker = f"{folder}/out.jsonl", "iou" if classify else None
+        out = f"{folder}/out.jsonl"
         make = partial(looped, configs, str(path), streams, out, tracker)
         seen: list[tuple[float, int]] = []
         run = SharedRun(
             make,
-            AssemblyOptions(device="cuda", limit=frames),
+            AssemblyOptions(device=DEVICE, limit=frames),
             processes,
             on_frames=lambda count: seen.append((perf_counter(), count)),
         )
@@ -368,20 +381,64 @@ def shares() -> None:
     spawn = multiprocessing.get_context("spawn")
     for codec in ("libx264", "libx265"):
         path = clip(codec)
-        for processes in map(int, os.environ.get("GPU_PROCESSES", "1,4").split(",")):
+        for processes in PROCESSES:
             for count in STREAMS:
                 each = -(-count // processes)
                 with ProcessPoolExecutor(processes, spawn) as pool:
                     jobs = [pool.submit(decoded, path, each) for _ in range(processes)]
                     alone = sum(job.result() for job in jobs)
+                models = cascade_configs()
                 rates = [
-                    shared(path, count, processes, frames=SHARED_FRAMES, classify=classify)
-                    for classify in (False, True)
+                    shared(path, count, processes, used, frames=SHARED_FRAMES, tracker=tracker)
+                    for used, tracker in ((models[:1], None), (models, "iou"))
                 ]
                 rows.append((f"{codec} 1080p", processes, count, alone, *rates, rates[0] / alone))
                 print(rows[-1], flush=True)
     headings = ("clip", "processes", "films", "decoding alone", "detector", "cascade", "ratio")
     show("frames a second in several processes", headings, rows)
+
+
+def yolo11n() -> None:
+    """A network of YOLO11n's shapes: its weights are random, and nothing passes its threshold."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        file = yolo11n_network(Path(folder) / "yolo11n.onnx")
+        cfg = ModelConfig.load(file).with_overrides(
+            batch_size=32, network_mode=2, num_detected_classes=80, pre_cluster_threshold=1.0
+        )
+        with noria.Inferencer.from_config(cfg, device="cuda", streams=3) as inferencer:
+            pieces = _pieces(inferencer, 32)
+            alone = max(_rate(inferencer, pieces, lanes) for lanes in (1, 3))
+        for processes in PROCESSES:
+            for count in STREAMS[:1]:
+                rate = shared(clip("libx264"), count, processes, [cfg], frames=SHARED_FRAMES)
+                rows.append(("libx264 1080p", processes, count, alone, rate, rate / alone))
+    show("YOLO11n", ("clip", "processes", "films", "engine alone", "frames/s", "ratio"), rows)
+
+
+def rtsp() -> None:
+    """Streams of 30 frames a second over loopback: none may stall."""
+    seconds, count = float(os.environ.get("GPU_RTSP_SECONDS", "600")), 64
+    with shown(clip("libx264", tune="zerolatency")) as url:
+        pipeline = noria.open_pipeline(
+            config(batch_size=32, network_mode=2), sources=[url] * count, device="cuda",
+            on_result=lambda meta: arrived[meta.source_id].append(perf_counter()),
+        )  # fmt: skip
+        arrived: dict[int, list[float]] = {number: [] for number in range(count)}
+        threading.Timer(seconds, pipeline.stop).start()
+        report = pipeline.run()
+    counts = [len(times) for times in arrived.values()]
+    pauses = [max(b - a for a, b in zip(t[60:], t[61:], strict=False)) for t in arrived.values()]
+    again = sum(source.reconnects for source in report.sources)
+    row = (
+        count, seconds, min(counts), max(counts), report.dropped_frames, again,
+        statistics.median(pauses), max(pauses),
+    )  # fmt: skip
+    headings = (
+        "streams", "seconds", "least frames", "most", "dropped", "reconnects",
+        "longest pause, median s", "worst s",
+    )  # fmt: skip
+    show("RTSP", headings, [row])
 
 
 def latency() -> None:
@@ -446,8 +503,10 @@ def memory() -> None:
 
 PARTS = {
     f.__name__: f
-    for f in (tensors, boxes, decode, engine, streams, cascade, shares, latency, memory)
-}
+    for f in (
+        tensors, boxes, decode, engine, streams, cascade, shares, yolo11n, rtsp, latency, memory,
+    )
+}  # fmt: skip
 
 
 def report() -> None:
