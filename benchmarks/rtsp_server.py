@@ -1,0 +1,152 @@
+"""An RTSP server that shows one H.264 film again and again, in real time, to any number of clients.
+
+Over TCP alone (interleaved). Sources: RFC 2326 for RTSP, RFC 3550 for RTP, RFC 6184 for H.264.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import multiprocessing
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import av
+from av.bitstream import BitStreamFilterContext
+
+_MOST = 1400  # bytes of a packet's payload
+_CLOCK, _FIRST = 90_000, 1_000  # clients take 0 for no time
+_SPS, _PPS, _FRAGMENT = 7, 8, 28
+_START = b"\0\0\1"
+
+
+class _Film:
+    """The packets of each picture: payloads of RTP, the last one of a picture known by its place."""
+
+    def __init__(self, path: Path) -> None:
+        with av.open(str(path)) as container:
+            stream = container.streams.video[0]
+            rate = stream.average_rate
+            assert rate is not None
+            self.step_s = float(1 / rate)
+            filter = BitStreamFilterContext("h264_mp4toannexb", stream)
+            packets = [p for one in container.demux(stream) for p in filter.filter(one)]
+        units = [list(_units(bytes(packet))) for packet in packets if packet.size]
+        known = {unit[0] & 31: unit for picture in units for unit in picture}
+        self.parameters = ",".join(base64.b64encode(known[kind]).decode() for kind in (_SPS, _PPS))
+        self.pictures = [
+            [part for unit in picture for part in _payloads(unit)] for picture in units
+        ]
+
+
+def _units(data: bytes) -> Iterator[bytes]:
+    """The NAL units between start codes."""
+    for part in data.split(_START)[1:]:
+        yield part.rstrip(b"\0")
+
+
+def _payloads(unit: bytes) -> Iterator[bytes]:
+    if len(unit) <= _MOST:
+        yield unit
+        return
+    head, rest = unit[0], unit[1:]
+    for at in range(0, len(rest), _MOST):
+        first, last = at == 0, at + _MOST >= len(rest)
+        flags = first << 7 | last << 6 | (head & 31)
+        yield bytes([head & 0x60 | _FRAGMENT, flags]) + rest[at : at + _MOST]
+
+
+async def _serve(film: _Film, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer one client until it leaves."""
+    playing = None
+    try:
+        while request := await _request(reader):
+            method, address, sequence = request
+            lines = [f"CSeq: {sequence}", "Session: 1;timeout=3600"]
+            body = ""
+            if method == "OPTIONS":
+                lines.append("Public: OPTIONS, DESCRIBE, SETUP, PLAY, TEARDOWN, GET_PARAMETER")
+            elif method == "DESCRIBE":
+                body = (
+                    "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=film\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n"
+                    "m=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\na=control:video\r\n"
+                    f"a=fmtp:96 packetization-mode=1;sprop-parameter-sets={film.parameters}\r\n"
+                )
+                lines += [f"Content-Base: {address}/", "Content-Type: application/sdp"]
+            elif method == "SETUP":
+                lines.append("Transport: RTP/AVP/TCP;unicast;interleaved=0-1")
+            lines.append(f"Content-Length: {len(body)}")
+            writer.write(("RTSP/1.0 200 OK\r\n" + "\r\n".join(lines) + "\r\n\r\n" + body).encode())
+            if method == "PLAY" and playing is None:
+                playing = asyncio.create_task(_play(film, writer))
+            if method == "TEARDOWN":
+                return
+    except (OSError, asyncio.IncompleteReadError):
+        pass
+    finally:
+        if playing is not None:
+            playing.cancel()
+        writer.close()
+
+
+async def _request(reader: asyncio.StreamReader) -> tuple[str, str, str] | None:
+    """Method, address and number of the next request; packets of RTCP between them are skipped."""
+    while True:
+        first = await reader.read(1)
+        if first == b"$":
+            _, size = await reader.readexactly(1), await reader.readexactly(2)
+            await reader.readexactly(int.from_bytes(size, "big"))
+            continue
+        if not first:
+            return None
+        text = (first + await reader.readuntil(b"\r\n\r\n")).decode()
+        method, address, _ = text.split(" ", 2)
+        fields = dict(line.split(": ", 1) for line in text.split("\r\n")[1:] if ": " in line)
+        return method, address, {k.lower(): v for k, v in fields.items()}["cseq"]
+
+
+async def _play(film: _Film, writer: asyncio.StreamWriter) -> None:
+    loop = asyncio.get_running_loop()
+    start, sequence = loop.time(), 0
+    with contextlib.suppress(OSError):
+        for number in count():
+            parts = film.pictures[number % len(film.pictures)]
+            stamp = _FIRST + int(number * film.step_s * _CLOCK) & 0xFFFFFFFF
+            for place, part in enumerate(parts):
+                last = place == len(parts) - 1
+                header = b"\x80" + bytes([last << 7 | 96]) + sequence.to_bytes(2, "big")
+                packet = header + stamp.to_bytes(4, "big") + bytes(4) + part
+                writer.write(b"$\0" + len(packet).to_bytes(2, "big") + packet)
+                sequence = sequence + 1 & 0xFFFF
+            await writer.drain()
+            await asyncio.sleep(start + (number + 1) * film.step_s - loop.time())
+
+
+def _run(path: Path, talk: Any) -> None:
+    async def main() -> None:
+        film = _Film(path)
+        server = await asyncio.start_server(
+            lambda reader, writer: _serve(film, reader, writer), "127.0.0.1", 0
+        )
+        talk.send(server.sockets[0].getsockname()[1])
+        await server.serve_forever()
+
+    asyncio.run(main())
+
+
+@contextmanager
+def shown(path: Path) -> Iterator[str]:
+    """Show a film in a process of its own; yields its address."""
+    context = multiprocessing.get_context("spawn")
+    mine, theirs = context.Pipe()
+    process = context.Process(target=_run, args=(path, theirs), daemon=True)
+    process.start()
+    try:
+        yield f"rtsp://127.0.0.1:{mine.recv()}/film"
+    finally:
+        process.kill()
+        process.join()
