@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from fractions import Fraction
 from functools import partial
-from itertools import cycle
+from itertools import cycle, pairwise
 from pathlib import Path
 from time import perf_counter, process_time, sleep
 from typing import Any
@@ -428,7 +428,7 @@ def rtsp() -> None:
         threading.Timer(seconds, pipeline.stop).start()
         report = pipeline.run()
     counts = [len(times) for times in arrived.values()]
-    pauses = [max(b - a for a, b in zip(t[60:], t[61:], strict=False)) for t in arrived.values()]
+    pauses = [max(b - a for a, b in pairwise(t[60:])) for t in arrived.values()]
     again = sum(source.reconnects for source in report.sources)
     row = (
         count, seconds, min(counts), max(counts), report.dropped_frames, again,

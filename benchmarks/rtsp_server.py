@@ -25,7 +25,7 @@ _START = b"\0\0\1"
 
 
 class _Film:
-    """The packets of each picture: payloads of RTP, the last one of a picture known by its place."""
+    """The payloads of each picture; the last one of a picture is marked."""
 
     def __init__(self, path: Path) -> None:
         with av.open(str(path)) as container:
