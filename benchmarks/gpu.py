@@ -41,6 +41,7 @@ from rich.table import Table
 
 import noria
 from benchmarks.common import data_dir
+from benchmarks.cores import YOLO11N
 from benchmarks.networks import yolo11n as yolo11n_network
 from benchmarks.rtsp_server import shown
 from noria.cli.run import spec_of
@@ -52,7 +53,7 @@ from noria.infer.preprocess import Preprocessor
 from noria.media import open_source
 from noria.media.frame import Frame
 from noria.media.sources.decoded import gpu_decoding
-from noria.pipeline.assembly import AssemblyOptions
+from noria.pipeline.assembly import AssemblyOptions, assemble
 from noria.pipeline.shares import SharedRun
 
 DATA = data_dir()
@@ -190,18 +191,21 @@ def _iou(a: Any, b: Any) -> float:
 
 
 def decoded(path: Path, streams: int) -> float:
-    """Frames a second of `streams` decoders, each in a thread of this process."""
+    """Frames a second of `streams` decoders of a film again and again, each in a thread."""
     counts = [0] * streams
     go, stop = threading.Event(), threading.Event()
 
     def work(place: int) -> None:
-        while not stop.is_set():
-            with av.open(str(path), **gpu_decoding()) as container:
-                container.streams.video[0].codec_context.thread_count = 1
+        with av.open(str(path), **gpu_decoding()) as container:
+            context = container.streams.video[0].codec_context
+            context.thread_count = 1
+            while True:
                 for _ in container.decode(video=0):
                     counts[place] += 1
                     if stop.is_set():
                         return
+                container.seek(0)
+                context.flush_buffers()
 
     threads = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(streams)]
     for thread in threads:
@@ -402,9 +406,10 @@ def yolo11n() -> None:
     """A network of YOLO11n's shapes: its weights are random, and nothing passes its threshold."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        file = yolo11n_network(Path(folder) / "yolo11n.onnx")
-        cfg = ModelConfig.load(file).with_overrides(
-            batch_size=32, network_mode=2, num_detected_classes=80, pre_cluster_threshold=1.0
+        yolo11n_network(Path(folder) / "yolo11n.onnx")
+        (Path(folder) / "yolo11n.txt").write_text(YOLO11N)
+        cfg = ModelConfig.load(Path(folder) / "yolo11n.txt").with_overrides(
+            batch_size=32, network_mode=2, pre_cluster_threshold=1.0
         )
         with noria.Inferencer.from_config(cfg, device="cuda", streams=3) as inferencer:
             pieces = _pieces(inferencer, 32)
@@ -487,13 +492,24 @@ def memory() -> None:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         return pages * 4096 / 1e6, float(text.split()[0])
 
-    cfg = config(batch_size=32, network_mode=2)
     rows = [("start", *used())]
-    total = 0
-    while total < int(os.environ.get("GPU_MEMORY_FRAMES", "100000")):
-        *_, report = streamed(clip("libx264"), 32, cfg)
-        total += sum(s.frames for s in report.sources)
-        rows.append((f"{total:,} frames", *used()))
+    total = int(os.environ.get("GPU_MEMORY_FRAMES", "100000"))
+    seen = 0
+
+    def result(_: Any) -> None:
+        nonlocal seen
+        seen += 1
+        if seen % (total // 10) == 0:
+            rows.append((f"{seen:,} frames", *used()))
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "model.txt"
+        file.write_text(config(batch_size=32, network_mode=2).dump())
+        spec = looped([str(file)], str(clip("libx264")), 32, f"{folder}/out.jsonl", None)
+        options = AssemblyOptions(device="cuda", limit=total // 32)
+        made = assemble(spec, options, on_result=result)
+        made.pipeline.run()
+        made.close()
     for number in range(int(os.environ.get("GPU_MEMORY_SOURCES", "500"))):
         list(pictures(clip("libx264"), 2))
         if number % 100 == 99:
