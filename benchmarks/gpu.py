@@ -409,8 +409,9 @@ def yolo11n() -> None:
         yolo11n_network(Path(folder) / "yolo11n.onnx")
         (Path(folder) / "yolo11n.txt").write_text(YOLO11N)
         cfg = ModelConfig.load(Path(folder) / "yolo11n.txt").with_overrides(
-            batch_size=32, network_mode=2, pre_cluster_threshold=1.0
-        )
+            batch_size=32, network_mode=2, pre_cluster_threshold=1.0,
+            parse_bbox_func_name="NvDsInferParseYoloV11",
+        )  # fmt: skip
         with noria.Inferencer.from_config(cfg, device="cuda", streams=3) as inferencer:
             pieces = _pieces(inferencer, 32)
             alone = max(_rate(inferencer, pieces, lanes) for lanes in (1, 3))

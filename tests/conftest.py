@@ -68,6 +68,17 @@ def write_mean_model(
     onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), path)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of the cases of a `sampled` test the first one runs at every push; the others are slow."""
+    seen: set[str] = set()
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        if item.get_closest_marker("sampled") is not None and name in seen:
+            item.add_marker("slow")
+        seen.add(name)
+
+
 def pytest_collection_finish() -> None:
     """Take ten thousand collected tests, which stay, out of every later garbage collection."""
     gc.collect()

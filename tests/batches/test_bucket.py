@@ -125,6 +125,7 @@ def test_a_bucket_has_what_a_folder_has(
 
 @settings(deadline=None, max_examples=20)
 @given(st.lists(st.integers(0, 40), max_size=4))
+@pytest.mark.slow
 def test_killed_at_any_call_no_row_is_missing_or_double(kills: list[int]) -> None:
     """Each number is the call to the storage at which a run dies, before or behind it."""
     system = fsspec.filesystem("memory")

@@ -77,6 +77,7 @@ def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return folder / "libl.so"
 
 
+@pytest.mark.sampled
 def test_kinds_are_those_of_the_vectors(library: Path) -> None:
     elf = ElfFile.read(library)
     assert {name: filled_by(CodeCalls(elf), name) for name in KINDS} == KINDS

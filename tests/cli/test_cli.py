@@ -252,6 +252,7 @@ def test_warnings_are_told_before_the_error_of_a_later_model(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+@pytest.mark.sampled
 def test_interrupt_finishes_the_files(
     mean_config: Config, tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -29,6 +29,7 @@ def done(folder: Path) -> subprocess.CompletedProcess[str]:
     return started_anew("demo", "--limit", 40, "--out", "here", cwd=folder)
 
 
+@pytest.mark.slow
 def test_it_reads_the_codes_of_the_parcels_it_follows(
     done: subprocess.CompletedProcess[str], folder: Path
 ) -> None:
@@ -67,6 +68,7 @@ def test_it_makes_a_film_and_a_contact_sheet(
         assert f"wrote {folder.resolve() / 'here' / name}" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_lines_it_prints_do_the_same(
     done: subprocess.CompletedProcess[str], folder: Path
 ) -> None:

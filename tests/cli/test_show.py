@@ -88,6 +88,7 @@ def _spec(text: str) -> tuple[str, list[object]]:
         ("Loops", "did not return within"),
     ],
 )
+@pytest.mark.sampled
 def test_why_there_is_no_network(
     compile_host: Compile,
     model: Model,

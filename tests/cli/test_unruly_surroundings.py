@@ -112,6 +112,7 @@ def test_a_parser_that_raises_keyboardinterrupt_fails_and_does_not_end_the_run(
         ("import os; os.close(1) if params.num_classes else 0; params", "standard output"),
     ],
 )
+@pytest.mark.sampled
 def test_output_that_a_parser_closes_is_an_error_and_no_traceback(
     mean_config: Config, tmp_path: Path, line: str, words: str
 ) -> None:

@@ -24,6 +24,7 @@ STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
         ("-DNORIA_NVDSINFER_GENERATION=6",),
     ],
 )
+@pytest.mark.sampled
 def test_layouts_linkage_and_checks(compile_parser: Compile, flags: tuple[str, ...]) -> None:
     path = compile_parser("layouts.cpp", "-Wno-invalid-offsetof", *STRICT, *flags)
     exported = ElfFile.read(path).exported()
@@ -52,6 +53,7 @@ def test_installed_headers_are_those_of_the_sources() -> None:
         ),
     ],
 )
+@pytest.mark.sampled
 def test_prototype_check_stops_compilation(tmp_path: Path, declaration: str, words: str) -> None:
     source = tmp_path / "mine.cpp"
     source.write_text(

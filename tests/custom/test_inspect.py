@@ -31,6 +31,7 @@ def build(folder: Path, code: str, *flags: str) -> Path:
 
 
 @pytest.mark.parametrize("size", [24, 28])
+@pytest.mark.sampled
 def test_a_library_of_our_headers(compile_parser: Compile, size: int) -> None:
     report = inspect_library(compile_parser("zoo.cpp", f"-DNORIA_BOX_BYTES={size}"))
     assert (report.machine, report.headers, report.box_bytes) == ("x86-64", "noria", size)
@@ -67,6 +68,7 @@ def test_kinds_and_keys_of_functions(compile_parser: Compile) -> None:
         ("helper", None),
     ],
 )  # fmt: skip
+@pytest.mark.sampled
 def test_kinds_by_name(tmp_path: Path, name: str, kind: str | None) -> None:
     report = inspect_library(build(tmp_path, f'extern "C" bool {name}() {{ return 1; }}'))
     assert [(p.name, p.kind) for p in report.entry_points] == ([(name, kind)] if kind else [])
@@ -104,6 +106,7 @@ def test_a_prebuilt_library(linked: Path) -> None:
         ("int f(); int x = f();", "nothing defines f()"),
     ],
 )
+@pytest.mark.sampled
 def test_how_loading_fails(tmp_path: Path, code: str, words: str) -> None:
     report = inspect_library(build(tmp_path, code, "-g"), timeout_s=1 if "pause" in code else 60)
     assert report.load is not None
@@ -126,6 +129,7 @@ extern "C" void NAME(double x) { fields.push_back({x, x, x}); }
 
 
 @pytest.mark.parametrize("name", ["parseMine", "enlist"])
+@pytest.mark.sampled
 def test_boxes_are_spoken_of_where_a_parser_returns_them(tmp_path: Path, name: str) -> None:
     """Vectors of 24-byte elements in a library of plugins are no boxes."""
     library = build(tmp_path, VECTORS, f"-DNAME={name}")

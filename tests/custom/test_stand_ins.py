@@ -118,6 +118,7 @@ def test_a_later_library_asks_for_more(
         library.bbox_parser("ParseCall")(*frame)
 
 
+@pytest.mark.slow
 def test_an_installed_library_is_never_replaced(
     tmp_path: Path, sdk: Path, frame: Arguments
 ) -> None:

@@ -19,6 +19,7 @@ STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wl,-z,defs")
 
 
 @pytest.mark.parametrize("major", [5, 7, 8, 10])
+@pytest.mark.sampled
 def test_every_generation_compiles_and_needs_nothing(compile_parser: Compile, major: int) -> None:
     path = compile_parser("trt_surface.cpp", f"-DNV_TENSORRT_MAJOR={major}", *STRICT)
     elf = ElfFile.read(path)

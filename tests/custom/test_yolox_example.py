@@ -31,6 +31,7 @@ def rows_of(detections: Detections) -> np.ndarray:
 
 @pytest.mark.parametrize("layout", [24, 28])
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.sampled
 def test_cpp_and_python_agree(compile_parser: Compile, layout: int, seed: int) -> None:
     source = EXAMPLE / "nvdsparsebbox_yolox.cpp"
     cpp = open_library(compile_parser(source, *LAYOUTS[layout])).bbox_parser(NAME)

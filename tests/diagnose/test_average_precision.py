@@ -73,6 +73,7 @@ def same(mine, theirs):
     st.booleans(),
     st.sampled_from([3, 60, 130]),
 )
+@pytest.mark.slow
 def test_boxes_as_pycocotools(seed, pictures, crowds, areas, most):
     """Crowds, areas that are not the boxes', more than 100 boxes of a class, equal scores."""
     truths, found = made_up(seed, pictures, crowds=crowds, areas=areas, false=most)

@@ -81,6 +81,7 @@ def test_the_demo_keeps_its_boxes_on_other_frames(scene):
         assert figure.share >= 0.95
 
 
+@pytest.mark.slow
 def test_builds_and_runs_show_the_figure(scene, tmp_path):
     folder, _ = scene
     shutil.copytree(folder, tmp_path / "a")
@@ -232,6 +233,7 @@ def test_a_box_is_held_against_the_nearest_one():
     assert moved(true, found) == pytest.approx((0.06**2 + 0.05**2) / 2)
 
 
+@pytest.mark.slow
 def test_of_counts_that_are_good_enough_the_best_is_taken(scene, monkeypatch):
     folder, _ = scene
     shares = iter([0.90, 0.955, 0.96])  # 0, 4 and 5 of 33 layers; 8 are too many to be tried

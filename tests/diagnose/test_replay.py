@@ -75,6 +75,7 @@ def cause(config: Path) -> NoriaError | str:
         ("crash", "plugin", "Hostile version 1", "enqueue", r"gave out0 float32 \(1, 3, 16, 16\)"),
     ],
 )
+@pytest.mark.sampled
 def test_plugins(
     compile_host: Compile,
     tmp_path: Path,
@@ -102,6 +103,7 @@ def test_plugins(
     assert re.search(after, again(folder, guard=False))
 
 
+@pytest.mark.slow
 def test_a_plugin_that_dies_when_it_is_ended(
     compile_host: Compile,
     tmp_path: Path,

@@ -105,6 +105,7 @@ def test_a_layer_made_bad_is_found_and_kept(scene):
     assert report.line == "layer-device-precision=to8.1.point.conv:fp32:gpu"
 
 
+@pytest.mark.slow
 def test_the_line_keeps_the_layer_in_exports_and_engines(scene, tmp_path):
     text = (scene / "config_infer_primary.txt").read_text()
     extra = "layer-device-precision=to8.1.point.conv:fp32:gpu;gone:fp32:gpu;scores:int8:gpu\n"

@@ -97,6 +97,7 @@ def test_two_configs_that_start_at_once_take_nothing_from_each_other(tmp_path):
 
 
 @pytest.mark.parametrize("old_plan", [False, True])
+@pytest.mark.sampled
 def test_a_writer_killed_half_way_leaves_no_trace(model_path, old_plan):
     target = engine_path(model_path, 1, 0, "fp32")
     if old_plan:

@@ -258,6 +258,7 @@ def test_parser_turns_cells_into_boxes() -> None:
         pytest.param((560, 300, 80, 84), marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.slow
 def test_training_scales_pictures_as_the_config_does(box: tuple[int, int, int, int]) -> None:
     config = ModelConfig.load(FOLDER / "config_infer_primary.txt")
     config = config.with_overrides(maintain_aspect_ratio=False)

@@ -37,6 +37,7 @@ def test_different_seeds_give_different_films() -> None:
     assert np.abs(a - b).mean() > 5
 
 
+@pytest.mark.slow
 def test_boxes_are_tight_around_the_pixels_a_parcel_owns(scene: Scene) -> None:
     for t in (0, 75, 133, 290):
         _, truths = scene.frame(t)

@@ -61,6 +61,7 @@ def shown(cell: str, names: dict[str, Any]) -> object:
     return eval(compile(ast.Expression(last.value), "cell", "eval"), names)
 
 
+@pytest.mark.slow
 def test_ten_lines_in_a_notebook(
     examples: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

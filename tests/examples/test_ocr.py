@@ -128,6 +128,7 @@ def test_long_lines_go_to_the_wider_reader(found: FrameMeta) -> None:
         assert (line.label, readers) == (("long text", [4]) if long else ("text", [3]))
 
 
+@pytest.mark.slow
 def test_pictures_of_other_sizes_and_colours(folder: Path) -> None:
     """One run over a large, a small and a dark picture; each frame has a size of its own."""
     sign: Lines = {"Noria reads": (40, 20, 20, False), "pictures": (30, 40, 110, True)}

@@ -82,6 +82,7 @@ def config(tmp_path_factory: pytest.TempPathFactory, data_dir: Path) -> Path:
 @pytest.mark.parametrize(
     ("frames", "least"), [(100, 30), pytest.param(377, 120, marks=pytest.mark.slow)]
 )
+@pytest.mark.slow
 def test_every_box_agrees(config: Path, data_dir: Path, frames: int, least: int) -> None:
     video = data_dir / "videos" / "car-detection.mp4"
     evaluate, capture = (

@@ -72,6 +72,7 @@ def test_cars_and_people_are_boxed(python_results: list[FrameMeta]) -> None:
 
 
 @pytest.mark.parametrize("size", [24, 28])
+@pytest.mark.sampled
 def test_the_cpp_parser_gives_the_same_boxes(
     folder: Path, frames: list[Frame], python_results: list[FrameMeta], size: int
 ) -> None:

@@ -214,6 +214,7 @@ print(json.dumps({"found": found, "told": told, "loaded": sys.argv[1] in maps}))
 
 
 @pytest.mark.parametrize("guard", GUARDS)
+@pytest.mark.sampled
 def test_networks_with_them_are_built_saved_and_run(gpu: Gpu, tmp_path: Path, guard: str) -> None:
     plugins = ["ScaleDynamic", "ScaleV3", "ScaleV2IOExt"]
     configs = []
@@ -380,6 +381,7 @@ USES = 'extern "C" int launch();\nint use() { return launch(); }\n'
 
 
 @pytest.mark.parametrize("name", ["libkernels.so", "libcuda_kernels.so", "libcurvature.so.2"])
+@pytest.mark.sampled
 def test_gpu_code_in_a_library_beside(tmp_path: Path, name: str) -> None:
     flags = [f"-L{tmp_path}", "-Wl,--no-as-needed", f"-l:{name}", f"-Wl,-rpath,{tmp_path}"]
     _linked(tmp_path, name, KERNELS, f"-Wl,-soname,{name}")

@@ -61,6 +61,7 @@ def put(library: Path, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("guard", [slow("never"), *GUARDS[1:]])
+@pytest.mark.slow
 def test_a_changed_library_builds_the_engine_anew(
     compile_host: Compile, folder: Path, guard: str
 ) -> None:
@@ -101,6 +102,7 @@ def test_a_trace_of_a_config_sees_it(compile_host: Compile, folder: Path, guard:
 
 
 @pytest.mark.parametrize("guard", GUARDS)
+@pytest.mark.sampled
 def test_a_wrong_type_names_the_plugin(compile_host: Compile, folder: Path, guard: str) -> None:
     put(compile_host("swish.cpp", 10, "-DWRONG_TYPE"), folder)
     done = noria("build", f"{guard}.txt", cwd=folder)

@@ -221,6 +221,7 @@ def test_the_command(tmp_path):
         ("network-mode=1\nint8-calib-file=../{table}\n", ""),
     ],
 )
+@pytest.mark.sampled
 def test_the_command_names_the_keys_that_a_run_still_lacks(tmp_path, keys, advice):
     shutil.copy(SCENE / "detector.onnx", tmp_path)
     shutil.copy(SCENE / "conveyor.mp4", tmp_path)

@@ -36,6 +36,7 @@ CHECK_CUSTOM_PARSE_FUNC_PROTOTYPE(Parse);
 
 @pytest.mark.parametrize("size", [24, 28])
 @pytest.mark.parametrize("said", ["auto", "size"])
+@pytest.mark.sampled
 def test_both_layouts_by_config_and_by_detection(mean_config: Config, size: int, said: str) -> None:
     compiler = shutil.which("g++")
     if compiler is None:

@@ -65,6 +65,7 @@ def _check(plan: Plan, model: Model) -> None:
         (10, "-DWITH_MODEL_PARSER", "", "NvDsInferCreateModelParser"),
     ],
 )
+@pytest.mark.sampled
 def test_every_entry_point_makes_the_network(
     compile_host: Compile, model: Model, major: int, flag: str, key: str, function: str
 ) -> None:

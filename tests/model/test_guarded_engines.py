@@ -108,6 +108,7 @@ def test_later_workers_have_what_networks_need_from_their_start(
     second.close()
 
 
+@pytest.mark.slow
 def test_a_crash_while_a_network_is_made(library: Path, model: Model) -> None:
     with pytest.raises(CustomLibraryError) as caught:
         load_or_build(_config(model, library, f"{CREATE}Crashes", guard="always"))

@@ -91,6 +91,7 @@ def _told(plan: Plan) -> str:
 
 
 @pytest.mark.parametrize(("kind", "major"), [(0, 7), (1, 10)])
+@pytest.mark.sampled
 def test_a_caffe_factory_of_old_plugins(
     compile_host: Compile, tmp_path: Path, kind: int, major: int
 ) -> None:
@@ -124,6 +125,7 @@ def test_a_caffe_factory_of_old_plugins(
     assert calls() == [*loaded, "RuntimeDestroy", "~RuntimeFactory", "~OldTimes"]
 
 
+@pytest.mark.slow
 def test_every_engine_in_memory_has_a_factory_of_its_own(
     compile_host: Compile, tmp_path: Path
 ) -> None:

@@ -62,6 +62,7 @@ def test_a_perfect_detector_gives_perfect_tracks_but_for_probation() -> None:
 
 
 @pytest.mark.parametrize("spec", ALL)
+@pytest.mark.slow
 def test_sources_do_not_disturb_each_other(spec: str) -> None:
     """Two films at once give each the tracks it has alone, with ids of its own."""
     alone = [run(spec, start=start)[1] for start in (0, 40)]

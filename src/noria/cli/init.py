@@ -153,8 +153,8 @@ def _write(contents: Mapping[Path, str | bytes], force: bool) -> None:
     there = [str(path) for path in contents if path.exists()]
     if there and not force:
         raise NoriaError(
-            f"{', '.join(there)} is there already",
-            fix="--force replaces it, -o chooses another folder",
+            f"{', '.join(there)} {'is' if len(there) == 1 else 'are'} there already",
+            fix="--force overwrites, -o chooses another folder",
         )
     for path in contents:
         if path.is_dir():

@@ -107,7 +107,7 @@ def live_page(
     from noria.pipeline.outlet import Route
 
     where = live_address(address)
-    require_token(where)
+    require_token(where, option="--listen" if service else "--view")
     view = LiveView(Painter.from_spec(spec.osd, palette=options.palette))
     route = Route(view, tiled=False)
     return LivePage(spec, view, route, where, service=service, json_log=json_log)

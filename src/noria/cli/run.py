@@ -259,7 +259,9 @@ def spec_of(
             text = f"{inputs[0]} stands where a config should; configs come first"
             raise click.UsageError(text)
         if not names:
-            raise click.UsageError("Missing argument 'SOURCE...': a video, image, folder or URL.")
+            taken = ", ".join(configs)
+            text = "Missing argument 'SOURCE...': a video, image, folder or URL"
+            raise click.UsageError(f"{text}, behind the config or model {taken}.")
         late = next((name for name in names if _is_config(name)), None)
         if late is not None:
             raise click.UsageError(f"{late} stands behind a source; configs come first")

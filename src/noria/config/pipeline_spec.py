@@ -174,7 +174,7 @@ class ModelSpec(_Spec):
         """
         if not self.config.exists():
             raise ConfigError(
-                "there is no such config file.",
+                f"there is no such {'model' if self.config.suffix == '.onnx' else 'config file'}.",
                 where=self.origin("config").where,
                 expected=f"a file at {quoted(str(self.config), limit=None)}",
                 fix=[quoted(hint, limit=None) for hint in missing_hints(self.config)],

@@ -103,7 +103,7 @@ def read_bytes(path: Path) -> bytes:
             data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise ConfigError(
-            "there is no such config file.",
+            f"there is no such {'model' if path.suffix == '.onnx' else 'config file'}.",
             where=where,
             fix=[quoted(hint, limit=None) for hint in missing_hints(path.absolute())],
             rule="file-unreadable",

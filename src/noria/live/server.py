@@ -76,8 +76,11 @@ def live_address(text: str) -> Address:
     return Address((match[1] or _DEFAULT_HOST).strip("[]"), port)
 
 
-def require_token(address: Address) -> str | None:
+def require_token(address: Address, *, option: str = "--view") -> str | None:
     """Return the token of the environment.
+
+    Args:
+        option: the option that gave the address, for the error.
 
     Raises:
         NoriaError: others can connect at the address, and there is no token.
@@ -86,7 +89,7 @@ def require_token(address: Address) -> str | None:
     if token is None and not address.is_local:
         raise NoriaError(
             f"everybody in the network could watch at {address.host}",
-            where="--view",
+            where=option,
             expected=f"a token in the environment variable {TOKEN}",
             fix=f"export {TOKEN}=$(openssl rand -hex 16), or listen at 127.0.0.1",
         )

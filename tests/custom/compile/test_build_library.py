@@ -209,6 +209,7 @@ def test_a_missing_function_is_found_in_the_file_beside(project: Path) -> None:
         ("void f() { std::cout << 1; }\n", {}, "-include iostream"),
     ],
 )  # fmt: skip
+@pytest.mark.sampled
 def test_what_does_not_compile_is_explained(
     tmp_path: Path, body: str, options: dict[str, object], words: str
 ) -> None:
@@ -318,6 +319,7 @@ def test_errors_in_macros_are_told_with_the_line_that_uses_them(tmp_path: Path) 
     assert told[plain + 1 :] == []
 
 
+@pytest.mark.slow
 def test_a_static_copy_of_the_cpp_library_stays_its_own(tmp_path: Path) -> None:
     source = tmp_path / "s.cpp"
     streams = (

@@ -48,6 +48,7 @@ def gpu(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.mark.parametrize(("guard", "memory"), [("never", 0), ("always", 4096), ("always", 512)])
+@pytest.mark.sampled
 def test_boxes_are_the_same(gpu: Gpu, tmp_path: Path, guard: str, memory: int) -> None:
     assert gpu.run(CALLS, guard, memory, 3, 5, cwd=tmp_path) == [True, True]
 
@@ -59,6 +60,7 @@ def test_a_parser_for_device_memory_gets_it(gpu: Gpu, tmp_path: Path, guard: str
 
 
 @pytest.mark.parametrize("more", [{}, {"GPU_PARSER_THREAD": "1"}], ids=["here", "in a thread"])
+@pytest.mark.sampled
 def test_a_broken_gpu_ends_the_worker_not_the_stream(
     gpu: Gpu, tmp_path: Path, more: dict[str, str]
 ) -> None:

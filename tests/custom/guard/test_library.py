@@ -94,6 +94,7 @@ KIND_OF = {
 }
 
 
+@pytest.mark.sampled
 def test_every_parser_of_the_test_libraries(pair: tuple[CustomLibrary, GuardedLibrary]) -> None:
     free, guarded = pair
     assert guarded.symbols() == list(free.symbols())

@@ -92,6 +92,7 @@ def test_what_it_gives_up(guarded: GuardedLibrary) -> None:
         ("-DHANG", r"the library did not return within 0\.5 s and was ended while it was loaded"),
     ],
 )
+@pytest.mark.sampled
 def test_harm_while_it_is_loaded(compile_parser: Compile, flag: str, phrase: str) -> None:
     path = compile_parser("loads.cpp", flag)
     with pytest.raises(CustomLibraryError, match=phrase) as error:

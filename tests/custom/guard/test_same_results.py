@@ -66,6 +66,7 @@ steps = st.lists(
 
 @settings(max_examples=examples(100))
 @given(steps=steps)
+@pytest.mark.sampled
 def test_the_same_as_in_this_process(parsers: Parsers, steps: list[Step]) -> None:
     results: list[list[Any]] = [[], []]
     *pair, worker = parsers
@@ -98,6 +99,7 @@ def laid_out(array: np.ndarray[Any, Any], layout: int) -> Mapping[str, Layer]:
     return {"a": Layer("a", array)}
 
 
+@pytest.mark.sampled
 def test_calls_go_on_when_the_memory_of_requests_has_moved(parsers: Parsers) -> None:
     _, parse, library = parsers
     array = np.zeros((1, 64), np.float32)

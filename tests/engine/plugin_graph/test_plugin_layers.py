@@ -32,6 +32,7 @@ def run(plan: Plan, x: Any) -> Any:
 @pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize("kind", EXPLICIT)
 @pytest.mark.parametrize("batch", ["N", 2])
+@pytest.mark.sampled
 def test_a_plugin_in_the_middle(tmp_path: Path, runtime: str, kind: str, batch: Any) -> None:
     with_it, without = conv_plugin_conv(PLUGINS[kind].__name__, batch, factor=3.0)
     options = BuildOptions(max_batch=4 if batch == "N" else 2, runtime=runtime)

@@ -114,6 +114,7 @@ def plan_of(made: Any, folder: Path, **options: Any) -> Any:
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize("optimization", ["none", "all"])
+@pytest.mark.sampled
 def test_every_batch_gives_what_the_pieces_give(
     tmp_path: Path, runtime: str, optimization: Any
 ) -> None:

@@ -153,6 +153,7 @@ def test_what_there_was_no_time_for_is_said(network):
     assert any("not tried for lack of time" in n.message for n in plan.decisions)
 
 
+@pytest.mark.slow
 def test_latency_and_throughput_are_different_questions(network):
     """Eight runs at once of a runtime that sleeps: eight times the items, the same time each."""
     tactics = [Tactic("slow", 1, 8), Tactic("quick", 1, 1)]
@@ -237,6 +238,7 @@ def test_another_model_batch_runtime_version_or_machine_is_measured_again(
         slow(lambda p: (p.unlink(), p.mkdir())),
     ],
 )
+@pytest.mark.sampled
 def test_a_damaged_entry_is_measured_again(network, tmp_path, spoil):
     tuned(network, "quick")
     (entry,) = (tmp_path / "timings").glob("*.json")

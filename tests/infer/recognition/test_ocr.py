@@ -25,6 +25,7 @@ def models(tmp_path: Path) -> list[Path]:
     return [Path(shutil.copy(folder / f"{name}.onnx", tmp_path)) for name in NAMES]
 
 
+@pytest.mark.slow
 def test_a_page_is_read(models: list[Path]) -> None:
     page = Image.new("RGB", (960, 400), "white")
     pen, font = ImageDraw.Draw(page), ImageFont.load_default(48)

@@ -139,6 +139,7 @@ def test_a_grid_is_decoded_by_its_values(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("made", [unknown, grid])
+@pytest.mark.sampled
 def test_the_parser_in_cpp_compiles_and_agrees(tmp_path: Path, made: Any) -> None:
     found = made(tmp_path / "m.onnx")
     path = written(found, tmp_path / "made", cpp=True)

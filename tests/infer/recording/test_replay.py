@@ -55,6 +55,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReq
 
 
 @pytest.mark.parametrize("kind", [0, 1, 2])
+@pytest.mark.sampled
 def test_a_replay_gives_the_recorded_objects(folders: list[Path], kind: int) -> None:
     config = folders[kind]
     out = config.with_name("r.safetensors")

@@ -35,6 +35,7 @@ def findings(model: Inferencer, pictures: list[Frame]) -> list[str]:
 
 
 @pytest.mark.parametrize(("head", "pixels"), PAIRS)
+@pytest.mark.sampled
 def test_detectors(head: str, pixels: str, tmp_path: Path) -> None:
     config = config_for(tmp_path, head, pixels)
     for scene in SCENES:
@@ -171,6 +172,7 @@ REAL = {
 
 
 @pytest.mark.parametrize("model", [slow("yolox"), *(m for m in REAL if m != "yolox")])
+@pytest.mark.slow
 def test_real_models_on_real_and_empty_pictures(model: str, data_dir: Path, tmp_path: Path) -> None:
     name, keys = REAL[model]
     shutil.copy(data_dir / "models" / name, tmp_path)  # its engine is saved beside it

@@ -104,6 +104,7 @@ def in_background(work: Callable[[], object]) -> tuple[threading.Thread, list[ob
     return thread, result
 
 
+@pytest.mark.slow
 def test_dropped_and_back_with_another_size(server: Server) -> None:
     server.start()
     with open_source(server.url(), timeout_s=5, reconnect=FAST) as source:
@@ -201,6 +202,7 @@ def test_from_start(server: Server) -> None:
 @pytest.mark.parametrize(
     ("password", "written"), [("hunter2", "hunter2"), ("p@ss", "p@ss"), ("a:b/c", "a%3Ab%2Fc")]
 )
+@pytest.mark.sampled
 def test_passwords(
     server: Server, password: str, written: str, capfd: pytest.CaptureFixture[str]
 ) -> None:

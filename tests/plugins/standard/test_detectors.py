@@ -154,6 +154,7 @@ def pipeline(tmp_path: Path) -> Any:
 
 
 @pytest.mark.parametrize("domain", ["", "TRT"])
+@pytest.mark.sampled
 def test_a_detector_that_ends_in_efficient_nms(domain: str, tmp_path: Path, pipeline: Any) -> None:
     """Exporters put the node in domains of their own."""
     node = helper.make_node(
@@ -180,6 +181,7 @@ def test_a_detector_that_ends_in_efficient_nms(domain: str, tmp_path: Path, pipe
 
 
 @pytest.mark.parametrize("name", ["BatchedNMSDynamic_TRT", "BatchedNMS_TRT"])
+@pytest.mark.sampled
 def test_a_detector_that_ends_in_batched_nms(name: str, tmp_path: Path, pipeline: Any) -> None:
     outputs = ["num_detections", "nmsed_boxes", "nmsed_scores", "nmsed_classes"]
     node = helper.make_node(

@@ -131,6 +131,7 @@ def yolox_with_batched_nms(source: Path, path: Path) -> None:
     onnx.save(model, path)
 
 
+@pytest.mark.slow
 def test_yolox_that_ends_in_batched_nms(data_dir: Path, tmp_path: Path) -> None:
     shutil.copy(data_dir / "models" / "yolox_nano.onnx", tmp_path / "plain.onnx")
     yolox_with_batched_nms(tmp_path / "plain.onnx", tmp_path / "nms.onnx")

@@ -42,6 +42,7 @@ print(before is None, after is not None)
         "trt.get_plugin_registry().load_library('build/libhardmax.so')",
     ],
 )
+@pytest.mark.sampled
 def test_a_twin_stands_for_a_library(tmp_path, load):
     (tmp_path / "hardmax.py").write_text(data.HARDMAX)
     done = noria_exec(tmp_path, TWIN.format(load=load), "--plugins", "libhardmax.so=hardmax.py")
@@ -57,6 +58,7 @@ def test_plugins_are_there_from_the_start(tmp_path):
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
 @pytest.mark.parametrize("given", ["libswish.so", "libgpu.so=libswish.so"])
+@pytest.mark.sampled
 def test_compiled_plugins_are_loaded(tmp_path, given):
     from noria.custom.compile.build_library import compile_library
 
