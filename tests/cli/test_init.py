@@ -46,7 +46,7 @@ def test_init_writes_a_folder_that_runs(tmp_path: Path, picture: Path) -> None:
     assert ran.returncode == 0, ran.stderr
     again = noria("init", "m.onnx", cwd=tmp_path)
     assert again.returncode == 1
-    assert "is there already" in again.stderr
+    assert "are there already" in again.stderr
     assert noria("init", "m.onnx", "--force", cwd=tmp_path).returncode == 0
 
 
