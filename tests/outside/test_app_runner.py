@@ -17,7 +17,7 @@ def test_an_application_that_hangs_is_ended_with_its_camera(tmp_path: Path) -> N
     folder.mkdir(parents=True)
     beats = tmp_path / "beats"
     (folder / "app.py").write_text(
-        "import sys, time\nwhile True:\n    open(sys.argv[1], 'a').write('.')\n    time.sleep(0.02)\n"
+        "import sys, time\nwhile True:\n    open(sys.argv[1], 'a').write('.'); time.sleep(0.02)\n"
     )
     app = App("hanging", "app.py", (str(beats),), {}, isolated=True)
     done = run(app, tmp_path, tmp_path, tmp_path / "no film", timeout_s=1)
