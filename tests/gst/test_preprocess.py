@@ -31,6 +31,7 @@ pixel-normalization-factor=0.00392156862745098
 [group-0]
 src-ids=0
 """
+KEY = "clip-object-outside-roi"
 WHOLE, HALVES = "process-on-roi=0\n", "process-on-roi=1\nroi-params-src-0=0;0;640;384;0;0;320;384\n"
 
 
@@ -108,3 +109,16 @@ def test_a_wrong_file(
     path.write_text(path.read_text().replace(*change))
     ran = play(pipeline(detector, path))
     assert wanted in str(ran.errors + ran.warnings)
+
+
+def test_objects_are_cut_at_their_region_unless_told_otherwise(
+    play: Run, detector: Path, tmp_path: Path
+) -> None:
+    rules = rules_file(tmp_path, "process-on-roi=1\nroi-params-src-0=0;0;150;384\n")
+    ends = {}
+    for cut in (1, 0):
+        line = pipeline(detector, rules).replace("tensor-meta=1", f"tensor-meta=1 {KEY}={cut}")
+        ran = play(line, end=objects_of)
+        assert ran.errors == []
+        ends[cut] = max(f[3][0] + f[3][2] for found in ran.seen["end"] for f in found)
+    assert round(ends[1]) == 150 < ends[0] - 1

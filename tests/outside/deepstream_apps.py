@@ -170,7 +170,7 @@ class App:
     def lacks(self) -> bool:
         """True where the stock elements that it needs do not work."""
         command = ["gst-launch-1.0", "-q", *self.needs.split()]
-        return bool(self.needs) and subprocess.run(command, capture_output=True).returncode != 0
+        return bool(self.needs) and ended(command, 60).returncode != 0
 
 
 _SGIES = ("dstest2_sgie1_config.txt", "dstest2_sgie2_config.txt")
@@ -339,7 +339,7 @@ def elementary(scratch: Path) -> Path:
         f"video/x-h264,stream-format=byte-stream,alignment=au ! filesink location={path}",
         f"avdec_h264 ! jpegenc ! filesink location={path.with_suffix('.mjpeg')}",
     ):
-        subprocess.run(["gst-launch-1.0", "-q", *(line + tail).split()], check=True)
+        subprocess.run(["gst-launch-1.0", "-q", *(line + tail).split()], check=True, timeout=60)
     return path
 
 
@@ -410,8 +410,9 @@ def run(app: App, copy: Path, scratch: Path, film: Path, timeout_s: float = 240)
         network = "ip link set lo up multicast on && ip route add 224.0.0.0/4 dev lo"
         camera = [sys.executable, SERVER, SCENE / "conveyor.mp4", PORT]
         script = f"{network} && {{ {shlex.join(map(str, camera))} & }} && {shlex.join(command)}"
-        # The camera ends with the namespace of processes that it was started in.
-        command = ["unshare", "-n", "-p", "-f", "bash", "-c", f"{script}; exit $?"]
+        # The camera ends with the namespace of processes that it was started in, and this one with
+        # the command: one that is killed would leave both at work.
+        command = ["unshare", "-n", "-p", "--kill-child", "bash", "-c", f"{script}; exit $?"]
     start = time.monotonic()
     with mqtt_messages() if app.messages else nullcontext([]) as messages:
         done = ended(
@@ -472,14 +473,16 @@ def main() -> None:
         scratch = Path(folder)
         copy, film = prepare(checkout, scratch), elementary(scratch)
         long_film(scratch)
-        print(f"{'application':16} {'frames':>7} {'objects':>8} {'seconds':>8} {'exit':>5}")
+        head = f"{'application':16} {'frames':>7} {'objects':>8} {'seconds':>8} {'exit':>5}"
+        print(f"{head}  command")
         for name in names:
             if APPS[name].lacks():
                 print(f"{name:16} does not run here: {APPS[name].needs}")
                 continue
             done = run(APPS[name], copy, scratch, film)
             print(
-                f"{name:16} {done.frames:7} {done.objects:8} {done.seconds:8.1f} {done.code:5}",
+                f"{name:16} {done.frames:7} {done.objects:8} {done.seconds:8.1f} {done.code:5}  "
+                f"{done.command}",
                 flush=True,
             )
             if done.messages:

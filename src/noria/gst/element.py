@@ -33,7 +33,7 @@ class Property(NamedTuple):
     """A property of an element.
 
     Attributes:
-        kind: `bool`, `int`, `uint`, `uint64`, `float` or `str`.
+        kind: `bool`, `int`, `uint`, `uint64`, `float`, `str` or `pointer`.
         default: its first value.
         text: for people; `NO_EFFECT` marks one that the original heeds and Noria does not yet: a
             warning on stderr names it, since an element has no bus when it gets its properties.
@@ -52,7 +52,7 @@ _LIMITS: dict[str, tuple[float, float]] = {
 }
 _TYPES = {
     "bool": bool, "int": int, "uint": GObject.TYPE_UINT, "uint64": GObject.TYPE_UINT64,
-    "str": str, "float": float,
+    "str": str, "float": float, "pointer": GObject.TYPE_POINTER,
 }  # fmt: skip
 
 COMMON = {
@@ -64,11 +64,15 @@ COMMON = {
 }
 
 
+def _bounds(row: Property) -> tuple[Any, ...]:
+    return () if row.kind == "pointer" else (*_LIMITS.get(row.kind, ()), row.default)
+
+
 def gproperties(table: Mapping[str, Property]) -> dict[str, Any]:
     """Make PyGObject's `__gproperties__` of a table."""
     flags = GObject.ParamFlags.READWRITE
     return {
-        name: (_TYPES[row.kind], name, row.text, *_LIMITS.get(row.kind, ()), row.default, flags)
+        name: (_TYPES[row.kind], name, row.text, *_bounds(row), flags)
         for name, row in table.items()
     }
 

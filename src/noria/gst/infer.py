@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from noria._core.errors import ConfigError, NoriaError
 from noria.config import ModelConfig
-from noria.gst.bindings import BaseTransform, Gst
+from noria.gst.bindings import BaseTransform, GObject, Gst
 from noria.gst.element import (
     COMMON,
     NO_EFFECT,
@@ -18,12 +18,14 @@ from noria.gst.element import (
     guarded,
     pad,
     timed,
+    weakly,
 )
 from noria.gst.in_flight import InFlight
 from noria.gst.preprocess import add_region_results, prepared_tensors
 from noria.gst.tree import add_results, frames_of, picture_of, to_frame_meta
 from noria.infer.batch import Batch
 from noria.infer.inferencer import Inferencer
+from noria.infer.update import ModelUpdater
 
 PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
     "config-file-path": Property("str", None, "configuration of the model"),
@@ -38,9 +40,15 @@ PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
     "output-tensor-meta": Property("bool", False, "attach raw outputs"),
     "output-instance-mask": Property("bool", False, "attach masks"),
     "input-tensor-meta": Property("bool", False, "take tensors of nvdspreprocess"),
-    "clip-object-outside-roi": Property("bool", True, NO_EFFECT),
+    "clip-object-outside-roi": Property(
+        "bool", True, "cut objects at the edges of a tensor's region"
+    ),
     "crop-objects-to-roi-boundary": Property("bool", False, "cut objects at the region's edge"),
     "raw-output-file-write": Property("bool", False, "write raw outputs to files"),
+    "raw-output-generated-callback": Property("pointer", None, NO_EFFECT),
+    "raw-output-generated-userdata": Property("pointer", None, NO_EFFECT),
+    "strongly-typed": Property("bool", False, "accepted; tensors have the types of the model"),
+    "dynamic-properties": Property("str", "", "name=value;name=value, stored"),
 }
 
 DROPPED = Gst.FlowReturn.CUSTOM_SUCCESS  # of GstBaseTransform: the element pushes it itself
@@ -61,7 +69,12 @@ _FIELDS: dict[str, tuple[str, Any]] = {
     "input-tensor-meta": ("input_tensor_from_meta", bool),
     "crop-objects-to-roi-boundary": ("crop_objects_to_roi_boundary", bool),
     "raw-output-file-write": ("raw_output_file_write", bool),
+    "strongly-typed": ("strongly_typed", bool),
+    "dynamic-properties": ("dynamic_properties", str),
 }
+
+_UPDATES = {"config-file-path": "config", "model-engine-file": "engine"}
+_OBJECTS = {"infer-on-gie-id", "infer-on-class-ids"}  # one of both set: the file's are void
 
 
 def _numbers(text: str, separator: str) -> tuple[int, ...]:
@@ -76,12 +89,15 @@ class NvInfer(NvElement, BaseTransform):
     __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
     PROPERTIES = PROPERTIES
     __gproperties__ = gproperties(PROPERTIES)
+    # status (0: success) and path, after the start and after each update of the model
+    __gsignals__: ClassVar = {"model-updated": (GObject.SignalFlags.RUN_LAST, None, (int, str))}
 
     def __init__(self) -> None:
         super().__init__()
         self._inferencer: Inferencer | None = None
         self._config: ModelConfig | None = None
         self._failed: NoriaError | None = None
+        self._updater: ModelUpdater | None = None
         self._in_flight: InFlight | None = None
         self._buffers = self._completed = 0
         self._noticed: set[str] = set()
@@ -90,8 +106,13 @@ class NvInfer(NvElement, BaseTransform):
         self.setup()
 
     def changed(self, name: str) -> None:
-        """Read the configuration at once: applications ask for its batch size right after."""
-        if name != "config-file-path":
+        """Read the configuration at once: applications ask for its batch size right after.
+
+        A running element loads the new model beside the old one.
+        """
+        if self._inferencer is not None:
+            self._update(name)
+        if name != "config-file-path" or self._inferencer is not None:
             return
         try:
             self._config = config = self.read_config(Path(self.values[name]))
@@ -103,6 +124,27 @@ class NvInfer(NvElement, BaseTransform):
             value = getattr(config, field)
             if key not in self.assigned and isinstance(value, bool | int):
                 self.values[key] = value
+
+    def _update(self, name: str) -> None:
+        """Load the model of a property that is set while the element runs. Source: spec D.8."""
+        kind = _UPDATES.get(name)
+        if kind is None:
+            return
+        path = self.values[name]
+        inferencer: Any = self._inferencer
+        try:
+            told = weakly(self._updated)
+            self._updater = inferencer.update_model(**{kind: path}, on_updated=told)
+        except NoriaError as error:  # one is under way
+            inferencer.warn(str(error), path)
+            self._updated(1, path)
+
+    def _updated(self, status: int, path: str | Path) -> None:
+        """Tell how an update ended, in the thread that loads."""
+        self._report()
+        if status == 0 and str(path) == self.values["config-file-path"]:
+            self._config = self.read_config(Path(path))  # for the next start
+        self.emit("model-updated", status, str(path))
 
     def read_config(self, path: Path) -> ModelConfig:
         """Read the file that `config-file-path` names."""
@@ -116,8 +158,12 @@ class NvInfer(NvElement, BaseTransform):
                 for key, (field, read) in _FIELDS.items()
                 if key in self.assigned
             }
+            if self.assigned & _OBJECTS:
+                asked = {"operate_on_gie_id": -1, "operate_on_class_ids": ()} | asked
             self._inferencer = Inferencer.from_config(
-                self._loaded().with_overrides(**asked), streams=None
+                self._loaded().with_overrides(**asked),
+                streams=None,
+                clip_to_roi=self.values["clip-object-outside-roi"],
             )
             most = max(2, self._inferencer.streams + 1)
             src = self.get_static_pad("src")
@@ -125,6 +171,7 @@ class NvInfer(NvElement, BaseTransform):
         except Exception as error:  # PyGObject would print it and go on
             self.post_error(error)
             return False
+        self.emit("model-updated", 0, self.values["config-file-path"])
         return True
 
     def _loaded(self) -> ModelConfig:
@@ -140,6 +187,9 @@ class NvInfer(NvElement, BaseTransform):
         if self._in_flight is not None:
             self._in_flight.close()
             self._in_flight = None
+        if self._updater is not None:
+            self._updater.wait()
+            self._updater = None
         if self._inferencer is not None:
             self._inferencer.conclude()
             self._report()

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 _MAX_LABELS = 12  # in a notebook
 _ARGUMENTS = (
     "threads", "streams", "abi", "rebuild", "generation", "guard", "unique_id", "name", "parser",
-    "profile", "device",
+    "profile", "device", "clip_to_roi",
 )  # fmt: skip
 
 Picture: TypeAlias = "Frame | npt.NDArray[Any] | str | Path"
@@ -106,6 +106,7 @@ class Inferencer:
         name: str | None = None,
         parser: Callable[..., Any] | None = None,
         device: str | Device = "auto",
+        clip_to_roi: bool = True,
         conf: float | None = None,
         labels: str | Path | None = None,
         **keys: Any,
@@ -127,6 +128,7 @@ class Inferencer:
             unique_id, name: stand in for `gie-unique-id`, and for the file's name in reports.
             parser: a function `(layers, network, params)` instead of the config's parser.
             device: `cpu`, `cuda`, `cuda:N`, or `auto`: a GPU that is there and can be used.
+            clip_to_roi: cut objects at the edges of the region that a caller's tensor shows.
             conf: smallest confidence, 0 to 1: sets the threshold that decides for the network type.
             labels: label file instead of the config's.
             keys: keys that win over the config's, with `_` for `-`, of `[class-attrs-all]` too; of
@@ -150,7 +152,9 @@ class Inferencer:
             threads = max(1, (threads or usable_cores()) // streams)
         if isinstance(device, str):
             device = choose_device(device)
-        options = LoadOptions(threads, abi, rebuild, generation, streams, guard, parser, device)
+        options = LoadOptions(
+            threads, abi, rebuild, generation, streams, guard, parser, device, clip_to_roi
+        )
         record = Record()
         model = Model.load(cfg, options, record)
         if streams is None:

@@ -68,6 +68,7 @@ class LoadOptions:
         generation: whose rules apply where they differ.
         parser: the program's own parser; None takes the config's.
         device: where the engine runs.
+        clip_to_roi: cut objects at the edges of the region of a caller's tensor.
     """
 
     threads: int | None = None
@@ -78,6 +79,7 @@ class LoadOptions:
     guard: GuardMode | None = None
     parser: Callable[..., Any] | None = None
     device: Device = CPU
+    clip_to_roi: bool = True
 
 
 @dataclass(slots=True, weakref_slot=True)
@@ -370,6 +372,7 @@ def postprocessor_of(
     names = labels.detector
     if cfg.network_type is NetworkType.SEGMENTATION:
         return SegmentationPostprocessor(cfg, network, choice.parser, labels=names, **rules)
+    rules["clip_to_roi"] = options.clip_to_roi
     return DetectorPostprocessor(cfg, network, choice.parser, choice.source, labels=names, **rules)
 
 

@@ -111,11 +111,12 @@ class DetectorPostprocessor(Postprocessor):
         labels: Sequence[str],
         generation: Generation,
         record: Record,
+        clip_to_roi: bool,
     ) -> None:
         super().__init__(cfg, network, parser, generation=generation, record=record)
         self._source = source
         self.clusterer = Clusterer(cfg)
-        self.attacher = Attacher(cfg, labels, generation=generation)
+        self.attacher = Attacher(cfg, labels, generation=generation, clip_to_roi=clip_to_roi)
         per_class = cfg.per_class
         self._tally = BoxTally(self.clusterer.params, per_class, labels)
         self._tally.parser = source
