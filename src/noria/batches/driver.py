@@ -146,7 +146,7 @@ class Driver:
                     self.progress.before += 1
                 elif outcome == "failed" and not self._retry_failed:
                     self.progress.failed_before += 1
-                    text = "failed in an earlier run: manifest.parquet has why, --retry-failed repeats it"
+                    text = "failed before: manifest.parquet has why, --retry-failed repeats it"
                     self._note_failure(unit, text)
                 else:
                     yield unit

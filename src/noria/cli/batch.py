@@ -117,6 +117,9 @@ class _WithReport(click.Command):
               help="CPU threads of each worker's engines. Default: cores per worker.")  # fmt: skip
 @click.option("--on", default="local", show_default=True, metavar="WHERE",
               help="local, ray (this machine or RAY_ADDRESS), or ray://HOST:PORT.")  # fmt: skip
+@click.option("--device", default="auto", show_default=True, metavar="DEVICE",
+              help="As for noria run; workers share the GPU. On Ray, cuda gives each actor one of "
+              "its own.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(1), metavar="N",
               help="Stop each input after this many frames.")  # fmt: skip
 @click.option("--abi", type=click.Choice(["auto", "24", "28"]), help="As for noria run.")
@@ -209,7 +212,7 @@ def _batch_run(
         raise click.UsageError(f"{configs[0]} is a pipeline file; it names its configs itself")
     if not names and not alone:
         raise click.UsageError("Missing argument 'INPUT...': a film, folder, pattern, list or URL.")
-    of_models = ("limit", "abi", "generation", "guard", "profile")
+    of_models = ("limit", "abi", "generation", "guard", "profile", "device")
     of_runs = ("workers", "threads", "split_s", "resume", "retry_failed", "retries", "on",
                "unit_timeout")  # fmt: skip
     return batch_run(
