@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -160,6 +161,20 @@ def test_a_full_disk_ends_the_run_and_keeps_what_is_committed(tmp_path: Path) ->
     driver = run(tmp_path, ["a.mp4", "b.mp4", "c.mp4", "d.mp4"])
     assert driver.progress.before + driver.progress.done == 4
     assert verify(tmp_path) == (4, [])
+
+
+def test_a_disk_that_turns_read_only_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(fd: int) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    folder = BatchFolder(tmp_path, "run")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", refused)
+        with pytest.raises(StorageError, match="the file system is read-only"):
+            folder.close()
+    BatchFolder(tmp_path, "run").close()
 
 
 def test_stop_ends_early_and_a_resumed_run_completes(tmp_path: Path) -> None:

@@ -54,6 +54,8 @@ def test_the_page_has_everything_and_no_tags_of_others(out: Path) -> None:
     assert "<i>broken" not in page
     assert page.count('<svg class="shot"') == 2
     assert "<polyline" in page
+    assert page.count(">thing</text>") == 2
+    assert ">100.0 %<" in page
     assert "http" not in page.replace("http-equiv", "")
     assert run("-o", out, "--verify").exit_code == 0
 

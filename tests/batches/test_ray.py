@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +212,46 @@ def test_an_actor_that_started_anew_in_silence_opens_the_models_again(
                 lost += 1
                 executor.submit(unit)
         raise AssertionError(f"the unit came back {lost} times and was never done")
+    finally:
+        executor.close()
+
+
+def test_actors_take_cores_and_gpus() -> None:
+    assert ray_cluster.room_for({"CPU": 16, "GPU": 2}, 4, gpus=False) == 4
+    assert ray_cluster.room_for({"CPU": 16, "GPU": 2}, 4, gpus=True) == 2
+    assert ray_cluster.room_for({"CPU": 4, "GPU": 8}, 2, gpus=True) == 2
+    assert ray_cluster.room_for({}, 2, gpus=True) == 1
+
+
+def test_ray_chooses_the_gpu(mean_config: Callable[..., Path], tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    for device in ("cuda:1", "mars"):
+        with pytest.raises(noria.NoriaError, match=f"{device} is no device for a batch on Ray"):
+            noria.batch(mean_config(), inputs=".", out=tmp_path / "o", on="ray", device=device)
+
+
+def collect_until(executor: ray_cluster.RayExecutor, seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        executor.collect(0.1)
+
+
+@pytest.mark.slow
+def test_each_actor_has_a_gpu_of_its_own(
+    cluster: Any, mean_config: Callable[..., Path], clips: list[Path], tmp_path: Path
+) -> None:
+    import ray
+
+    cluster.add_node(num_cpus=4, num_gpus=2, object_store_memory=10**8)  # which it only claims
+    ray.init(address=cluster.address, log_to_driver=False)
+    work, configs = work_of(mean_config())
+    work = replace(work, options=replace(work.options, device="cuda"))
+    executor = ray_cluster.RayExecutor("ray", work, configs, tmp_path, Placement(1, 1))
+    try:
+        assert executor.workers == 2
+        with pytest.raises(noria.NoriaError, match="--device cuda: "):
+            collect_until(executor, 60)
+        assert "GPU" not in ray.available_resources()
     finally:
         executor.close()
 

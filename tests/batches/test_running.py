@@ -84,6 +84,7 @@ def test_a_folder_gives_the_rows_of_single_runs(
     done = run(config, films[0].parent, "-o", out, "--threads", 2, "-q")
     assert done.exit_code == 0, done.output
     assert "done: 3 units, 80 frames, 80 objects" in done.stdout
+    assert "read_parquet" not in done.stdout
     assert rows(out) == rows_of_run(config, *films)
     manifest = pq.read_table(out / "manifest.parquet").to_pylist()
     assert {(r["outcome"], r["frames"], r["objects"]) for r in manifest} == {
@@ -172,6 +173,8 @@ def test_further_outputs_are_files_of_each_input(
     assert len(lines.read_text().splitlines()) == 20
     (coco,) = (out / "coco").iterdir()
     assert len(json.loads(coco.read_text())["images"]) == 20
+    assert f"read_parquet('{out}/objects')" in done.stdout
+    assert f"noria batch report {out}" in done.stdout
     (video,) = (out / "video").iterdir()
     with noria.open_source(str(video)) as source:
         assert source.frames == 20
@@ -358,6 +361,10 @@ def test_a_file_runs_once_however_it_is_named(
         (tmp_path / "in" / name).touch()
     words = ["./in", "in/a.mp4", "./in//b.mp4", "./in/*.mp4", str(tmp_path / "in" / "a.mp4")]
     assert list(expand_inputs(words)) == ["in/a.mp4", "in/b.mp4"]
+    (tmp_path / "lists").mkdir()
+    listed = tmp_path / "lists" / "films.txt"
+    listed.write_text("../in/a.mp4\n../in/b.mp4\n")
+    assert list(expand_inputs(["in", str(listed)])) == ["in/a.mp4", "in/b.mp4"]
     (tmp_path / "linked").mkdir()
     (tmp_path / "linked" / "link").symlink_to(tmp_path / "in")
     with pytest.raises(noria.errors.MediaError, match="links to folders are not entered"):

@@ -1,4 +1,4 @@
-"""Text for messages: of unknown origin, or URLs without secrets; and names not taken yet."""
+"""Text for messages: of unknown origin, times, or URLs without secrets; and fresh names."""
 
 from __future__ import annotations
 
@@ -82,6 +82,15 @@ def url_name(url: str) -> str:
     if scheme[1].lower().startswith("rtmp") and rest.count("/") > 1:
         rest = f"{rest.rpartition('/')[0]}/…"
     return scheme[0] + rest
+
+
+def duration_text(seconds: float) -> str:
+    """Word a time in seconds, minutes or hours, whichever are few: 90.0 s, 12.5 min, 30.2 h."""
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.1f} min"
+    return f"{seconds / 3600:,.1f} h"
 
 
 def fresh(name: str, taken: set[str]) -> str:

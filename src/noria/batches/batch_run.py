@@ -41,6 +41,7 @@ from noria.batches.work import (
     with_threads,
 )
 from noria.config.pipeline_spec import PipelineSpec
+from noria.engine.device import choose_device
 from noria.pipeline.assembly import numbered
 
 if TYPE_CHECKING:
@@ -152,6 +153,7 @@ class BatchRun:
         import_extra("pyarrow", "arrow")
         if self.options.on != "local":
             check_address(self.options.on)
+            check_device(self.work.options.device)
         with results_place(self.out) as (out, bucket):
             return self._run(out, bucket, on_change)
 
@@ -237,6 +239,8 @@ class BatchRun:
     def _placement(self, work: Work, units: int) -> Placement:
         """Open the models, which builds engines and says what is wrong, and share the cores out."""
         self.on_stage("opening models")
+        if self.options.on != "local":  # this machine may have no GPU where nodes have
+            work = replace(work, options=replace(work.options, device="auto"))
         worker = Worker(work, None)
         try:
             self.notices += worker.notices
@@ -271,6 +275,10 @@ class BatchRun:
             return ProcessExecutor(opener, placement.workers, self.options.unit_timeout)
         from noria.batches.ray_cluster import RayExecutor
 
+        device = self.work.options.device
+        if device == "auto":  # the same on every node
+            device = "cuda" if choose_device().is_gpu else "cpu"
+        work = replace(work, options=replace(work.options, device=device))
         return RayExecutor(
             self.options.on,
             work,
@@ -306,6 +314,20 @@ def check_address(on: str) -> None:
             f"{on} is no place to run", where="--on", expected="local, ray or ray://HOST:PORT"
         )
     import_extra("ray", "ray")
+
+
+def check_device(device: str) -> None:
+    """Refuse a device that a batch on Ray cannot have.
+
+    Raises:
+        NoriaError: it is none, or names one GPU of a machine.
+    """
+    if device not in ("auto", "cpu", "cuda"):
+        raise NoriaError(
+            f"{device} is no device for a batch on Ray, which chooses the GPU of each actor",
+            where="--device",
+            expected="auto, cpu or cuda",
+        )
 
 
 def _begun(names: Iterator[str]) -> tuple[list[str], Iterable[str]]:

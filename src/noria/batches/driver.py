@@ -146,7 +146,8 @@ class Driver:
                     self.progress.before += 1
                 elif outcome == "failed" and not self._retry_failed:
                     self.progress.failed_before += 1
-                    self._note_failure(unit, "failed in an earlier run: --retry-failed")
+                    text = "failed before: manifest.parquet has why, --retry-failed repeats it"
+                    self._note_failure(unit, text)
                 else:
                     yield unit
             if self._stopping:

@@ -275,11 +275,16 @@ class BatchFolder:
             yield path.relative_to(self.path).as_posix()
 
     def close(self) -> None:
-        """Remove results that were not committed, and let the folder go."""
+        """Remove results that were not committed, and let the folder go.
+
+        Raises:
+            StorageError: the last lines of the ledger cannot be brought to the disk.
+        """
         self._uploads.shutdown(cancel_futures=True)
         shutil.rmtree(self.path / ".parts", ignore_errors=True)
         try:
-            self.ledger.close()
+            with storage_errors(self.path):
+                self.ledger.close()
         finally:
             os.close(self._lock)
 

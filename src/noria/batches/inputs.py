@@ -58,8 +58,11 @@ def expand_inputs(names: Sequence[str]) -> Iterator[str]:
 
 def _place(name: str) -> str:
     """The same text for a relative and an absolute name of a path; links stay what they are."""
-    if url_scheme(name) is not None or ".." in name:
+    if url_scheme(name) is not None:
         return name
+    folder, file = os.path.split(name)
+    if ".." in folder.split("/"):  # behind a link it is not the folder before
+        return os.path.join(os.path.realpath(folder), file)
     return os.path.abspath(name)
 
 

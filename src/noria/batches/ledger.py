@@ -155,10 +155,14 @@ class Ledger:
         return Counter(self.outcomes.values())
 
     def close(self) -> None:
-        """Bring everything to the disk."""
+        """Bring everything to the disk.
+
+        Raises:
+            OSError: that cannot be done.
+        """
         if not self._file.closed:
-            os.fsync(self._file.fileno())
-            self._file.close()
+            with self._file:
+                os.fsync(self._file.fileno())
 
 
 def ledger_error(error: OSError, path: Path) -> NoriaError:

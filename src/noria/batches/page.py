@@ -10,6 +10,7 @@ import numpy as np
 
 from noria._core.errors import MediaError, NoriaError
 from noria._core.lazy import import_extra
+from noria._core.text import duration_text
 from noria.batches.ledger import UnitRecord
 from noria.batches.summary import BatchSummary
 from noria.diagnose.pages import Series, line_chart, picture_uri, render_page
@@ -29,11 +30,13 @@ class SampleBox:
     """A box on a sample picture.
 
     Attributes:
+        label: its class.
         text: label and confidence.
         box: left, top, width and height in pixels of the frame.
         colour: number of a colour of the page, 0 to 5.
     """
 
+    label: str
     text: str
     box: tuple[float, float, float, float]
     colour: int
@@ -73,7 +76,7 @@ def batch_page(summary: BatchSummary) -> str:
         lost=summary.units.get("lost", 0),
         chart=_chart(summary),
         classes=[(label or "(no label)", f"{n:,}", n) for label, n in summary.classes],
-        most=max((n for _, n in summary.classes), default=1),
+        work=duration_text(summary.work_s),
         slowest=[_slow(r) for r in summary.slowest],
         failures=[(r.input, r.error, r.attempts) for r in summary.failed],
         warned=[(r.input, "; ".join(r.warnings)) for r in summary.warned],
@@ -162,4 +165,4 @@ def _picture(path: Path, number: int) -> Any:
 def _box(row: dict[str, Any], colours: dict[str, int]) -> SampleBox:
     left, top, width, height = (round(row[k], 1) for k in ("left", "top", "width", "height"))
     text = f"{row['label']} {row['confidence']:.2f}"
-    return SampleBox(text, (left, top, width, height), colours.get(row["label"], 0))
+    return SampleBox(row["label"], text, (left, top, width, height), colours.get(row["label"], 0))

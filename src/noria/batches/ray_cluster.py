@@ -9,12 +9,11 @@ from __future__ import annotations
 import logging
 import os
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from noria._core.errors import NoriaError
 from noria._core.lazy import import_extra
 from noria._core.text import error_text
 from noria.batches.executor import AHEAD, UnitClock, next_worker, room_after
@@ -24,6 +23,7 @@ from noria.batches.shipping import Shipment, packed_work, unpacked_work
 from noria.batches.units import BatchUnit, UnitResult
 from noria.batches.work import Work, Worker
 from noria.config import ModelConfig
+from noria.errors import NoriaError  # the module that pickles name: actors have to have it loaded
 
 _MOST_SILENCE_S = 600.0  # without one actor: an autoscaler adds nodes within minutes
 _MOST_EARLY_LOSSES = 10  # of nodes and actors before the first result
@@ -116,6 +116,19 @@ def node_folder() -> Path:
     return folder
 
 
+def on_gpu(work: Work) -> bool:
+    """Return whether each actor takes a GPU of its own: `--device cuda` says so."""
+    return work.options.device == "cuda"
+
+
+def room_for(resources: Mapping[str, float], cores: int, gpus: bool) -> int:
+    """How many actors a cluster has cores for, and GPUs if each takes one; 1 at least."""
+    room = int(resources.get("CPU", 1)) // cores
+    if gpus:
+        room = min(room, int(resources.get("GPU", 1)))
+    return max(1, room)
+
+
 class RayExecutor:
     """Runs units on a Ray cluster.
 
@@ -128,7 +141,7 @@ class RayExecutor:
         configs: its loaded configs, numbered.
         parts: where results are written by actors that see the folder.
         placement: cores of an actor.
-        workers: number of actors; None is as many as the cluster has cores for now.
+        workers: number of actors; None is as many as the cluster has room for now.
         timeout_s: that one unit may run; None is any time. Opening models does not count.
 
     Raises:
@@ -149,6 +162,7 @@ class RayExecutor:
         workers: int | None = None,
         timeout_s: float | None = None,
     ) -> None:
+        gpus = on_gpu(work)
         self._ray = ray = import_extra("ray", "ray")
         self._ours = not ray.is_initialized()
         if self._ours:
@@ -166,11 +180,11 @@ class RayExecutor:
         shipment, contents = shipped(work, configs)
         cores = max(1, placement.threads)
         if workers is None:
-            workers = max(1, int(ray.cluster_resources().get("CPU", 1)) // cores)
+            workers = room_for(ray.cluster_resources(), cores, gpus)
         self.workers = workers
         self.slots = workers * AHEAD
         actor = ray.remote(BatchActor).options(
-            num_cpus=cores, max_restarts=-1, max_task_retries=0, name=None
+            num_cpus=cores, num_gpus=int(gpus), max_restarts=-1, max_task_retries=0, name=None
         )
         self._actors = [actor.remote() for _ in range(workers)]
         self._arguments = shipment, contents, str(parts.resolve())

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from noria._core.errors import NoriaError
 from noria._core.lazy import import_extra
 from noria.batches.inputs import expand_inputs, shown
-from noria.batches.ray_cluster import opened_worker, shipped
+from noria.batches.ray_cluster import on_gpu, opened_worker, room_for, shipped
 from noria.batches.shipping import Shipment
 from noria.batches.units import BatchUnit
 from noria.batches.work import Work
@@ -103,7 +103,7 @@ def read_objects(
     rows = [{_COLUMN: name} for name in expand_inputs(words)]
     if concurrency is None:
         cluster = import_extra("ray", "ray").cluster_resources()
-        concurrency = max(1, min(len(rows), int(cluster.get("CPU", 1)) // threads))
+        concurrency = max(1, min(len(rows), room_for(cluster, threads, on_gpu(work))))
     found: ray.data.Dataset = data.from_items(
         rows, override_num_blocks=min(len(rows), _MOST_BLOCKS)
     ).map_batches(
@@ -111,6 +111,7 @@ def read_objects(
         fn_constructor_args=(shipment, contents),
         batch_size=1,
         num_cpus=threads,
+        num_gpus=int(on_gpu(work)),
         concurrency=concurrency,
     )
     return found

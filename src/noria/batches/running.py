@@ -49,6 +49,7 @@ def batch(
     guard: GuardMode | None = None,
     profile: Profile | None = None,
     generation: Generation = "9.1",
+    device: str = "auto",
     conf: float | None = None,
     labels: str | PathLike[str] | None = None,
     **keys: Any,
@@ -77,7 +78,8 @@ def batch(
             unit tried again or failed. None is any time.
         on_change: called after results, with the counts.
         limit: frames of each input.
-        abi, guard, profile, generation: as `open_pipeline` takes them.
+        abi, guard, profile, generation, device: as `open_pipeline` takes them. On Ray each actor
+            has a GPU of its own with `device="cuda"`.
         conf, labels, keys: of the only model, as `open_pipeline` takes them.
 
     Raises:
@@ -95,7 +97,12 @@ def batch(
         given=given_keywords({"conf": conf, "labels": labels, **keys}, _ARGUMENTS),
         kinds=_kinds(outputs),
         assembly=AssemblyOptions(
-            limit=limit, abi=abi, guard=guard, profile=profile, generation=generation
+            limit=limit,
+            abi=abi,
+            guard=guard,
+            profile=profile,
+            generation=generation,
+            device=device,
         ),
         options=BatchOptions(
             workers, threads, split_s, resume, retry_failed, retries, on, unit_timeout

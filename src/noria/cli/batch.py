@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noria._core.text import quoted
+from noria._core.text import duration_text, quoted
 from noria.cli.output import (
     FiniteRange,
     console,
@@ -116,6 +117,9 @@ class _WithReport(click.Command):
               help="CPU threads of each worker's engines. Default: cores per worker.")  # fmt: skip
 @click.option("--on", default="local", show_default=True, metavar="WHERE",
               help="local, ray (this machine or RAY_ADDRESS), or ray://HOST:PORT.")  # fmt: skip
+@click.option("--device", default="auto", show_default=True, metavar="DEVICE",
+              help="As for noria run; workers share the GPU. On Ray, cuda gives each actor one of "
+              "its own.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(1), metavar="N",
               help="Stop each input after this many frames.")  # fmt: skip
 @click.option("--abi", type=click.Choice(["auto", "24", "28"]), help="As for noria run.")
@@ -181,7 +185,7 @@ def batch(
         return 0
     code = _verify(out) if verify else 0
     print_notices([n for n in result.notices if n not in shown], quiet=quiet)
-    print_json(result.to_dict()) if as_json else _print(result)
+    print_json(result.to_dict()) if as_json else _print(result, hints=not quiet)
     if result.progress.interrupted:
         return 130
     return code or int(not result.complete)
@@ -208,7 +212,7 @@ def _batch_run(
         raise click.UsageError(f"{configs[0]} is a pipeline file; it names its configs itself")
     if not names and not alone:
         raise click.UsageError("Missing argument 'INPUT...': a film, folder, pattern, list or URL.")
-    of_models = ("limit", "abi", "generation", "guard", "profile")
+    of_models = ("limit", "abi", "generation", "guard", "profile", "device")
     of_runs = ("workers", "threads", "split_s", "resume", "retry_failed", "retries", "on",
                "unit_timeout")  # fmt: skip
     return batch_run(
@@ -270,7 +274,7 @@ def _words(at: BatchProgress) -> str:
     return f"{at.done} done{failed}, {fps:.0f} fps"
 
 
-def _print(result: BatchReport) -> None:
+def _print(result: BatchReport, *, hints: bool) -> None:
     at = result.progress
     fps = at.frames / at.seconds if at.seconds else 0.0
     state = "stopped:" if at.interrupted else "done:"
@@ -288,16 +292,26 @@ def _print(result: BatchReport) -> None:
     if len(at.errors) > _MOST_ERRORS:
         click.echo("and more: manifest.parquet has every error", err=True)
     click.echo(printable(f"wrote {result.path}"))
+    if hints and result.total.get("done"):
+        _print_hints(result.path)
     if at.interrupted:
         click.echo("go on with --resume")
+
+
+def _print_hints(path: Path | str) -> None:
+    """Say how to read the results."""
+    objects = f"{str(path).rstrip('/')}/objects"
+    page = "" if isinstance(path, Path) else " -o report.html"
+    click.echo(printable(f"  its objects: pandas.read_parquet({objects!r}), or DuckDB, Polars"))
+    click.echo(printable(f"  a page of it: noria batch report {shlex.quote(str(path))}{page}"))
 
 
 def _print_estimate(estimate: BatchEstimate) -> None:
     e = estimate
     low, here, high = e.seconds
     click.echo(f"{e.inputs} inputs, {e.timed} timed: about {e.frames:,} frames")
-    spread = f" ({_duration(low)} to {_duration(high)})" if high > low else ""
-    click.echo(f"on this machine: {_duration(here)}{spread}, workers: {e.workers}, "
+    spread = f" ({duration_text(low)} to {duration_text(high)})" if high > low else ""
+    click.echo(f"on this machine: {duration_text(here)}{spread}, workers: {e.workers}, "
                f"threads of each: {e.threads}, cores: {e.cores}")  # fmt: skip
     click.echo(f"core hours: {e.core_seconds / 3600:.3g}, "
                f"{e.core_hours_per_million_frames:.3g} per million frames")  # fmt: skip
@@ -305,16 +319,8 @@ def _print_estimate(estimate: BatchEstimate) -> None:
                f"written: {e.written_bytes / 1e6:.1f} MB")  # fmt: skip
     made = plain_table(("machines", "time"), right=("machines", "time"))
     for nodes, seconds in e.nodes:
-        made.add_row(str(nodes), _duration(seconds))
+        made.add_row(str(nodes), duration_text(seconds))
     console().print(made)
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.1f} s"
-    if seconds < 7200:
-        return f"{seconds / 60:.1f} min"
-    return f"{seconds / 3600:.1f} h"
 
 
 def _verify(out: Path | str) -> int:

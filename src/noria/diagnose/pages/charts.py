@@ -96,17 +96,19 @@ def _axes(
     x_label: str, y_label: str, x_range: tuple[float, float], y_range: tuple[float, float]
 ) -> Markup:
     right, bottom = WIDTH - _RIGHT, HEIGHT - _BOTTOM
-    parts = []
-    for step in range(6):
-        share = step / 5
-        column = _LEFT + share * (right - _LEFT)
-        row = bottom - share * (bottom - _TOP)
+    axes = f"M{_LEFT:.1f} {_TOP}V{bottom}M{_LEFT} {bottom:.1f}H{right}"
+    parts = [f'<path class="grid" d="{axes}"/>']
+    ticks = _ticks(x_range)
+    for value, column in zip(ticks, _place(ticks, x_range, _LEFT, right), strict=True):
         parts.append(
-            f'<path class="grid" d="M{column:.1f} {_TOP}V{bottom}M{_LEFT} {row:.1f}H{right}"/>'
-            f'<text x="{column:.1f}" y="{bottom + 16}" text-anchor="middle">'
-            f"{_tick(x_range, share)}</text>"
-            f'<text x="{_LEFT - 6}" y="{row + 4:.1f}" text-anchor="end">'
-            f"{_tick(y_range, share)}</text>"
+            f'<path class="grid" d="M{column:.1f} {_TOP}V{bottom}"/>'
+            f'<text x="{column:.1f}" y="{bottom + 16}" text-anchor="middle">{_tick(value)}</text>'
+        )
+    ticks = _ticks(y_range)
+    for value, row in zip(ticks, _place(ticks, y_range, bottom, _TOP), strict=True):
+        parts.append(
+            f'<path class="grid" d="M{_LEFT} {row:.1f}H{right}"/>'
+            f'<text x="{_LEFT - 6}" y="{row + 4:.1f}" text-anchor="end">{_tick(value)}</text>'
         )
     middle = (_TOP + bottom) / 2
     parts.append(
@@ -117,9 +119,17 @@ def _axes(
     return Markup("".join(parts))
 
 
-def _tick(span: tuple[float, float], share: float) -> str:
+def _ticks(span: tuple[float, float]) -> npt.NDArray[np.float64]:
+    """Where lines of the grid are: three to six multiples of 1, 2 or 5 times a power of ten."""
+    step = (span[1] - span[0]) / 5
+    power = 10.0 ** np.floor(np.log10(step))
+    step = power * next(n for n in (1, 2, 5, 10) if n * power >= step * (1 - 1e-9))
+    first, last = np.ceil(span[0] / step - 1e-9), np.floor(span[1] / step + 1e-9)
+    return np.arange(first, last + 1) * step + 0.0  # no -0
+
+
+def _tick(value: float) -> str:
     """The number at a line of the grid in at most six characters: 0.25, 890, 2.56k, 13M."""
-    value = span[0] + share * (span[1] - span[0])
     for unit in ("", "k", "M", "G", "T"):
         if abs(value) < 999.5 or unit == "T":
             break
