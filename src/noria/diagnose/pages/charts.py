@@ -125,7 +125,8 @@ def _ticks(span: tuple[float, float]) -> npt.NDArray[np.float64]:
     power = 10.0 ** np.floor(np.log10(step))
     step = power * next(n for n in (1, 2, 5, 10) if n * power >= step * (1 - 1e-9))
     first, last = np.ceil(span[0] / step - 1e-9), np.floor(span[1] / step + 1e-9)
-    return np.arange(first, last + 1) * step + 0.0  # no -0
+    ticks: npt.NDArray[np.float64] = np.arange(first, last + 1) * step + 0.0  # no -0
+    return ticks
 
 
 def _tick(value: float) -> str:
