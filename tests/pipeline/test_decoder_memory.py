@@ -8,6 +8,7 @@ import pytest
 
 import noria
 from noria.errors import NoriaError
+from noria.media import open_source
 from noria.pipeline import decoder_memory
 from noria.pipeline.decoder_memory import DecoderMemory, free_memory
 from tests.media.conftest import write_clip
@@ -25,7 +26,8 @@ def repeated(folder: Path, repeat: int) -> Path:
 def test_more_films_than_memory_are_refused_before_they_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = 64 * 48 * 1.5 * 10
+    with open_source(str(write_clip(tmp_path / "clip.mp4"))) as clip:
+        one = 64 * 48 * 1.5 * (10 + clip.reference_pictures)
     monkeypatch.setattr(decoder_memory, "free_memory", lambda: int(5.5 * one))
     with noria.open_pipeline(repeated(tmp_path, 5)) as pipeline:
         assert pipeline.run().frames == 5 * 12

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from noria.media import Source
 
 _BYTES_PER_PIXEL = 1.5  # of pictures in 4:2:0
-# Of one decoder with one thread: the film's reference pictures, which no setting of FFmpeg makes
-# fewer, those on their way to the muxer, and the container's own. 6 to 10 were measured of H.264
-# films with few references, 28 of one with 16.
+# Of one decoder with one thread, beside the film's reference pictures, which no setting of FFmpeg
+# makes fewer: those on their way to the muxer, and the container's own. In all, 6 to 10 were
+# measured of H.264 films with few references, 28 of one with 16.
 _PICTURES = 10
 _CGROUP = Path("/sys/fs/cgroup")
 _MEMINFO = Path("/proc/meminfo")
@@ -66,7 +66,8 @@ class DecoderMemory:
 
         if not isinstance(source, DecodedSource) or not source.width:
             return
-        self._needed += source.width * source.height * _PICTURES * _BYTES_PER_PIXEL
+        pictures = _PICTURES + source.reference_pictures
+        self._needed += source.width * source.height * pictures * _BYTES_PER_PIXEL
         self._films += 1
         if self._free is None or self._films < 2 or self._needed <= self._free:
             return

@@ -18,6 +18,7 @@ from noria.media.frame import Frame
 from noria.media.pixel_format import PixelFormat, color_space
 from noria.media.pixels import plane_views
 from noria.media.sources.base import Source
+from noria.media.sources.h264 import reference_pictures
 from noria.media.sources.packet_ring import PacketRing
 
 _FULL_RANGE = 2  # AVCOL_RANGE_JPEG
@@ -214,6 +215,7 @@ class DecodedSource(Source):
 
     Attributes:
         given: frames given so far.
+        reference_pictures: how many the decoder keeps for others; 0 where the film does not say.
     """
 
     def __init__(
@@ -227,7 +229,7 @@ class DecodedSource(Source):
     ) -> None:
         super().__init__(name, source_id)
         self._wants_gpu = on_gpu
-        self.given = 0
+        self.given = self.reference_pictures = 0
         self._threads = threads
         self._asked_fps = fps
         self._reader = FrameReader()
@@ -243,6 +245,8 @@ class DecodedSource(Source):
         """Take size, rate and length from an open container."""
         context = stream.codec_context
         self.width, self.height = context.width, context.height
+        if context.name == "h264" and context.extradata:
+            self.reference_pictures = reference_pictures(context.extradata) or 0
         rate = stream.average_rate or stream.guessed_rate
         self.fps = self._asked_fps or (float(rate) if rate else None)
         self.frames = None if self.live else self._expected_frames(container, stream)

@@ -1,0 +1,86 @@
+"""What the headers of an H.264 film say before a picture is decoded. Source: ITU-T H.264, 7.3.2."""
+
+from __future__ import annotations
+
+_HIGH = frozenset({44, 83, 86, 100, 110, 118, 122, 128, 134, 135, 138, 139, 244})
+"""Profiles whose header names the format of chroma, depths and scaling matrices."""
+_SPS = 7  # kind of unit
+_MOST = 32  # bits of a number before it is damage
+_PLANES_APART = 3  # chroma_format_idc of 4:4:4, which may code each plane alone
+
+
+def reference_pictures(extradata: bytes) -> int | None:
+    """Return how many pictures others may refer to, which a decoder keeps; None if nothing says it.
+
+    Args:
+        extradata: of the film's stream, as MP4 (`avcC`) or with start codes.
+    """
+    header = _parameter_set(extradata)
+    if header is None:
+        return None
+    try:
+        return _references(_Bits(header.replace(b"\0\0\3", b"\0\0")))
+    except ValueError:
+        return None
+
+
+def _parameter_set(extradata: bytes) -> bytes | None:
+    """The first sequence parameter set, behind its kind."""
+    as_mp4 = extradata[:1] == b"\1"
+    units = [extradata[8:]] if as_mp4 else extradata.split(b"\0\0\1")[1:]
+    return next((unit[1:] for unit in units if unit and unit[0] & 31 == _SPS), None)
+
+
+def _references(bits: _Bits) -> int:
+    profile = bits.take(8)
+    bits.take(16)  # constraints and level
+    bits.number()
+    if profile in _HIGH:
+        chroma = bits.number()
+        if chroma == _PLANES_APART:
+            bits.take(1)
+        bits.number(), bits.number(), bits.take(1)
+        if bits.take(1):
+            for place in range(12 if chroma == _PLANES_APART else 8):
+                if bits.take(1):
+                    _skip_scaling(bits, 16 if place < 6 else 64)
+    bits.number()  # of bits of a frame's number
+    order = bits.number()
+    if order == 0:
+        bits.number()
+    elif order == 1:
+        bits.take(1), bits.number(), bits.number()
+        for _ in range(bits.number()):
+            bits.number()
+    return bits.number()
+
+
+def _skip_scaling(bits: _Bits, size: int) -> None:
+    last = following = 8
+    for _ in range(size):
+        if following:
+            code = bits.number()
+            step = (code + 1) // 2 if code % 2 else -(code // 2)
+            following = (last + step) % 256
+        last = following or last
+
+
+class _Bits:
+    """Bits from the highest of the first byte on."""
+
+    def __init__(self, data: bytes) -> None:
+        self._text = "".join(f"{byte:08b}" for byte in data)
+        self._at = 0
+
+    def take(self, count: int) -> int:
+        """Return the next bits; ValueError at the end."""
+        self._at += count
+        return int(self._text[self._at - count : self._at] or "x", 2)
+
+    def number(self) -> int:
+        """Return the next number of an Exp-Golomb code."""
+        zeros = self._text.find("1", self._at) - self._at
+        if not 0 <= zeros <= _MOST:
+            raise ValueError
+        self._at += zeros
+        return self.take(zeros + 1) - 1
