@@ -117,7 +117,7 @@ def node_folder() -> Path:
 
 
 def on_gpu(work: Work) -> bool:
-    """Return whether each actor takes a GPU of its own: `--device cuda` says so."""
+    """Return whether each actor takes a GPU of its own: with `--device cuda` it does."""
     return work.options.device == "cuda"
 
 

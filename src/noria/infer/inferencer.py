@@ -144,23 +144,19 @@ class Inferencer:
             cfg = combined(given).on(config)
         else:
             cfg = ModelConfig.load(config, combined(given).with_parser(Path(config), parser))
-        if unique_id is not None:
-            cfg = cfg.with_overrides(gie_unique_id=unique_id)
-        if profile is not None:
-            cfg = cfg.with_overrides(profile=profile)
+        asked = {"gie_unique_id": unique_id, "profile": profile}
+        cfg = cfg.with_overrides(**{k: v for k, v in asked.items() if v is not None})
         if streams is not None and streams > 1:
             threads = max(1, (threads or usable_cores()) // streams)
-        if isinstance(device, str):
-            device = choose_device(device)
+        where = choose_device(device) if isinstance(device, str) else device
         options = LoadOptions(
-            threads, abi, rebuild, generation, streams, guard, parser, device, clip_to_roi
+            threads, abi, rebuild, generation, streams, guard, parser, where, clip_to_roi
         )
         record = Record()
         model = Model.load(cfg, options, record)
         if streams is None:
-            opened = model.session.options
-            streams = opened.streams
-            options = replace(options, threads=opened.threads, streams=streams)
+            streams = model.session.options.streams
+            options = replace(options, threads=model.session.options.threads, streams=streams)
         try:
             return cls(model, record, options=options, streams=streams, name=name)
         except BaseException:

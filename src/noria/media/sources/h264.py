@@ -1,4 +1,4 @@
-"""What the headers of an H.264 film say before a picture is decoded. Source: ITU-T H.264, 7.3.2."""
+"""Headers of H.264 films, read before a picture is decoded. Source: ITU-T H.264, 7.3.2."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PLANES_APART = 3  # chroma_format_idc of 4:4:4, which may code each plane alone
 
 
 def reference_pictures(extradata: bytes) -> int | None:
-    """Return how many pictures others may refer to, which a decoder keeps; None if nothing says it.
+    """Return how many pictures a decoder keeps for others; None where no header has the number.
 
     Args:
         extradata: of the film's stream, as MP4 (`avcC`) or with start codes.
