@@ -13,6 +13,8 @@ import os
 import re
 import shlex
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -30,7 +32,6 @@ ROOT = Path(__file__).parents[2]
 SCENE = ROOT / "examples" / "conveyor"
 FRAMES = 250
 SERVER, PORT = Path(__file__).with_name("rtsp_server.py"), 8555
-MQTT_PORT = 18831
 
 DETECTOR = """[property]
 gie-unique-id=1
@@ -146,12 +147,12 @@ class App:
         counts: what is counted in its output, a frame each. Applications print lines in pieces,
             and those of a second thread come between: few words are safer than a whole line.
         isolated: it sends to a multicast address: it runs in a network of its own, where a camera
-            answers at `{rtsp}`.
+            answers at `{rtsp}` before it starts.
         configs: other configurations -> their text.
         needs: a line of stock elements that must run; Debian 12's MPEG-4 encoder, with its newer
             FFmpeg, gives pictures without times, which no container takes.
         files: pattern of the files that it writes into `{out}`, counted as frames if given.
-        messages: how many reach an MQTT server at the port `{mqtt}`.
+        messages: how many reach an MQTT server at the port `{mqtt}`, a free one.
     """
 
     folder: str
@@ -170,7 +171,7 @@ class App:
     def lacks(self) -> bool:
         """True where the stock elements that it needs do not work."""
         command = ["gst-launch-1.0", "-q", *self.needs.split()]
-        return bool(self.needs) and ended(command, 60).returncode != 0
+        return bool(self.needs) and subprocess.run(command, capture_output=True).returncode != 0
 
 
 _SGIES = ("dstest2_sgie1_config.txt", "dstest2_sgie2_config.txt")
@@ -339,7 +340,7 @@ def elementary(scratch: Path) -> Path:
         f"video/x-h264,stream-format=byte-stream,alignment=au ! filesink location={path}",
         f"avdec_h264 ! jpegenc ! filesink location={path.with_suffix('.mjpeg')}",
     ):
-        subprocess.run(["gst-launch-1.0", "-q", *(line + tail).split()], check=True, timeout=60)
+        subprocess.run(["gst-launch-1.0", "-q", *(line + tail).split()], check=True)
     return path
 
 
@@ -380,20 +381,23 @@ class Outcome:
 def ended(command: list[Any], timeout_s: float, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run a command to its end; one that takes too long ends with 124, as by `timeout`.
 
-    Its two outputs come apart: in one pipe they would break each other's lines.
+    Its two outputs come apart: in one pipe they would break each other's lines. What it started
+    ends with it, and would else keep the outputs open and the processors busy.
     """
-    try:
-        return subprocess.run(
-            command, capture_output=True, text=True, timeout=timeout_s, check=False, **options
-        )
-    except subprocess.TimeoutExpired as error:
-        told = [(text or b"").decode(errors="replace") for text in (error.stdout, error.stderr)]
-        return subprocess.CompletedProcess(command, 124, *told)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, start_new_session=True, **pipes, **options) as process:
+        try:
+            told = process.communicate(timeout=timeout_s)
+            code = process.returncode
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            told, code = process.communicate(), 124
+    return subprocess.CompletedProcess(command, code, *told)
 
 
 def run(app: App, copy: Path, scratch: Path, film: Path, timeout_s: float = 240) -> Outcome:
     """Run one application as its README says."""
-    out = scratch / "frames"
+    out, mqtt_port = scratch / "frames", free_port()
     shutil.rmtree(out, ignore_errors=True)
     values = {
         "h264": film,
@@ -402,19 +406,20 @@ def run(app: App, copy: Path, scratch: Path, film: Path, timeout_s: float = 240)
         "out": out,
         "rtsp": f"rtsp://127.0.0.1:{PORT}/film",
         "mjpeg": scratch / "conveyor.mjpeg",
-        "mqtt": MQTT_PORT,
+        "mqtt": mqtt_port,
     }
     arguments = [argument.format(**values) for argument in app.arguments]
     command = [sys.executable, app.script, *arguments]
     if app.isolated:
         network = "ip link set lo up multicast on && ip route add 224.0.0.0/4 dev lo"
         camera = [sys.executable, SERVER, SCENE / "conveyor.mp4", PORT]
-        script = f"{network} && {{ {shlex.join(map(str, camera))} & }} && {shlex.join(command)}"
-        # The camera ends with the namespace of processes that it was started in, and this one with
-        # the command: one that is killed would leave both at work.
-        command = ["unshare", "-n", "-p", "--kill-child", "bash", "-c", f"{script}; exit $?"]
+        script = f"{network} && {{ {shlex.join(map(str, camera))} & }}"
+        answers = f"(: > /dev/tcp/127.0.0.1/{PORT}) 2> /dev/null"  # of Bash
+        script += f" && until {answers}; do sleep 0.1; done && {shlex.join(command)}"
+        # The camera ends with the namespace of processes that it was started in.
+        command = ["unshare", "-n", "-p", "-f", "--kill-child", "bash", "-c", f"{script}; exit $?"]
     start = time.monotonic()
-    with mqtt_messages() if app.messages else nullcontext([]) as messages:
+    with mqtt_messages(mqtt_port) if app.messages else nullcontext([]) as messages:
         done = ended(
             command, timeout_s, cwd=copy / "apps" / app.folder,
             env=os.environ | {"NORIA_GST_DISPLAY": "none", "XDG_STATE_HOME": str(scratch)},
@@ -436,14 +441,20 @@ def run(app: App, copy: Path, scratch: Path, film: Path, timeout_s: float = 240)
     )
 
 
+def free_port() -> int:
+    """Return a port of this machine that nobody listens at."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return int(found.getsockname()[1])
+
+
 @contextmanager
-def mqtt_messages() -> Iterator[list[dict[str, Any]]]:
-    """Run an MQTT server; the list holds what it gets."""
+def mqtt_messages(port: int) -> Iterator[list[dict[str, Any]]]:
+    """Run an MQTT server at a port; the list holds what it gets."""
     import paho.mqtt.client as mqtt
 
     got: list[dict[str, Any]] = []
     ready = threading.Event()
-    server = subprocess.Popen(["mosquitto", "-p", str(MQTT_PORT)], stderr=subprocess.DEVNULL)
+    server = subprocess.Popen(["mosquitto", "-p", str(port)], stderr=subprocess.DEVNULL)
     reader = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
     reader.on_connect = lambda *_: reader.subscribe("#", 1)
     reader.on_subscribe = lambda *_: ready.set()
@@ -451,7 +462,7 @@ def mqtt_messages() -> Iterator[list[dict[str, Any]]]:
     try:
         for _ in range(100):
             try:
-                reader.connect("127.0.0.1", MQTT_PORT)
+                reader.connect("127.0.0.1", port)
                 break
             except OSError:
                 time.sleep(0.05)
@@ -473,18 +484,17 @@ def main() -> None:
         scratch = Path(folder)
         copy, film = prepare(checkout, scratch), elementary(scratch)
         long_film(scratch)
-        head = f"{'application':16} {'frames':>7} {'objects':>8} {'seconds':>8} {'exit':>5}"
-        print(f"{head}  command")
+        print(f"{'application':16} {'frames':>7} {'objects':>8} {'seconds':>8} {'exit':>5}")
         for name in names:
             if APPS[name].lacks():
                 print(f"{name:16} does not run here: {APPS[name].needs}")
                 continue
             done = run(APPS[name], copy, scratch, film)
             print(
-                f"{name:16} {done.frames:7} {done.objects:8} {done.seconds:8.1f} {done.code:5}  "
-                f"{done.command}",
+                f"{name:16} {done.frames:7} {done.objects:8} {done.seconds:8.1f} {done.code:5}",
                 flush=True,
             )
+            print(f"{'':16} {done.command}", flush=True)
             if done.messages:
                 print(f"{'':16} {done.messages:7} messages")
             if done.code or done.frames != APPS[name].frames:

@@ -17,7 +17,7 @@ def main() -> None:
     import gi
 
     gi.require_version("GstRtspServer", "1.0")
-    from gi.repository import GLib, GstRtspServer
+    from gi.repository import GLib, GstRtsp, GstRtspServer
 
     server = GstRtspServer.RTSPServer.new()
     server.set_address("127.0.0.1")
@@ -27,6 +27,8 @@ def main() -> None:
         f"( filesrc location={film} ! qtdemux ! h264parse config-interval=-1 ! "
         "rtph264pay name=pay0 pt=96 )"
     )
+    # over UDP a busy machine loses pictures, and the word that the film is over
+    factory.set_protocols(GstRtsp.RTSPLowerTrans.TCP)
     server.get_mount_points().add_factory("/film", factory)
     server.attach(None)
     GLib.MainLoop().run()
