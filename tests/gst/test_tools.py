@@ -46,6 +46,18 @@ def test_inspect_shows_properties_and_only_there(tools: None, tmp_path: Path) ->
 
 
 @pytest.mark.slow
+def test_another_python_may_be_first_on_the_path(
+    tools: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(sys.executable).parent
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    done = started_anew("exec", "gst-inspect-1.0", "nvinfer")
+    assert done.returncode == 0, done.stderr
+    assert "config-file-path" in done.stdout
+    assert "ImportError" not in done.stderr
+
+
+@pytest.mark.slow
 def test_each_element_shows_its_properties(tools: None) -> None:
     missing = {}
     for name in ELEMENTS:

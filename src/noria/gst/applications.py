@@ -50,9 +50,11 @@ def provide() -> None:
         install()
 
 
-_LOADED = """import site
+_LOADED = """import os
+import site
 import sys
 
+os.environ.pop("PYTHONHOME", None)  # of the loader alone
 sys.executable = {python!r}  # processes that are started find this installation
 site.addsitedir({site!r})
 from noria.gst.register import factory
@@ -60,6 +62,11 @@ from noria.gst.register import factory
 __gstelementfactory__ = factory({name!r})
 """
 _LOADER = "gstreamer1.0-python3-plugin-loader"
+_LOADER_HOME = "/usr"
+"""Where the loader's Python, the distribution's, has its modules.
+
+It would take those of the first `python3` on PATH, and the compiled ones of another release fail.
+"""
 
 
 def is_tool(program: str) -> bool:
@@ -94,7 +101,12 @@ def run_tool(program: str, arguments: Sequence[str]) -> NoReturn:
     paths = os.pathsep.join([str(folder), *([known] if known else [])])
     # The tool itself is linked to GStreamer: see `keep_unwinder` of noria_applications.
     ahead = ":".join(filter(None, ("libgcc_s.so.1", os.environ.get("LD_PRELOAD"))))
-    own = {"GST_PLUGIN_PATH": paths, "GST_REGISTRY": str(folder / "registry"), "LD_PRELOAD": ahead}
+    own = {
+        "GST_PLUGIN_PATH": paths,
+        "GST_REGISTRY": str(folder / "registry"),
+        "LD_PRELOAD": ahead,
+        "PYTHONHOME": _LOADER_HOME,
+    }
     os.execvpe(program, [program, *arguments], os.environ | own)
 
 
