@@ -307,7 +307,7 @@ def test_what_init_refuses(tmp_path: Path) -> None:
         CliRunner().invoke(init, [*words, "-o", str(tmp_path)], catch_exceptions=False)
 
     run("--plugin", "A")
-    with pytest.raises(NoriaError, match="is there already"):
+    with pytest.raises(NoriaError, match="are there already"):
         run("--plugin", "A")
     run("--plugin", "A", "--force")
     with pytest.raises(NoriaError, match="cannot be the name of a plugin"):
