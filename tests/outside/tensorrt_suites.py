@@ -132,17 +132,16 @@ def run_suite(suite: Suite, checkout: Path) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="noria-outside-") as scratch:
         copy = Path(scratch, "suite")
         shutil.copytree(checkout, copy, symlinks=True)
-        site = Path(scratch, "site")
-        site.mkdir()
-        (site / "sitecustomize.py").write_text("import host_torch\n")
-        shutil.copy(BOOT / "host_torch.py", site)
+        # In the suite's own folder: a test of Polygraphy sets PYTHONPATH to that, for all behind it.
+        (copy / "sitecustomize.py").write_text("import host_torch\n")
+        shutil.copy(BOOT / "host_torch.py", copy)
         report = Path(scratch, "report.xml")
         environment = {
             **os.environ,
             "NORIA_TRT_VERSION": suite.release,
             "HOME": scratch,
             "POLYGRAPHY_INTERNAL_CORRECTNESS_CHECKS": "1",
-            "PYTHONPATH": os.pathsep.join([str(site), str(copy)]),
+            "PYTHONPATH": str(copy),
             "PATH": os.pathsep.join(
                 [str(Path(PYTHON).parent), str(copy / "bin"), os.environ["PATH"]]
             ),
