@@ -132,7 +132,7 @@ def run_suite(suite: Suite, checkout: Path) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="noria-outside-") as scratch:
         copy = Path(scratch, "suite")
         shutil.copytree(checkout, copy, symlinks=True)
-        # In the suite's own folder: a test of Polygraphy sets PYTHONPATH to that, for all behind it.
+        # In the suite's own folder: a test of Polygraphy sets PYTHONPATH to it, for all behind it.
         (copy / "sitecustomize.py").write_text("import host_torch\n")
         shutil.copy(BOOT / "host_torch.py", copy)
         report = Path(scratch, "report.xml")
