@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from noria.media import open_source
 from noria.pipeline import decoder_memory
 from noria.pipeline.decoder_memory import DecoderMemory, free_memory
 from tests.media.conftest import write_clip
+from tests.media.sources.films import write_film
 from tests.pipeline.fakes import FakeSource
 
 PIPELINE = "sources: [{{uri: {clip}, repeat: {repeat}}}]\nsinks: [fake]\n"
@@ -26,8 +29,10 @@ def repeated(folder: Path, repeat: int) -> Path:
 def test_more_films_than_memory_are_refused_before_they_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    memory = DecoderMemory(1)
     with open_source(str(write_clip(tmp_path / "clip.mp4"))) as clip:
-        one = 64 * 48 * 1.5 * (10 + clip.reference_pictures)
+        memory.add(clip)
+    one = memory.needed
     monkeypatch.setattr(decoder_memory, "free_memory", lambda: int(5.5 * one))
     with noria.open_pipeline(repeated(tmp_path, 5)) as pipeline:
         assert pipeline.run().frames == 5 * 12
@@ -68,3 +73,53 @@ def test_the_least_limit_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert free_memory() == 500 * 1024
     (tmp_path / "memory.max").write_text("300000\n")
     assert free_memory() == 299000
+
+
+MEASURE = """
+import sys
+from noria.media import open_source
+from noria.pipeline.decoder_memory import DecoderMemory
+
+def resident():
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) * 1024
+
+def decode(count):
+    films = [open_source(sys.argv[1], threads=1) for _ in range(count)]
+    frames = [iter(film) for film in films]
+    for _ in range(40):
+        held = [next(f) for f in frames]
+    return films, frames, held
+
+first = decode(2)
+memory, before = DecoderMemory(12), resident()
+films = decode(12)
+for film in films[0]:
+    memory.add(film)
+print(memory.needed / (resident() - before))
+"""
+
+
+SMALL, LARGE = (160, 96), (640, 360)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("codec", "parameters", "size"),
+    [
+        ("x264", "ref=16:bframes=3", SMALL),
+        ("x264", "ref=16:bframes=3", LARGE),
+        ("x264", "ref=2:bframes=2", LARGE),
+        ("x265", "ref=5:bframes=4:log-level=none", SMALL),
+        ("x265", "ref=5:bframes=4:log-level=none", LARGE),
+        ("mpeg4", "", LARGE),
+    ],
+)
+def test_the_bytes_counted_are_those_that_decoders_hold(
+    tmp_path: Path, codec: str, parameters: str, size: tuple[int, int]
+) -> None:
+    options = {f"{codec}-params": parameters} if parameters else {}
+    name = f"lib{codec}" if parameters else codec
+    film = write_film(tmp_path / "a.mp4", 48, codec=name, options=options, gop=250, size=size)
+    done = subprocess.run([sys.executable, "-c", MEASURE, film], capture_output=True, check=True)
+    assert 0.75 < float(done.stdout) < 2.5

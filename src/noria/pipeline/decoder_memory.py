@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from noria.media import Source
 
 _BYTES_PER_PIXEL = 1.5  # of pictures in 4:2:0
-# Of one decoder with one thread, beside the film's reference pictures, which no setting of FFmpeg
-# makes fewer: those on their way to the muxer, and the container's own. In all, 6 to 10 were
-# measured of H.264 films with few references, 28 of one with 16.
-_PICTURES = 10
+# Of one decoder with one thread, measured of H.264 and HEVC with 1 to 16 references: each of them,
+# which no setting of FFmpeg makes fewer, with the motion that is kept beside it; the pictures on
+# their way to the muxer; and the decoder and its container, whatever the size of pictures.
+_PER_REFERENCE, _PICTURES, _OWN_BYTES = 1.5, 5, 1_000_000
+_REFERENCES = 2  # of a film that does not say
 _CGROUP = Path("/sys/fs/cgroup")
 _MEMINFO = Path("/proc/meminfo")
 
@@ -48,13 +49,14 @@ class DecoderMemory:
     Attributes:
         threads: of each decoder: 1 where there are sources for every core, else None. Each further
             one holds pictures of its own, and finds no core to run on.
+        needed: bytes of the sources so far, once each has decoded its references.
     """
 
     def __init__(self, total: int) -> None:
         self.threads = 1 if total > usable_cores() else None
         self._total = total
         self._free = free_memory()
-        self._needed, self._films = 0.0, 0
+        self.needed, self._films = 0.0, 0
 
     def add(self, source: Source) -> None:
         """Count an opened source; one without a decoder, or a size yet, needs nothing.
@@ -66,15 +68,15 @@ class DecoderMemory:
 
         if not isinstance(source, DecodedSource) or not source.width:
             return
-        pictures = _PICTURES + source.reference_pictures
-        self._needed += source.width * source.height * pictures * _BYTES_PER_PIXEL
+        pictures = _PICTURES + _PER_REFERENCE * (source.reference_pictures or _REFERENCES)
+        self.needed += source.width * source.height * pictures * _BYTES_PER_PIXEL + _OWN_BYTES
         self._films += 1
-        if self._free is None or self._films < 2 or self._needed <= self._free:
+        if self._free is None or self._films < 2 or self.needed <= self._free:
             return
         source.close()
         raise NoriaError(
             f"{self._total} sources are decoded side by side, and the pictures of the first "
-            f"{self._films} alone need about {self._needed / 1e9:.1f} GB: "
+            f"{self._films} alone need about {self.needed / 1e9:.1f} GB: "
             f"{self._free / 1e9:.1f} GB of memory are free",
             expected=f"about {self._films - 1} sources of that size",
             fix=[

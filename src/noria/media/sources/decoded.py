@@ -18,8 +18,8 @@ from noria.media.frame import Frame
 from noria.media.pixel_format import PixelFormat, color_space
 from noria.media.pixels import plane_views
 from noria.media.sources.base import Source
-from noria.media.sources.h264 import reference_pictures
 from noria.media.sources.packet_ring import PacketRing
+from noria.media.sources.parameter_sets import reference_pictures
 
 _FULL_RANGE = 2  # AVCOL_RANGE_JPEG
 
@@ -245,8 +245,8 @@ class DecodedSource(Source):
         """Take size, rate and length from an open container."""
         context = stream.codec_context
         self.width, self.height = context.width, context.height
-        if context.name == "h264" and context.extradata:
-            self.reference_pictures = reference_pictures(context.extradata) or 0
+        known = reference_pictures(context.codec.canonical_name, context.extradata or b"")
+        self.reference_pictures = known or 0
         rate = stream.average_rate or stream.guessed_rate
         self.fps = self._asked_fps or (float(rate) if rate else None)
         self.frames = None if self.live else self._expected_frames(container, stream)

@@ -1,37 +1,41 @@
-"""Headers of H.264 films, read before a picture is decoded. Source: ITU-T H.264, 7.3.2."""
+"""Headers of H.264 and HEVC films, read before a picture is decoded.
+
+Source: ITU-T H.264, 7.3.2; ITU-T H.265, 7.3.2.1 and 7.3.3; ISO/IEC 14496-15, 5.3.3.1 and 8.3.3.1.
+"""
 
 from __future__ import annotations
 
 _HIGH = frozenset({44, 83, 86, 100, 110, 118, 122, 128, 134, 135, 138, 139, 244})
 """Profiles whose header names the format of chroma, depths and scaling matrices."""
-_SPS = 7  # kind of unit
+_KINDS = {"h264": (7, 0, 31, 8), "hevc": (32, 1, 63, 28)}
+"""Codec -> the kind of the first parameter set, how it stands in a unit's first byte (shift, mask),
+and where that unit starts in what MP4 keeps."""
 _MOST = 32  # bits of a number before it is damage
 _PLANES_APART = 3  # chroma_format_idc of 4:4:4, which may code each plane alone
 
 
-def reference_pictures(extradata: bytes) -> int | None:
+def reference_pictures(codec: str, extradata: bytes) -> int | None:
     """Return how many pictures a decoder keeps for others; None where no header has the number.
 
     Args:
-        extradata: of the film's stream, as MP4 (`avcC`) or with start codes.
+        codec: FFmpeg's name.
+        extradata: of the film's stream, as MP4 (`avcC`, `hvcC`) or with start codes.
     """
-    header = _parameter_set(extradata)
-    if header is None:
+    if codec not in _KINDS:
         return None
+    kind, shift, mask, start = _KINDS[codec]
+    as_mp4 = extradata[:1] == b"\1"
+    units = [extradata[start:]] if as_mp4 else extradata.split(b"\0\0\1")[1:]
+    header = next((unit for unit in units if unit and unit[0] >> shift & mask == kind), b"")
+    bits = _Bits(header.replace(b"\0\0\3", b"\0\0"))
     try:
-        return _references(_Bits(header.replace(b"\0\0\3", b"\0\0")))
+        return _of_h264(bits) if codec == "h264" else _of_hevc(bits)
     except ValueError:
         return None
 
 
-def _parameter_set(extradata: bytes) -> bytes | None:
-    """The first sequence parameter set, behind its kind."""
-    as_mp4 = extradata[:1] == b"\1"
-    units = [extradata[8:]] if as_mp4 else extradata.split(b"\0\0\1")[1:]
-    return next((unit[1:] for unit in units if unit and unit[0] & 31 == _SPS), None)
-
-
-def _references(bits: _Bits) -> int:
+def _of_h264(bits: _Bits) -> int:
+    bits.take(8)  # the unit's kind
     profile = bits.take(8)
     bits.take(16)  # constraints and level
     bits.number()
@@ -52,6 +56,18 @@ def _references(bits: _Bits) -> int:
         bits.take(1), bits.number(), bits.number()
         for _ in range(bits.number()):
             bits.number()
+    return bits.number()
+
+
+def _of_hevc(bits: _Bits) -> int:
+    bits.take(28)  # the unit's kind; the set's number and layers
+    layers = bits.take(3)
+    bits.take(17 + 96)  # profile and level
+    parts = [88 * bits.take(1) + 8 * bits.take(1) for _ in range(8 if layers else 0)]
+    for size in filter(None, parts[:layers]):
+        bits.take(size)
+    for _ in range(layers if bits.take(1) else 0):
+        bits.number(), bits.number(), bits.number()
     return bits.number()
 
 
