@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from PIL import Image
 
 from noria.errors import MediaError
 from noria.media import PixelFormat, open_source
-from noria.media.sources.images import natural_key, read_image
+from noria.media.sources.images import _STRIP_BYTES, natural_key, read_image
 
 
 def save(path: Path, color: Any = (200, 100, 50), *, mode: str = "RGB", **options: Any) -> Path:
@@ -185,6 +187,37 @@ def test_a_picture_read_in_strips_is_the_same(
     Image.fromarray(pixels).save(tmp_path / "a.png")
     monkeypatch.setattr("noria.media.sources.images._STRIP_BYTES", 5 * 60 + 7)
     np.testing.assert_array_equal(read_image(tmp_path / "a.png"), pixels)
+
+
+PEAK = """
+import sys
+from pathlib import Path
+from PIL import Image
+from noria.media.sources import images
+
+def peak():
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) * 1024
+
+Image.preinit()
+images._STRIP_BYTES = int(sys.argv[2])
+before = peak()
+pixels = images.read_image(Path(sys.argv[1]))
+print((peak() - before) / pixels.nbytes)
+"""
+
+
+@pytest.mark.slow
+def test_a_large_picture_is_held_by_pillow_and_once_more(tmp_path: Path) -> None:
+    Image.new("RGB", (8000, 8000), (1, 2, 3)).save(tmp_path / "a.png", compress_level=1)
+
+    def peak(strip: int) -> float:
+        command = [sys.executable, "-c", PEAK, str(tmp_path / "a.png"), str(strip)]
+        return float(subprocess.run(command, capture_output=True, check=True).stdout)
+
+    pillows, ours = 4 / 3, 1  # bytes for each byte of the frame
+    assert peak(_STRIP_BYTES) < pillows + ours + 0.5
+    assert peak(1 << 40) > pillows + ours + 0.9  # one more copy
 
 
 def test_a_very_large_picture_warns_of_nothing(
