@@ -8,6 +8,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from noria import trt
 from noria.cli.trtexec import run_trtexec
 from noria.engine import Plan
 from tests.network.onnx_models import picture_model, save
@@ -152,6 +153,21 @@ def test_an_engine_is_saved_and_loaded(run, model_path, tmp_path):
         "Plan was created with noria"
         in run(f"--loadEngine={engine}", "--getPlanVersionOnly").raw[1]
     )
+
+
+@pytest.mark.parametrize(
+    ("word", "can"),
+    [("--refit", True), ("--stripAllWeights", True), ("--weightless", False), ("--fp16", False)],
+)
+def test_engines_are_refittable_where_asked(run, model_path, tmp_path, word, can):
+    engine = tmp_path / "e.engine"
+    said = run(f"--onnx={model_path}", word, f"--saveEngine={engine}", "--skipInference")
+    assert said.status == 0
+    assert f"Refit: {'Enabled' if can else 'Disabled'}" in said.info
+    runtime = trt.Runtime(trt.Logger())
+    assert runtime.deserialize_cuda_engine(engine.read_bytes()).refittable == can
+    version = run(f"--loadEngine={engine}", "--verbose", "--getPlanVersionOnly")
+    assert "Plan was created with noria" in "".join(version.raw)
 
 
 def test_several_dynamic_inputs_of_integers(run, tmp_path):

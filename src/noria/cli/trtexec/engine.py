@@ -87,7 +87,7 @@ def _built(options: Options, screen: Log) -> tuple[Plan, Profile]:
                 picture_range=(-1.0, 1.0),
             ),
         )
-    if options.has("refit") or options.has("stripAllWeights"):
+    if options.refittable:
         plan = make_refittable(plan)
     _told(plan, screen)
     screen.info(f"Engine built in {perf_counter() - started:.6g} sec.")

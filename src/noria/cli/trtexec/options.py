@@ -73,6 +73,11 @@ class Options:
         """True if nothing is run."""
         return self.has("skipInference") or self.has("buildOnly")
 
+    @property
+    def refittable(self) -> bool:
+        """True if the engine's weights can be replaced later."""
+        return self.has("refit") or self.has("stripAllWeights")
+
 
 def parse(words: Sequence[str]) -> Options:
     """Read a command line: `--option=value` and `--option` alone.

@@ -122,7 +122,7 @@ def _build(options: Options) -> list[tuple[str, str]]:
         ("Precision", "+".join(words)),
         ("LayerPrecisions", options.text("layerPrecisions")),
         ("Calibration", options.text("calib") or ("Dynamic" if "INT8" in words else "")),
-        ("Refit", "Disabled"),
+        ("Refit", _enabled(options.refittable)),
         ("Sparsity", "Disabled"),
         ("Safe mode", "Disabled"),
         ("Skip inference", _enabled(options.skip_inference)),
