@@ -40,6 +40,11 @@ def resolve(text: str, config: Path) -> Path:
     raise BadValueError(f"a usable path ({reason})", "a path that can be looked at")
 
 
+def given_kind(path: Path) -> str:
+    """Name what a path that stands for a model is: the model itself, or its config file."""
+    return "model" if path.suffix == ".onnx" else "config file"
+
+
 def missing_hints(path: Path) -> list[str]:
     """Return hints about a path where no file is."""
     hints = []

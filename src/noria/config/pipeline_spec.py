@@ -22,7 +22,7 @@ from noria.config.key import Key
 from noria.config.model_config import ModelConfig
 from noria.config.origin import EffectiveValue, Origin
 from noria.config.overrides import GivenKey, Overrides, distributed
-from noria.config.paths import is_stream, missing_hints, safe_uri
+from noria.config.paths import given_kind, is_stream, missing_hints, safe_uri
 from noria.config.pipeline_keys import (
     COLORS,
     MAX_ITEMS,
@@ -174,7 +174,7 @@ class ModelSpec(_Spec):
         """
         if not self.config.exists():
             raise ConfigError(
-                f"there is no such {'model' if self.config.suffix == '.onnx' else 'config file'}.",
+                f"there is no such {given_kind(self.config)}.",
                 where=self.origin("config").where,
                 expected=f"a file at {quoted(str(self.config), limit=None)}",
                 fix=[quoted(hint, limit=None) for hint in missing_hints(self.config)],

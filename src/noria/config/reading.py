@@ -24,7 +24,7 @@ from noria.config.ini_groups import read_keyfile
 from noria.config.key import Key
 from noria.config.keys import CLASS_KEYS, PROPERTY_KEYS, nearest, suggestion
 from noria.config.origin import Origin
-from noria.config.paths import missing_hints, resolve
+from noria.config.paths import given_kind, missing_hints, resolve
 from noria.config.value_notices import remark_text
 from noria.config.values import BadValueError, Kind, parse_ini, parse_yaml
 from noria.config.wrong_file import refuse_model
@@ -103,7 +103,7 @@ def read_bytes(path: Path) -> bytes:
             data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise ConfigError(
-            f"there is no such {'model' if path.suffix == '.onnx' else 'config file'}.",
+            f"there is no such {given_kind(path)}.",
             where=where,
             fix=[quoted(hint, limit=None) for hint in missing_hints(path.absolute())],
             rule="file-unreadable",

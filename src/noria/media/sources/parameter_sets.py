@@ -6,7 +6,7 @@ Source: ITU-T H.264, 7.3.2; ITU-T H.265, 7.3.2.1 and 7.3.3; ISO/IEC 14496-15, 5.
 from __future__ import annotations
 
 _HIGH = frozenset({44, 83, 86, 100, 110, 118, 122, 128, 134, 135, 138, 139, 244})
-"""Profiles whose header names the format of chroma, depths and scaling matrices."""
+"""Profiles of H.264 that write chroma format, bit depths and scaling matrices into their header."""
 _KINDS = {"h264": (7, 0, 31, 8), "hevc": (32, 1, 63, 28)}
 """Codec -> the kind of the first parameter set, how it stands in a unit's first byte (shift, mask),
 and where that unit starts in what MP4 keeps."""
