@@ -41,7 +41,7 @@ def resolve(text: str, config: Path) -> Path:
 
 
 def given_kind(path: Path) -> str:
-    """Name what a path that stands for a model is: the model itself, or its config file."""
+    """Return the word for a path that a user gave for a model: its file, or its config."""
     return "model" if path.suffix == ".onnx" else "config file"
 
 
