@@ -82,10 +82,10 @@ stubs: build $(VENV)/.dev     ## types of the native core and of pyds, after a c
 	@$(MAKE) --no-print-directory build
 	$(BIN)/python scripts/pyds_stubs.py packaging/pyds-stubs/__init__.pyi
 
-ptx: build $(VENV)/.dev       ## the GPU's kernel as PTX, after a change of its source; needs no GPU
+ptx: build $(VENV)/.dev       ## the GPU's kernels as PTX, after a change of its source; needs no GPU
 	$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --upgrade --target build/nvrtc \
 	nvidia-cuda-nvrtc-cu11==11.8.89
-	$(BIN)/python scripts/ptx.py build/nvrtc/nvidia/cuda_nvrtc/lib/libnvrtc.so.11.2 src/noria/infer/gpu/preprocess.ptx
+	$(BIN)/python scripts/ptx.py build/nvrtc/nvidia/cuda_nvrtc/lib/libnvrtc.so.11.2
 
 docs: build $(VENV)/.dev      ## documentation, warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html

@@ -1,6 +1,6 @@
-"""Compile the GPU's kernel to PTX by NVRTC; needs no GPU: `make ptx`.
+"""Compile the GPU's kernels to PTX by NVRTC; needs no GPU: `make ptx`.
 
-    python scripts/ptx.py LIBNVRTC OUT
+    python scripts/ptx.py LIBNVRTC
 
 NVRTC 11.8 serves drivers from 520.61 on, and GPUs from compute capability 5.2 on.
 """
@@ -13,21 +13,34 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCE = ROOT / "native/gpu/preprocess_kernel.cu"
-HEADERS = [ROOT / "native/src" / name for name in ("preprocess_pixel.h", "preprocess_matrix.h")]
+NAMES = ("preprocess", "hits")
+HEADERS = [
+    ROOT / "native" / name
+    for name in ("gpu/kernel_types.h", "src/preprocess_pixel.h", "src/preprocess_matrix.h")
+]
 OPTIONS = ("--gpu-architecture=compute_52", "--fmad=false", "--std=c++17")
 
 
-def digest() -> str:
-    """SHA-256 of the sources and options; the first line of the PTX has it."""
+def source(name: str) -> Path:
+    """The source of a kernel."""
+    return ROOT / f"native/gpu/{name}_kernel.cu"
+
+
+def ptx(name: str) -> Path:
+    """Where the package has the PTX of a kernel."""
+    return ROOT / f"src/noria/infer/gpu/{name}.ptx"
+
+
+def digest(name: str) -> str:
+    """SHA-256 of a kernel's sources and options; the first line of its PTX has it."""
     state = hashlib.sha256(" ".join(OPTIONS).encode())
-    for path in (SOURCE, *HEADERS):
+    for path in (source(name), *HEADERS):
         state.update(path.read_bytes())
     return state.hexdigest()
 
 
-def compiled(library: str) -> bytes:
-    """The PTX of the kernel."""
+def compiled(library: str, name: str) -> bytes:
+    """The PTX of a kernel."""
     nvrtc = ctypes.CDLL(library)
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
 
@@ -36,8 +49,8 @@ def compiled(library: str) -> bytes:
 
     status = nvrtc.nvrtcCreateProgram(
         ctypes.byref(program),
-        SOURCE.read_bytes(),
-        SOURCE.name.encode(),
+        source(name).read_bytes(),
+        source(name).name.encode(),
         len(HEADERS),
         texts([path.read_bytes() for path in HEADERS]),
         texts([path.name.encode() for path in HEADERS]),
@@ -57,5 +70,6 @@ def compiled(library: str) -> bytes:
 
 
 if __name__ == "__main__":
-    library, out = sys.argv[1:]
-    Path(out).write_bytes(f"// {digest()}\n".encode() + compiled(library) + b"\n")
+    (library,) = sys.argv[1:]
+    for name in NAMES:
+        ptx(name).write_bytes(f"// {digest(name)}\n".encode() + compiled(library, name) + b"\n")

@@ -3,18 +3,7 @@
 // The steps and their arithmetic are those of `Pass` (native/src/preprocess_pass.cpp), the tables are
 // made by the same functions on the CPU, so that the tensors have the same bits. NVRTC compiles this
 // file to PTX (`make ptx`); tests compile it by C++, with a loop in the place of the grid.
-#ifdef __CUDACC_RTC__
-using uint8_t = unsigned char;
-using int16_t = short;
-using uint16_t = unsigned short;
-using int32_t = int;
-using uint32_t = unsigned int;
-using uint64_t = unsigned long long;
-#define NORIA_TARGET __device__
-#else
-#define NORIA_TARGET
-#define __device__
-#endif
+#include "kernel_types.h"
 #include "preprocess_pixel.h"
 
 // As `Layout`, `ModelColor` and `Filter` of the CPU number them.

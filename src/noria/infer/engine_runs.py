@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Lock
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +20,16 @@ from noria.infer.geometry import ScaleTransform
 from noria.infer.gpu.run_size import RunSize
 from noria.infer.items import FramePiece, Items, layers_of, split_pieces
 from noria.infer.model import Model
+from noria.infer.parsers.device_tables import DeviceTables
 from noria.infer.postprocess import DetectorPostprocessor, attach_cached
 from noria.infer.record import Record
 from noria.infer.selection import Selection
 from noria.infer.steps import ItemSteps, RunSteps
 from noria.meta import FrameMeta, NetworkInfo, TensorOutput
 from noria.meta.detections import FloatArray
+
+if TYPE_CHECKING:
+    from noria.infer.gpu.hits import HitFinder
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -277,9 +281,17 @@ class EngineRuns:
         return self._files.needs_input or run.watched or self.on_steps is not None
 
     def _on_gpu(
-        self, model: Model, run: Run, pieces: list[FramePiece], count: int
+        self,
+        model: Model,
+        run: Run,
+        pieces: list[FramePiece],
+        count: int,
+        finder: HitFinder | None = None,
     ) -> tuple[Arrays, float]:
         """Scale and infer on the GPU; in more goes where its memory does not do for one.
+
+        Args:
+            finder: leaves the outputs of a single go there, as `DeviceTables`.
 
         Returns:
             The outputs of all items, and when the last of them were scaled.
@@ -296,7 +308,7 @@ class EngineRuns:
         try:
             tensor = model.gpu_scaler(pieces, rows)
             t1 = perf_counter()
-            outputs = model.session.run(model.feeds(tensor))
+            outputs = model.session.run(model.feeds(tensor), to_host=finder is None)
         except DeviceMemoryError as error:
             if rows == 1 or model.session.fixed_batch:
                 raise
@@ -311,7 +323,32 @@ class EngineRuns:
             if run.inputs:  # of the parts before this one
                 seen.insert(0, run.inputs[model.input_name])
             run.inputs = {model.input_name: np.concatenate(seen)}
+        if finder is not None:
+            tables: dict[str, Any] = {}
+            for name, tensor in outputs.items():
+                tables[name] = DeviceTables.of(tensor, finder).rows(count)
+            return tables, t1
         return {name: array[:count] for name, array in outputs.items()}, t1
+
+    def _parse_ahead(
+        self, post: DetectorPostprocessor, outputs: dict[str, Any], items: Items, model: Model
+    ) -> dict[str, Any]:
+        """Parse in the engine's thread; on the host from now on if the GPU has no memory for it.
+
+        Returns:
+            The outputs, wherever they are now.
+        """
+        try:
+            post.parse_ahead(outputs, items)
+        except DeviceMemoryError as error:
+            model.gpu_hits = None
+            text = f"the GPU has no memory for candidates ({error.found}): "
+            text += "outputs are copied to the host from now on"
+            with self._record.lock:
+                self._record.warn(text, str(model.config.path), rule="gpu-memory")
+            outputs = {name: table.numpy() for name, table in outputs.items()}
+            post.parse_ahead(outputs, items)
+        return outputs
 
     def _in_parts(
         self, model: Model, run: Run, pieces: list[FramePiece], most: int
@@ -332,10 +369,13 @@ class EngineRuns:
         on_gpu = inputs is None and model.gpu_scaler is not None and first is None
         pieces = _pieces(run.items, model, record) if on_gpu else []
         feeds = {} if on_gpu else self._inputs(model, run, inputs, first)
+        plain = not self.shows_raw and self.on_steps is None
+        whole = plain and not run.watched and all(run.items.valid())
         t1 = perf_counter()
         try:
             if on_gpu:
-                outputs, t1 = self._on_gpu(model, run, pieces, len(run.items))
+                finder = model.gpu_hits if whole else None
+                outputs, t1 = self._on_gpu(model, run, pieces, len(run.items), finder)
             else:
                 outputs = model.session.run(feeds)
         except (EngineError, MemoryError) as error:
@@ -348,9 +388,8 @@ class EngineRuns:
             record.times.infer_s += t2 - t1
             record.inferred_items += len(run.items)
         post = model.postprocessor
-        plain = not self.shows_raw and self.on_steps is None
         if model.gpu_scaler is not None and plain and isinstance(post, DetectorPostprocessor):
-            post.parse_ahead(outputs, run.items)
+            outputs = self._parse_ahead(post, outputs, run.items, model)
         if model.asynchronous is not None:
             self.show_raw(run, outputs, model)
             model.asynchronous.remember_outputs(outputs, run.items)

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from noria.custom.guard import GuardMode
     from noria.engine.plan import Plan
     from noria.engine.session import Session
+    from noria.infer.gpu.hits import HitFinder
     from noria.infer.gpu.scaler import GpuScaler
     from noria.network.tensor_spec import TensorSpec
 
@@ -97,6 +98,8 @@ class Model:
         engine_path: the saved engine; None if it could not be saved.
         watch: the plausibility watch; None where nothing is parsed or scaled here.
         gpu_scaler: does the preprocessor's work where the engine is on a GPU; else None.
+        gpu_hits: finds the candidates on that GPU, where the parser needs nothing else of the
+            outputs; else None.
     """
 
     config: ModelConfig
@@ -112,6 +115,7 @@ class Model:
     engine_path: Path | None = None
     watch: Watch | None = None
     gpu_scaler: GpuScaler | None = None
+    gpu_hits: HitFinder | None = None
 
     @property
     def input_name(self) -> str:
@@ -208,6 +212,8 @@ class Model:
                 engine_path=engine_path,
                 gpu_scaler=gpu_scaler,
             )
+            if gpu_scaler is not None:
+                model.gpu_hits = _hit_finder(model)
             library = _library(cfg, choice, options) if len(session.inputs) > 1 else None
             model.extra_inputs = initialize_extra_inputs(cfg, session, network, library)
             if choice is not None and hasattr(session, "output_memory"):
@@ -410,6 +416,18 @@ def _gpu_scaler(preprocessor: Preprocessor, session: Session) -> GpuScaler | Non
     from noria.infer.gpu.scaler import GpuScaler
 
     return GpuScaler(preprocessor, half=dtype == np.float16)
+
+
+def _hit_finder(model: Model) -> HitFinder | None:
+    """What finds a model's candidates on the GPU; None where its outputs are read otherwise."""
+    post, outputs = model.postprocessor, model.session.outputs
+    if not isinstance(post, DetectorPostprocessor) or not post.reads_tables:
+        return None
+    if any(o.dtype not in (np.float32, np.float16) or len(o.shape) < 2 for o in outputs):
+        return None
+    from noria.infer.gpu.hits import HitFinder
+
+    return HitFinder()
 
 
 INITIALIZER = "NvDsInferInitializeInputLayers"

@@ -161,6 +161,12 @@ class DetectorPostprocessor(Postprocessor):
             starts = np.array([0, len(found)], np.int32)
             self._attach(found, starts, [i], items, outputs, start, step)
 
+    @property
+    def reads_tables(self) -> bool:
+        """True if the parser reads tables of whole batches, and nobody else reads the outputs."""
+        parser = self._parser
+        return not self._keeps_raw and isinstance(parser, BuiltinParser) and parser.reads_batches
+
     def parse_ahead(self, outputs: dict[str, npt.NDArray[Any]], items: Items) -> None:
         """Parse a run in the engine's thread, so that `attach` need not: several do at once."""
         start = perf_counter()

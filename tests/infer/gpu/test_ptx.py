@@ -14,8 +14,9 @@ def test_the_ptx_is_compiled_from_these_sources() -> None:
     assert spec.loader is not None
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    text = (ROOT / "src/noria/infer/gpu/preprocess.ptx").read_text()
-    assert text.startswith(f"// {script.digest()}\n"), "make ptx"
-    assert ".entry noria_preprocess(" in text
-    assert ".target sm_52" in text
-    assert "fma.rn.f32" not in text  # a fused multiply-add would give other bits than the CPU
+    for name in script.NAMES:
+        text = script.ptx(name).read_text()
+        assert text.startswith(f"// {script.digest(name)}\n"), "make ptx"
+        assert f".entry noria_{name}(" in text
+        assert ".target sm_52" in text
+        assert "fma.rn.f32" not in text  # a fused multiply-add would give other bits than the CPU

@@ -6,21 +6,27 @@ import ctypes
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import onnxruntime as ort
 import pytest
 
 import noria
-from noria._core.cuda import CudaTensor
-from noria._core.errors import ConfigError, EngineError
+from noria._core.cuda import CudaTensor, Stream, entered
+from noria._core.cuda_kernels import upload
+from noria._core.errors import ConfigError, DeviceMemoryError, EngineError
 from noria.engine import device as devices
 from noria.engine.backends import onnxruntime_cuda as ort_cuda
 from noria.engine.device import choose_device
+from noria.infer.gpu import hits
+from noria.infer.watch.watch import Watch
 from noria.media.frame import Frame
 from noria.media.pixel_format import ColorSpace, PixelFormat
 from tests.engine.backends.test_gpu_backends import FakeBinding, FakeSession
 from tests.infer.gpu.test_scaler import on_gpu, picture
+from tests.infer.watch.detectors import config_for
+from tests.infer.watch.detectors import frames as frames_of
 
 Config = Callable[..., Path]
 
@@ -34,6 +40,28 @@ class Binding(FakeBinding):
         if value.shape[0] > self.most:
             raise RuntimeError("CUDA error cudaErrorMemoryAllocation:out of memory")
         self.feeds[name] = value.numpy()
+
+    def get_outputs(self) -> list[object]:
+        if self.places:
+            return super().get_outputs()
+        return [OnDevice(array) for array in self.results]
+
+
+class OnDevice:
+    """An output that the runtime left in the GPU's memory."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._tensor = CudaTensor(array.shape, array.dtype)
+        with entered():
+            stream = Stream()
+            upload(stream, self._tensor.pointer, array)
+            stream.wait()
+
+    def shape(self) -> tuple[int, ...]:
+        return self._tensor.shape
+
+    def data_ptr(self) -> int:
+        return self._tensor.pointer
 
 
 class Session(FakeSession):
@@ -166,3 +194,43 @@ def test_a_second_gpu_in_one_process_is_refused(
     monkeypatch.setattr(devices, "driver_is_open", lambda: True)
     with pytest.raises(EngineError, match="uses another GPU already"):
         choose_device("cuda:1")
+
+
+@pytest.mark.parametrize("head", ["columns", "rows", "objectness", "corners"])
+def test_candidates_of_built_in_heads_are_found_on_the_gpu(
+    gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: str
+) -> None:
+    config, pictures = config_for(tmp_path, head), frames_of("objects", count=4)
+    monkeypatch.setattr(Watch, "due", lambda watch: False)
+    known, _ = boxes(config, pictures, "cpu")
+    asked: list[tuple[int, ...]] = []
+    real = hits.HitFinder.__call__
+
+    def find(self: hits.HitFinder, tables: Any, *more: Any) -> Any:
+        asked.append(tables.shape)
+        return real(self, tables, *more)
+
+    monkeypatch.setattr(hits.HitFinder, "__call__", find)
+    assert boxes(config, pictures, "cuda")[0] == known
+    assert len(asked) == (0 if head == "corners" else len(pictures))
+    with noria.Inferencer.from_config(config, device="cuda") as inferencer:
+        raw: list[type] = []
+        inferencer.on_raw_output = lambda out: raw.extend(map(type, out.outputs.values()))
+        inferencer.process(pictures[:1])
+        assert raw == [np.ndarray]  # somebody looks: they come to the host
+
+
+def test_a_gpu_without_memory_for_candidates_gives_them_to_the_host(
+    gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, pictures = config_for(tmp_path), frames_of("objects", count=4)
+    monkeypatch.setattr(Watch, "due", lambda watch: False)
+    known, _ = boxes(config, pictures, "cpu")
+
+    def full(*_: Any) -> Any:
+        raise DeviceMemoryError("out of memory")
+
+    monkeypatch.setattr(hits._Lane, "run", full)
+    found, notices = boxes(config, pictures, "cuda")
+    assert found == known
+    assert len([n for n in notices if "no memory for candidates" in n]) == 1

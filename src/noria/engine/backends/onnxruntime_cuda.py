@@ -30,12 +30,18 @@ exhaustive default; YOLOX-nano 6,158 and 5,757."""
 class OrtTensor:
     """An output that stayed on the GPU; speaks DLPack."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Any, dtype: np.dtype[Any]) -> None:
         self._value = value
+        self.dtype = dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
         return tuple(self._value.shape())
+
+    @property
+    def pointer(self) -> int:
+        """Device address; what is there is complete."""
+        return int(self._value.data_ptr())
 
     def numpy(self) -> npt.NDArray[Any]:
         """A copy on the host."""
@@ -106,16 +112,17 @@ class CudaRunner:
                     binding.bind_output(output.name, *(("cpu", 0) if to_host else _DEVICE))
             # A run waits for its own work. These two wait for all work on the GPU, that of other
             # runs and decoders too, and hold the GIL: only for tensors that others may still write.
-            if not all(isinstance(value, CudaTensor) for value in feeds.values()):
+            ours = all(isinstance(value, CudaTensor) for value in feeds.values())
+            if not ours:
                 binding.synchronize_inputs()
             session.run_with_iobinding(binding, self._run_options)
-            if not to_host:
+            if not (to_host or ours):
                 binding.synchronize_outputs()
             values = binding.get_outputs()
         except Exception as error:
             raise _failed(error) from error
         if not to_host:
-            return [OrtTensor(value) for value in values]
+            return [OrtTensor(v, o.dtype) for v, o in zip(values, self.outputs, strict=True)]
         pairs = zip(values, places, strict=True)
         return [value.numpy() if place is None else place for value, place in pairs]
 

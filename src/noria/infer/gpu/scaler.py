@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _BLOCK = (32, 8, 1)
 _ALIGNED = 256  # bytes, of planes that are copied to the GPU
-_NEEDS = "520.61 (CUDA 11.8)"  # the PTX is of version 7.8
+NEEDS = "520.61 (CUDA 11.8)"  # the PTX is of version 7.8
 _MOST_KINDS = 64  # of whole frames whose tables stay on the GPU
 
 
@@ -51,7 +51,7 @@ class GpuScaler:
 
     def __init__(self, pre: Preprocessor, *, half: bool = False) -> None:
         ptx = files("noria.infer.gpu").joinpath("preprocess.ptx").read_bytes()
-        self._kernel = Kernel(ptx, "noria_preprocess", needs=_NEEDS)
+        self._kernel = Kernel(ptx, "noria_preprocess", needs=NEEDS)
         self._pre = pre
         self._half = half
         self._mean: Memory | None = None

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from noria import _native
 from noria.engine.machine import usable_cores
+from noria.infer.parsers.device_tables import DeviceTables
 from noria.meta.detections import BatchDetections, Detections, FloatArray, IntArray
 from noria.meta.layers import DetectionParams, NetworkInfo
 
@@ -92,18 +93,26 @@ class _Room(threading.local):
 _room = _Room()
 
 
-def table_hits(tables: FloatArray, thresholds: FloatArray, *, objectness: bool) -> TableHits:
+def table_hits(
+    tables: FloatArray | DeviceTables, thresholds: FloatArray, *, objectness: bool
+) -> TableHits:
     """`best_class` of the tables of a batch, in one call.
 
     Args:
         tables: (B, N, 4+C) float32 four numbers of a box and C scores, or with `objectness` (B, N,
-            5+C); a transposed view costs no copy.
+            5+C); a transposed view costs no copy. Tables on the GPU may be
+            float16, too, and stay there.
         thresholds: (K,) float32, lowest score of each class.
         objectness: column 4 is multiplied with the best score before the comparison.
 
     Returns:
         The hits; they last until the next call in this thread.
+
+    Raises:
+        EngineError: the GPU that holds the tables failed.
     """
+    if isinstance(tables, DeviceTables):
+        return tables.find_hits(tables, 4 + objectness, thresholds)
     items, count, width = tables.shape
     starts = np.zeros(items + 1, np.int32)
     planes, rows, class_ids, scores = _room.of(items * count)

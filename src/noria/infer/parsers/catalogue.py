@@ -95,6 +95,11 @@ class BuiltinParser:
         found = self._decoded(outputs, network, params)
         return found.boxes if isinstance(found, BatchDetections) else found
 
+    @property
+    def reads_batches(self) -> bool:
+        """True if `batch` decodes whatever outputs the head takes."""
+        return all(layout.batched for layout in self.head.layouts)
+
     def batch(
         self, outputs: Mapping[str, npt.NDArray[Any]], network: NetworkInfo, params: HeadParams
     ) -> BatchDetections | None:

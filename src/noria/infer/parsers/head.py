@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.infer.parsers.boxes import to_float32
+from noria.infer.parsers.device_tables import DeviceTables
 from noria.meta.detections import BatchDetections, Detections
 from noria.meta.layers import (
     DetectionParams,
@@ -213,7 +214,8 @@ class Layout:
 
         Args:
             found: name of each layer, and the shape to view an item in; None where there is none.
-            outputs: (B, ...) arrays of B items; the first is taken unless `batched`.
+            outputs: (B, ...) arrays of B items; the first is taken unless `batched`. Tables on the
+                GPU stay there.
         """
         arrays = []
         for out, entry in zip(self.outs, found, strict=True):
@@ -224,7 +226,8 @@ class Layout:
             data = outputs[name] if self.batched else outputs[name][0]
             axes = [d or 0 for d in shape]
             data = data.reshape([len(data), *axes] if self.batched else axes)
-            arrays.append(data if out.integers else to_float32(data))
+            as_it_is = out.integers or isinstance(data, DeviceTables)
+            arrays.append(data if as_it_is else to_float32(data))
         return arrays
 
 
