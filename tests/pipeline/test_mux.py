@@ -94,6 +94,22 @@ def test_buffers_of_files_are_joined_to_fill_the_engine() -> None:
     assert [[f.source_id for f in b.frames] for b in batches[:1]] == [[10, 11, 12] * 2]
 
 
+@pytest.mark.parametrize(
+    ("count", "frames"), [(1, 8), (3, 15), (5, 15), (6, 24), (7, 28), (8, 8), (9, 27)]
+)
+def test_buffers_are_joined_until_runs_of_one_cost_are_full(count: int, frames: int) -> None:
+    """Runs of 8 rows: the first number of whole buffers that fills nine tenths, of 32 at most."""
+    given = sources(*[40] * count)
+    first = mux(given, fill=8, run_rows=8)[0]
+    assert len(first.frames) == frames
+
+
+def test_sources_take_turns_where_runs_hold_fewer() -> None:
+    batches = mux(sources(*[16] * 12), buffer_size=8, fill=8, run_rows=8)
+    assert [len(b.frames) for b in batches if b.frames] == [8] * 24
+    assert buffers(batches)[1][0] == (10, 1)  # the last four, and the first four again
+
+
 def test_frames_carry_the_id_of_their_source() -> None:
     """Also from a source that does not know its id."""
     first, second = sources(3, 3)

@@ -232,6 +232,11 @@ class Inferencer:
         return self.model.session
 
     @property
+    def run_rows(self) -> int:
+        """Items of a run that costs the same with fewer; 0 where its cost follows the items."""
+        return 0 if self.model.gpu_scaler is None else self.config.batch_size
+
+    @property
     def results(self) -> Mapping[str, int]:
         """How many came out of each step, see `Record`."""
         return self._record.results
@@ -355,11 +360,8 @@ class Inferencer:
                 own = isinstance(picture, Frame | str | Path)
                 frames.append(frame if own or not place else replace(frame, frame=place))
             pairs = zip(frames, known[start : start + size], strict=True)
-            batch = Batch(
-                frames,
-                [frame_meta(frame) if meta is None else meta for frame, meta in pairs],
-                list(range(len(frames))),
-            )
+            own_metas = [frame_meta(frame) if meta is None else meta for frame, meta in pairs]
+            batch = Batch(frames, own_metas, list(range(len(frames))))
             self.complete(self._begin(batch, lambda batch: [True] * len(batch)))
             metas += batch.metas
         return metas
@@ -505,12 +507,10 @@ class Inferencer:
         self.close()
 
     def __repr__(self) -> str:
-        net = self.network
+        net, name = self.network, self.config.path.name
         parser = "no parser" if self.parser is None else f"parser {self.parser.source}"
-        return (
-            f"Inferencer({self.config.path.name}, {net.width}x{net.height}x{net.channels}, "
-            f"batch {self.config.batch_size}, {parser})"
-        )
+        size = f"{net.width}x{net.height}x{net.channels}, batch {self.config.batch_size}"
+        return f"Inferencer({name}, {size}, {parser})"
 
     def _repr_html_(self) -> str:
         """Inputs, outputs, parser and decisions, for notebooks."""

@@ -20,6 +20,7 @@ from noria.pipeline.durations import Durations
 from noria.pipeline.report import SourceReport
 
 _MIN_GROUP = 16  # frames handed on together when most of them are skipped by `interval`
+_MOST_RUNS = 4  # of one cost each, that buffers are joined for
 _MIN_ROOM = 2  # frames that wait for each source: one to take, one being decoded meanwhile
 _POLL_S = 0.2  # how soon a stop is seen while sources give nothing
 _GPU_DECODERS = 32  # films decoded at once on a GPU; its video unit is busy with 8
@@ -55,6 +56,8 @@ class Muxer:
         fill: frames to be inferred that a batch should hold: whole buffers of files are joined
             until the next one would exceed it. Buffers with live sources are joined only when they
             are complete already.
+        run_rows: items of a run of the engine that costs the same with fewer; buffers of fewer
+            frames are joined until they fill whole runs to nine tenths. 0: cost follows the items.
         interval: buffers between two that are inferred; those in between do not count for `fill`.
         room: frames of all sources together that may wait.
         timeout_s: with live sources: a buffer that has a frame waits so long for those of others.
@@ -69,6 +72,7 @@ class Muxer:
         *,
         buffer_size: int | None = None,
         fill: int = 1,
+        run_rows: int = 0,
         interval: int = 0,
         room: int = 4,
         timeout_s: float = 0.04,
@@ -89,6 +93,7 @@ class Muxer:
         self._keep_open = keep_open
         self._buffer_size = buffer_size
         self._fill = fill
+        self._run_rows = run_rows
         self.interval = interval
         self._all_room = room
         self.timeout_s = timeout_s
@@ -258,24 +263,35 @@ class Muxer:
 
     def batches(self) -> Iterator[Batch]:
         """The batches, in order; the last one may hold nothing but the ids of ended sources."""
+        most = max(self._fill, _MIN_GROUP, _MOST_RUNS * self._run_rows)
         while True:
             batch = Batch([], [], [])
             inferred = 0
             while picks := self._next_buffer(wait=not batch.frames or not self.live):
                 turns = len(picks) if self._buffer % (self.interval + 1) == 0 else 0
                 total = len(batch.frames) + len(picks)
-                full = inferred + turns > self._fill or total > max(self._fill, _MIN_GROUP)
+                full = self._full(inferred, turns) or total > most
                 if full and batch.frames:
                     break
                 self._take(picks, batch)
                 inferred += turns
-                if inferred >= self._fill or total >= max(self._fill, _MIN_GROUP):
+                if self._full(inferred, 1) or total >= most:
                     break
             batch.ended, self._over = self._over, []
             if batch.frames or batch.ended:
                 yield batch
             if not self._turns and (self.stopping or not self._keep_open):
                 return
+
+    def _full(self, inferred: int, more: int) -> bool:
+        """True if a batch with so many frames to be inferred should not have `more` of them."""
+        if inferred + more <= self._fill:
+            return False
+        if not self._run_rows:
+            return True
+        rows = -(-inferred // self._run_rows) * self._run_rows
+        most = _MOST_RUNS * self._run_rows
+        return inferred + more > rows and (10 * inferred >= 9 * rows or inferred + more > most)
 
     def _take(self, picks: list[_Feed], batch: Batch) -> None:
         """Move one frame of each of these sources into the batch, as one buffer."""

@@ -123,11 +123,16 @@ class Pipeline(RunningChanges):
         config = getattr(model, "config", None)
         streams = 1 if model is None else model.streams
         fill = int(getattr(config, "batch_size", 1))
+        interval = int(getattr(model, "interval", getattr(config, "interval", 0)))
+        rows = int(getattr(model, "run_rows", 0))
+        if batch_size is None and rows and not interval and tiler is None:
+            batch_size = rows  # with more sources than that, runs are full and sources take turns
         self._mux = Muxer(
             self.sources,
             buffer_size=batch_size,
             fill=fill,
-            interval=int(getattr(model, "interval", getattr(config, "interval", 0))),
+            run_rows=rows,
+            interval=interval,
             room=max(queue_size, 2 * fill * streams),
             timeout_s=batch_timeout_s,
             limit=limit,

@@ -27,6 +27,7 @@ from tests.engine.backends.test_gpu_backends import FakeBinding, FakeSession
 from tests.infer.gpu.test_scaler import on_gpu, picture
 from tests.infer.watch.detectors import config_for
 from tests.infer.watch.detectors import frames as frames_of
+from tests.pipeline.fakes import FakeSource
 
 Config = Callable[..., Path]
 
@@ -234,3 +235,16 @@ def test_a_gpu_without_memory_for_candidates_gives_them_to_the_host(
     found, notices = boxes(config, pictures, "cuda")
     assert found == known
     assert len([n for n in notices if "no memory for candidates" in n]) == 1
+
+
+def test_a_pipeline_on_a_gpu_fills_its_runs(gpu: None, mean_config: Config) -> None:
+    config = mean_config(batch_size=4)
+    with noria.Inferencer.from_config(config, device="cuda") as inferencer:
+        assert inferencer.run_rows == 4
+        many = [FakeSource(8, source_id=n) for n in range(6)]
+        pipeline = noria.Pipeline(many, inferencer)
+        sizes: list[int] = []
+        begin = inferencer.begin
+        inferencer.begin = lambda batch: sizes.append(len(batch.frames)) or begin(batch)  # type: ignore
+        pipeline.run()
+    assert [n for n in sizes if n] == [4] * 12
