@@ -97,6 +97,7 @@ def test_kinds_in_a_library_for_arm(tmp_path: Path, flags: str) -> None:
     assert {name: filled_by(calls, name) for name in KINDS} == KINDS
 
 
+@pytest.mark.sampled
 def test_a_function_of_another_kind_is_refused_before_it_is_called(library: Path) -> None:
     opened = open_library(library, guard="never")
     with pytest.raises(CustomLibraryError) as refused:

@@ -435,6 +435,7 @@ def test_lines_on_standard_output_are_nothing_but_lines(
 
 
 @pytest.mark.parametrize("encoding", ["ascii", slow("latin1"), slow("utf-8")])
+@pytest.mark.slow
 def test_labels_that_do_not_fit_the_locale(
     mean_config: Config, photos: Path, encoding: str
 ) -> None:

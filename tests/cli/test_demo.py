@@ -85,6 +85,7 @@ def test_the_lines_it_prints_do_the_same(
         assert objects(out) == expected
 
 
+@pytest.mark.slow
 def test_the_report_can_be_json(folder: Path) -> None:
     done = noria("demo", "--limit", 3, "--out", "json", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -98,6 +99,7 @@ def test_the_report_can_be_json(folder: Path) -> None:
     assert all(Path(p).is_file() for p in report["outputs"])
 
 
+@pytest.mark.slow
 def test_changed_files_are_kept_and_used(folder: Path) -> None:
     pipeline = folder / "own" / "scene" / "pipeline.yml"
     pipeline.parent.mkdir(parents=True)

@@ -67,6 +67,7 @@ def test_lines_and_report_are_those_of_one_process(scene: Path) -> None:
     assert three["fps"] > 0
 
 
+@pytest.mark.slow
 def test_lines_to_standard_output_stay_whole(scene: Path) -> None:
     parser = scene / "loud.py"
     parser.write_text(
@@ -97,6 +98,7 @@ def test_lines_to_standard_output_stay_whole(scene: Path) -> None:
         (("-o", "x.jsonl", "-o", "y.jsonl"), "several processes cannot write"),
     ],
 )
+@pytest.mark.sampled
 def test_what_cannot_be_is_refused(scene: Path, more: tuple[str, ...], wanted: str) -> None:
     done = noria("run", "pgie.txt", *NAMES, "--processes", "2", *more, cwd=scene)
     assert done.returncode != 0
@@ -104,6 +106,7 @@ def test_what_cannot_be_is_refused(scene: Path, more: tuple[str, ...], wanted: s
     assert not list(scene.glob("out*"))
 
 
+@pytest.mark.slow
 def test_warnings_are_errors_where_asked(scene: Path) -> None:
     done = noria(
         "run", "pgie.txt", *NAMES, "--processes", "2", "--strict", "-o", "out.jsonl",
@@ -207,6 +210,7 @@ def test_children_end_with_the_run(slow: Path) -> None:
     raise AssertionError("processes are left")
 
 
+@pytest.mark.slow
 def test_every_source_fails(scene: Path) -> None:
     for name in ("x.mp4", "y.mp4"):
         (scene / name).write_bytes(b"no film" * 100)

@@ -115,6 +115,7 @@ def test_why_there_is_no_network(
 
 
 @workers
+@pytest.mark.slow
 def test_a_saved_engine_needs_no_function(
     compile_host: Compile, model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +145,7 @@ def test_a_saved_engine_needs_no_function(
 
 @workers
 @pytest.mark.parametrize("guard", [slow("never"), "always"])
+@pytest.mark.slow
 def test_a_plugin_that_cannot_be_created_is_a_problem(
     compile_host: Compile, tmp_path: Path, guard: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -85,6 +85,7 @@ def test_a_trace_has_all_phases(with_template: Path) -> None:
     assert "0 failed" in text.stdout
 
 
+@pytest.mark.slow
 def test_a_trace_shows_what_failed(with_template: Path) -> None:
     library = with_template / "mylayer_trt_plugin.py"
     source = library.read_text().replace("y[...] = x", "y[...] = nothing")
@@ -109,6 +110,7 @@ def test_a_trace_shows_what_failed(with_template: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("as_json", [False, True])
+@pytest.mark.sampled
 def test_a_trace_outlives_a_plugin_that_ends_the_process(
     with_template: Path, end: str, words: str, as_json: bool
 ) -> None:

@@ -46,6 +46,7 @@ print("survived")
 
 
 @pytest.mark.parametrize("reader", ["model", "pipeline", "tracker", "kind"])
+@pytest.mark.sampled
 def test_deep_and_endless_yaml(reader: str, tmp_path: Path) -> None:
     paths = []
     for number, text in enumerate(BOMBS.values()):

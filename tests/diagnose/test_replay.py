@@ -126,6 +126,7 @@ def test_a_plugin_that_dies_when_it_is_ended(
     assert again(folder) == again(folder, guard=False) == "the plugin was loaded"
 
 
+@pytest.mark.slow
 def test_the_command_with_a_plugin(
     compile_host: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

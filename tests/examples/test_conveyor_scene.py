@@ -72,6 +72,7 @@ def test_a_parcel_is_where_its_truth_says(monkeypatch: pytest.MonkeyPatch) -> No
         assert not brighter.any(), truth.label
 
 
+@pytest.mark.slow
 def test_truth_is_complete_and_consistent(scene: Scene) -> None:
     seen: dict[int, tuple[str, str]] = {}
     kinds, partly_hidden = set(), 0

@@ -141,6 +141,7 @@ def test_pictures_of_other_sizes_and_colours(folder: Path) -> None:
         assert [text(o) for o in lines(meta)] == list(sign), meta.source
 
 
+@pytest.mark.slow
 def test_the_command_line_reads_a_picture(folder: Path, found: FrameMeta) -> None:
     upright = {said: place for said, place in PAGE.items() if not place[3]}
     written(upright, (960, 640)).save(folder / "upright.png")

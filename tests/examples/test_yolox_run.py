@@ -62,6 +62,7 @@ def python_results(folder: Path, frames: list[Frame]) -> list[FrameMeta]:
     return list(results(folder, frames))
 
 
+@pytest.mark.slow
 def test_cars_and_people_are_boxed(python_results: list[FrameMeta]) -> None:
     *cars, bus = python_results
     # Seen from above, this model takes cars for phones; the boxes are what is checked here.

@@ -27,6 +27,7 @@ def Fuzz():
 
 
 @pytest.mark.parametrize("script", sorted(FOLDER.glob("fuzz_*.py")), ids=lambda p: p.stem)
+@pytest.mark.sampled
 def test_scripts_start_with_the_sources_of_the_checkout(script: Path, tmp_path: Path) -> None:
     (tmp_path / "atheris.py").write_text(STAND_IN)
     done = subprocess.run(

@@ -54,6 +54,7 @@ def same(found: list[Any], wanted: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("regions", [False, True])
+@pytest.mark.sampled
 def test_boxes(play: Run, detector: Path, tmp_path: Path, regions: bool) -> None:
     head = film(40) + f"! m.sink_0 nvstreammux name=m batch-size=1 {SIZE} "
     taken = ""

@@ -103,6 +103,7 @@ print(json.dumps([*on_host, runs(), get_plugin_registry().find("ScaleDynamic").l
 """
 
 
+@pytest.mark.slow
 def test_what_counts_is_the_file_that_was_loaded(
     gpu: Gpu, compile_host: Compile, tmp_path: Path
 ) -> None:
@@ -147,6 +148,7 @@ print(json.dumps([*found, right(context), right(built.context())]))
 
 
 @pytest.mark.parametrize("order", ["gpu first", "host first"])
+@pytest.mark.slow
 def test_a_library_in_the_place_of_another_changes_nothing_for_that(
     gpu: Gpu, compile_host: Compile, tmp_path: Path, order: str
 ) -> None:
@@ -230,6 +232,7 @@ def test_networks_with_them_are_built_saved_and_run(gpu: Gpu, tmp_path: Path, gu
 
 
 @pytest.mark.skipif(len(GUARDS) == 1, reason="no workers here")
+@pytest.mark.slow
 def test_a_fault_of_a_kernel_costs_a_worker_one_batch(gpu: Gpu, tmp_path: Path) -> None:
     config = write_config(tmp_path, gpu.library, "always", "ScaleDynamic")
     good, bad, again = gpu.run(RUNS, config, 1, 666, 2, cwd=tmp_path, TIMES="1")["found"]

@@ -85,6 +85,7 @@ def library(compile_host: Compile, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_functions_engine_is_not_built_again(library: Path, builds: list[Any]) -> None:
     cfg = _config(library, "SavesItsEngine")
     plan = load_or_build(cfg)

@@ -142,6 +142,7 @@ def test_load_library_and_a_registry_of_its_own(compile_host: Compile) -> None:
 EXPORTED = ["ScaleDynamic", "ScaleV2", "ScaleV3"]
 
 
+@pytest.mark.slow
 def test_exported_creators_enter_the_registry(compile_host: Compile, opened: Open) -> None:
     """`getPluginCreators` instead of REGISTER_TENSORRT_PLUGIN."""
     path = compile_host("twins.cpp", 10, "-DEXPORT_CREATORS")

@@ -121,6 +121,7 @@ def test_long_tables_are_cut_and_odd_text_is_escaped() -> None:
 
 @pytest.mark.parametrize("format", list(PixelFormat))
 @pytest.mark.parametrize("width", [64, 1920])
+@pytest.mark.sampled
 def test_a_notebook_shows_a_frame(format: PixelFormat, width: int) -> None:
     height = width * 3 // 4
     planes = [np.full(s, 128, np.uint8) for s in plane_shapes(format, width, height)]

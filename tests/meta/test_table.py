@@ -105,6 +105,7 @@ def test_parquet_comes_back(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["objects.parquet"]
 
 
+@pytest.mark.slow
 def test_many_rows_are_written_as_they_come(tmp_path: Path) -> None:
     path = write_parquet((meta_of(i, 1000) for i in range(140)), tmp_path / "o.parquet")
     file = pq.ParquetFile(path)

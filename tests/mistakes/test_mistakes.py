@@ -17,14 +17,14 @@ ELSEWHERE = os.environ.get("NORIA_MISTAKES")
 
 
 def _params(cases: list[Case]) -> list[object]:
-    """Make a test of each case; every second one is for the night."""
+    """Make a test of each case; every fourth runs at every push, the others by night."""
     return [
         pytest.param(
             case,
             id=case.name,
             marks=[pytest.mark.xfail(reason=case.waits, strict=True)]
             if case.waits
-            else [pytest.mark.slow] * (place % 2),
+            else [pytest.mark.slow] * bool(place % 4),
         )
         for place, case in enumerate(cases)
     ]

@@ -130,6 +130,7 @@ def test_from_a_config_to_boxes(compile_host: Compile, model: Model) -> None:
         ("NotThere", "no function 'NotThere'"),
     ],
 )
+@pytest.mark.sampled
 def test_failures_are_told(compile_host: Compile, model: Model, function: str, words: str) -> None:
     library = compile_host("mini_yolo.cpp", 10)
     cfg = _config(model, library, f"engine-create-func-name={function}")
@@ -140,6 +141,7 @@ def test_failures_are_told(compile_host: Compile, model: Model, function: str, w
 
 
 @pytest.mark.parametrize("guard", ["never"] + ["always"] * (can_guard() is None))
+@pytest.mark.sampled
 def test_a_precision_that_is_not_built_is_told_once_with_its_line(
     compile_host: Compile, model: Model, guard: str
 ) -> None:

@@ -92,6 +92,7 @@ def _told(plan: Plan) -> str:
 
 @pytest.mark.parametrize(("kind", "major"), [(0, 7), (1, 10)])
 @pytest.mark.sampled
+@pytest.mark.slow
 def test_a_caffe_factory_of_old_plugins(
     compile_host: Compile, tmp_path: Path, kind: int, major: int
 ) -> None:
@@ -164,6 +165,7 @@ def test_a_caffe_factory_of_v2_plugins(compile_host: Compile, tmp_path: Path) ->
     assert calls.objects() == 0  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_without_a_runtime_factory_the_engine_is_built_each_time(
     compile_host: Compile, tmp_path: Path
 ) -> None:
@@ -179,6 +181,7 @@ def test_without_a_runtime_factory_the_engine_is_built_each_time(
     np.testing.assert_allclose(_run(again), expected, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_runtime_factory_that_says_false_builds_anew(
     compile_host: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,7 @@ def said(code: str, cwd: Path) -> str:
 LOADED = "; print([n for n in sys.modules if n.split('.')[0] == 'sympy'][:3])"
 
 
+@pytest.mark.slow
 def test_a_model_is_built_without_sympy(mean_config, tmp_path):
     code = (
         "import sys; from noria.config import ModelConfig; from noria.model import load_or_build; "

@@ -169,6 +169,7 @@ def test_a_live_source_gives_up_its_oldest_frames() -> None:
 
 
 @pytest.mark.parametrize("how", [{"live": True}, {"live": True, "stubborn": True}, {}])
+@pytest.mark.sampled
 def test_a_stop_does_not_wait_for_a_source_that_hangs(how: dict[str, bool]) -> None:
     source = FakeSource(5, hang_at=2, **how)
     muxer = Muxer([source])  # type: ignore[list-item]

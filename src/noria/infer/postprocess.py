@@ -163,7 +163,7 @@ class DetectorPostprocessor(Postprocessor):
 
     @property
     def reads_tables(self) -> bool:
-        """True if the parser reads tables of whole batches, and nobody else reads the outputs."""
+        """True if the parser reads tables of whole batches, and nothing else reads the outputs."""
         parser = self._parser
         return not self._keeps_raw and isinstance(parser, BuiltinParser) and parser.reads_batches
 

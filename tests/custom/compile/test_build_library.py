@@ -71,6 +71,7 @@ def refusal(*sources: Path, **options: object) -> str:
 
 
 @pytest.mark.parametrize(("generation", "size"), [("9.x", 28), ("6.x", 24)])
+@pytest.mark.sampled
 def test_both_views(project: Path, generation: str, size: int, layers, network, params) -> None:
     result = compile_library(
         [project / "parser.cpp", project / "helper.cpp"],
@@ -85,6 +86,7 @@ def test_both_views(project: Path, generation: str, size: int, layers, network, 
 
 
 @pytest.mark.parametrize("generation", ["9.x", "6.x"])
+@pytest.mark.sampled
 def test_a_usual_makefile_runs_unchanged(project: Path, generation: str) -> None:
     printed = noria("includes", "--make", "--generation", generation)
     done = subprocess.run(
@@ -97,6 +99,7 @@ def test_a_usual_makefile_runs_unchanged(project: Path, generation: str) -> None
     assert not any("nvinfer" in name for name in elf.needed)
 
 
+@pytest.mark.slow
 def test_a_makefile_with_kernels_takes_host_files(project: Path) -> None:
     """As on a machine without nvcc."""
     tool = include_dir().parent / "bin" / "nvcc-host"
@@ -161,6 +164,7 @@ def test_makefiles_are_told_the_nvcc_of_the_machine(
     assert told["CPATH"] == str(include_dir())
 
 
+@pytest.mark.slow
 def test_the_makefile_runs_with_variables_of_the_shell(project: Path) -> None:
     script = noria("includes", "--shell") + "make"
     clean = {k: v for k, v in os.environ.items() if k not in make_variables()}
@@ -174,6 +178,7 @@ def test_without_the_variables_the_makefile_refuses(project: Path) -> None:
     assert done.returncode != 0
 
 
+@pytest.mark.slow
 def test_printed_flags_are_enough_for_a_compiler(project: Path) -> None:
     flags = shlex.split(noria("includes")) + shlex.split(noria("includes", "--libs"))
     command = [
@@ -221,6 +226,7 @@ def test_what_does_not_compile_is_explained(
     assert "the command was:" in message
 
 
+@pytest.mark.slow
 def test_a_forgotten_include_of_the_cuda_runtime_is_no_code_for_the_gpu(tmp_path: Path) -> None:
     source = tmp_path / "parser.cpp"
     called = 'extern "C" void f(void *p) { if (cudaFree(p) != cudaSuccess) cudaGetLastError(); }\n'
@@ -237,6 +243,7 @@ def test_a_forgotten_include_of_the_cuda_runtime_is_no_code_for_the_gpu(tmp_path
     assert "leave it out" in refusal(source), "noria's headers have no such function"
 
 
+@pytest.mark.slow
 def test_host_file_stands_for_cuda_code(tmp_path: Path) -> None:
     source, kernel = tmp_path / "p.cpp", tmp_path / "kernels.cu"
     source.write_text(HEADER + "float helper();\n" + PARSER)

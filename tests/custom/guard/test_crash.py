@@ -93,6 +93,7 @@ DEADLY = {
 
 
 @pytest.mark.parametrize("function", DEADLY)
+@pytest.mark.sampled
 def test_a_frame_is_lost_and_nothing_else(
     scene: Path, function: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -111,6 +111,7 @@ def test_every_parser_of_the_test_libraries(pair: tuple[CustomLibrary, GuardedLi
     assert own == [str(n) for n in free.decisions]
 
 
+@pytest.mark.sampled
 def test_layouts_alternate(pair: tuple[CustomLibrary, GuardedLibrary]) -> None:
     """Each call is prepared for its own tensors, in a region that grows."""
     free, guarded = pair

@@ -129,6 +129,7 @@ class _Changing:
         return self.array
 
 
+@pytest.mark.sampled
 def test_layers_that_change_or_are_none_end_no_worker(parsers: Parsers) -> None:
     library = parsers[2]
     parse = library.bbox_parser("ParseCommand")

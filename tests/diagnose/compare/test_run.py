@@ -58,6 +58,7 @@ def test_a_model_is_the_same_as_itself(planted):
         ({"filter_out_class_ids": (0,)}, "attach", "filter-out-class-ids"),
     ],
 )  # fmt: skip
+@pytest.mark.sampled
 def test_a_planted_key_is_blamed_by_its_stage(scene, frames, keys, stage, named):
     cfg = ModelConfig.load(scene / "config_infer_primary.txt")
     found = compare(cfg, changed(scene, **keys), frames, tolerance=Tolerance(0.999, 0.001))

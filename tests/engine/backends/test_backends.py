@@ -256,6 +256,7 @@ def test_no_such_runtime(config):
 
 
 @pytest.mark.parametrize("backend", [b for b in INSTALLED if b != "onnxruntime"])
+@pytest.mark.slow
 def test_real_models_agree(data_dir, backend):
     for name in ("version-RFB-320.onnx", "yolox_nano.onnx"):
         network = network_from_onnx(data_dir / "models" / name)

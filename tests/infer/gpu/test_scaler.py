@@ -156,6 +156,7 @@ def test_half_precision_is_rounded_to_nearest(driver: ctypes.CDLL) -> None:
     np.testing.assert_array_equal(got, by_cpu(pre, [piece], 1).astype(np.float16))
 
 
+@pytest.mark.slow
 def test_threads_do_not_share_memory(driver: ctypes.CDLL) -> None:
     from concurrent.futures import ThreadPoolExecutor
 

@@ -149,6 +149,7 @@ def test_a_server_that_stops_answering(server: Server) -> None:
 
 
 @pytest.mark.parametrize("state", ["dead", "silent"])
+@pytest.mark.sampled
 def test_close_ends_a_source_that_waits(server: Server, state: str) -> None:
     server.start()
     slow = ReconnectPolicy(first_s=60, max_s=60, jitter=False)

@@ -107,6 +107,7 @@ class Recording:
         (6.0, 75, ConnectionResetError(104, "Connection reset by peer"), "reset by peer"),
     ],
 )
+@pytest.mark.sampled
 def test_a_recording_that_breaks_off_is_an_error(
     tmp_path: Path, length_s: float, packets: int, error: Exception | None, words: str
 ) -> None:

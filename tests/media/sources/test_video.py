@@ -276,6 +276,7 @@ def test_size_changes_mid_stream(tmp_path: Path) -> None:
     assert sizes[-1] == (96, 80)
 
 
+@pytest.mark.slow
 def test_real_videos(data_dir: Path) -> None:
     with open_source(str(data_dir / "videos" / "car-detection.mp4")) as source:
         frames = sum(1 for _ in source)

@@ -125,6 +125,7 @@ def test_region_head():
     compare(net(CONV + HEAD.format(18, "linear") + anchors))
 
 
+@pytest.mark.slow
 def test_tiny_yolo_with_two_heads():
     down = "[maxpool]\nsize=2\nstride=2\n"
     same = "[maxpool]\nsize=2\nstride=1\n"

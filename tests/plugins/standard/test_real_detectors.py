@@ -262,6 +262,7 @@ AFTER = "num-detected-classes=2\ncluster-mode=4\nparse-bbox-func-name="
         ("NvDsInferParseCustomSSDTLT", ("NMS", "NMS_1")),
     ],
 )
+@pytest.mark.sampled
 def test_a_caffe_ssd_of_trained_weights(
     parser: str, names: tuple[str, str], data_dir: Path, tmp_path: Path, faces: list[Any]
 ) -> None:
@@ -278,6 +279,7 @@ def test_a_caffe_ssd_of_trained_weights(
 
 
 @pytest.mark.parametrize("batch", [1, "batch"])
+@pytest.mark.sampled
 def test_an_onnx_ssd_of_trained_weights(
     batch: int | str, data_dir: Path, tmp_path: Path, faces: list[Any]
 ) -> None:

@@ -59,6 +59,7 @@ def test_plugins_are_there_from_the_start(tmp_path):
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
 @pytest.mark.parametrize("given", ["libswish.so", "libgpu.so=libswish.so"])
 @pytest.mark.sampled
+@pytest.mark.slow
 def test_compiled_plugins_are_loaded(tmp_path, given):
     from noria.custom.compile.build_library import compile_library
 
@@ -91,6 +92,7 @@ def test_other_libraries_are_opened(tmp_path):
 
 
 @pytest.mark.parametrize("given", ["none.py", "libx.so=none.py"])
+@pytest.mark.sampled
 def test_a_file_that_is_not_there(tmp_path, given):
     done = noria_exec(tmp_path, "", "--plugins", given)
     assert done.returncode != 0

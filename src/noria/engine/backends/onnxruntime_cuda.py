@@ -40,7 +40,7 @@ class OrtTensor:
 
     @property
     def pointer(self) -> int:
-        """Device address; what is there is complete."""
+        """Device address. The run that fills it is over."""
         return int(self._value.data_ptr())
 
     def numpy(self) -> npt.NDArray[Any]:

@@ -27,10 +27,10 @@ class FindHits(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DeviceTables:
-    """A tensor of B items on the GPU, with what decoders of tables ask of an array.
+    """A tensor of B items on the GPU, with the methods of an array that decoders of tables use.
 
     Attributes:
-        pointer: device address of the first number; what is there is complete.
+        pointer: device address of the first number; nothing that fills it is under way.
         shape: (B, ...).
         strides: numbers from one entry of each axis to the next.
         dtype: float32 or float16.

@@ -185,6 +185,7 @@ def many_scores(kind: str, boxes: int, seed: int) -> Any:
     background=st.sampled_from([-1, 5]),
     top=st.sampled_from([20, 5000]),
 )
+@pytest.mark.sampled
 def test_of_many_candidates_the_best_are_kept(
     kind: str,
     boxes: int,
