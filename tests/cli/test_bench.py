@@ -76,6 +76,7 @@ def test_a_pinned_tactic_is_shown(mean_config: Config, noria: Noria) -> None:
         (["--tune", "0"], 2, "0.1<=x"),
     ],
 )
+@pytest.mark.sampled
 def test_wrong_options_are_named(
     mean_config: Config, noria: Noria, options: list[str], code: int, words: str
 ) -> None:
@@ -124,6 +125,7 @@ def test_a_model_on_objects_has_no_stages(mean_config: Config, noria: Noria) -> 
     assert json.loads(done.stdout)["stages_ms_per_frame"] == {}
 
 
+@pytest.mark.slow
 def test_bench_of_models(mean_config: Config, noria: Noria) -> None:
     model = mean_config().parent / "mean.onnx"
     before = sorted(model.parent.iterdir())

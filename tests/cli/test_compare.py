@@ -46,6 +46,7 @@ def test_the_verdict_comes_first_and_the_exit_code_says_it(scene, tmp_path):
     assert "the threshold departs" in report.read_text()
 
 
+@pytest.mark.slow
 def test_json_has_every_figure(scene):
     done = compare(scene, "--set", "2:net-scale-factor=0.002", "--json", "--precision", "2:fp16")
     assert done.exit_code == 1, done.output

@@ -173,6 +173,7 @@ def test_a_function_that_is_not_there(compile_host: Compile, model: Model) -> No
     assert shown.returncode == 5
 
 
+@pytest.mark.slow
 def test_compiled_against_the_original_headers(
     compile_host: Compile, model: Model, tmp_path: Path
 ) -> None:

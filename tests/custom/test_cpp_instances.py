@@ -143,6 +143,7 @@ def test_refused_results(
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 12, 48])
 @pytest.mark.parametrize("flags", [(), ("-DNORIA_BOX_BYTES=24",)])
+@pytest.mark.sampled
 def test_a_detector_parser_is_told_from_an_instance_parser_and_nothing_is_freed(
     compile_parser: Compile,
     network: NetworkInfo,

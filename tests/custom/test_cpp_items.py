@@ -114,6 +114,7 @@ def test_labels_leave_no_memory_behind(items: Path, some: dict[str, Layer]) -> N
     assert resident() - before < 10 << 20  # a leak of labels would be 50 MiB
 
 
+@pytest.mark.slow
 def test_strings_of_the_layout_before_cpp11_are_refused(compile_parser: Compile) -> None:
     old = compile_parser("items.cpp", "-D_GLIBCXX_USE_CXX11_ABI=0")
     library = open_library(old)

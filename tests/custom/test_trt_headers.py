@@ -35,6 +35,7 @@ def test_a_parser_alone_asks_nothing_of_a_host(compile_parser: Compile) -> None:
     assert "noria_host_api_1" not in {s.name for s in elf.symbols}
 
 
+@pytest.mark.slow
 def test_a_parser_alone_pays_for_no_plugins(compile_parser: Compile, tmp_path: Path) -> None:
     exported = ElfFile.read(compile_parser("zoo.cpp", "-O0")).exported()
     assert {n for n in exported if re.search("noria|nvinfer1", n)} == {

@@ -123,6 +123,7 @@ def test_exports_have_what_was_chosen_with_zero_points_of_0(scene, tmp_path):
     assert any(name.endswith("_even") for n in graph.node for name in n.output)
 
 
+@pytest.mark.slow
 def test_a_new_table_takes_away_the_old_figure(scene, tmp_path):
     folder, _ = scene
     shutil.copytree(folder, tmp_path / "a")

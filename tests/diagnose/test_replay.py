@@ -173,6 +173,7 @@ def own(library: Path, folder: Path) -> Path:
     return Path(shutil.copy(library, folder))
 
 
+@pytest.mark.slow
 def test_networks_with_their_files(compile_host: Compile, model: Model, tmp_path: Path) -> None:
     library = own(compile_host("mini_yolo.cpp", 10, "-g", "-rdynamic"), tmp_path)
     cfg = _config(model, library, "engine-create-func-name=Crashes", guard="always")
@@ -246,6 +247,7 @@ def test_the_filling_of_inputs(
         assert again(folder, guard=guard) == text
 
 
+@pytest.mark.slow
 def test_another_build_without_the_plugin(
     compile_host: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Model
 ) -> None:

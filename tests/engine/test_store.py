@@ -84,6 +84,7 @@ OTHER_DIMS = SLOW_BUILD.replace(
 )
 
 
+@pytest.mark.slow
 def test_two_configs_that_start_at_once_take_nothing_from_each_other(tmp_path):
     path = save(picture_model(("n", 3, "h", "w")), tmp_path / "m.onnx")
     first = start(OTHER_DIMS, f"{path}@4", stdin=subprocess.PIPE)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import noria
 from noria.meta import UNTRACKED_OBJECT_ID
 from tests.gst.conftest import SCENE, Run, film
@@ -55,6 +57,7 @@ def counts(buffer: Any) -> tuple[Any, ...]:
     return found.objInROIcnt, found.objLCCumCnt, found.ocStatus, objects, shown
 
 
+@pytest.mark.slow
 def test_it_counts_as_a_run_does(play: Run, detector: Path, tmp_path: Path) -> None:
     rules = tmp_path / "rules.txt"
     rules.write_text(RULES)

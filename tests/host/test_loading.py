@@ -85,6 +85,7 @@ print(trt.OnnxParser(network, logger).parse_from_file("m.onnx"))
 """
 
 
+@pytest.mark.slow
 def test_a_script_loads_it_with_ctypes(compile_host: Compile, folder: Path) -> None:
     put(compile_host("swish.cpp"), folder)
     (folder / "script.py").write_text(SCRIPT)
@@ -155,6 +156,7 @@ def test_what_a_library_lacks_is_told_when_it_is_compiled(folder: Path) -> None:
     assert 'write extern "C" before NvDsInferParseMine' in shown
 
 
+@pytest.mark.slow
 def test_a_library_of_plugins_needs_no_parser(compile_host: Compile, folder: Path) -> None:
     put(compile_host("swish.cpp"), folder)
     for options in ([], ["--no-load"]):

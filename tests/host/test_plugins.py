@@ -68,6 +68,7 @@ def _calls(tracer: Tracer) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("major", [8, 10])
 @pytest.mark.parametrize("kind", list(PLUGINS))
+@pytest.mark.sampled
 def test_twins_live_the_same_life(
     compile_host: Compile, opened: Open, kind: str, major: int
 ) -> None:

@@ -87,6 +87,7 @@ def test_a_line_end_in_a_type_stays_on_its_line(
 
 
 @pytest.mark.skipif("always" not in GUARDS, reason="no workers here")
+@pytest.mark.slow
 def test_a_plugin_that_always_crashes_fails_the_run(compile_host: Compile, tmp_path: Path) -> None:
     done = _run(tmp_path, compile_host("hostile.cpp"), "always", "crash")
     assert done.returncode == 5, done.stderr

@@ -148,6 +148,7 @@ def test_every_engine_in_memory_has_a_factory_of_its_own(
     assert calls() == ["RuntimeDestroy", "~RuntimeFactory", "~OldTimes"]
 
 
+@pytest.mark.slow
 def test_a_caffe_factory_of_v2_plugins(compile_host: Compile, tmp_path: Path) -> None:
     path, calls = _library(compile_host, tmp_path, 8, "-DKIND=2", "-DNO_RUNTIME")
     cfg = _caffe(path)

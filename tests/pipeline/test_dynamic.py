@@ -98,6 +98,7 @@ def test_a_source_that_hangs_holds_nobody_up() -> None:
 
 
 @pytest.mark.parametrize("live", [False, slow(True)])
+@pytest.mark.sampled
 def test_the_others_lose_no_frame(live: bool) -> None:
     """200 sources are added and removed beside two that go on."""
     with Running(FakeModel(batch_size=4, delay_s=0), batch_timeout_s=0.005) as run:

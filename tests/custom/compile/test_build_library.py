@@ -195,6 +195,7 @@ def test_printed_flags_are_enough_for_a_compiler(project: Path) -> None:
     subprocess.run(command, cwd=project, check=True)
 
 
+@pytest.mark.slow
 def test_a_missing_function_is_found_in_the_file_beside(project: Path) -> None:
     message = refusal(project / "parser.cpp")
     assert "nothing defines helper()" in message

@@ -152,6 +152,7 @@ def test_as_without_a_worker(scene: Path, function: str) -> None:
     assert [m.failed for m in report.models] == [0, 0]
 
 
+@pytest.mark.slow
 def test_the_report_of_a_sanitizer_is_pointed_at(compile_parser: Compile, tmp_path: Path) -> None:
     library = noria.custom.open_library(
         compile_parser("crashes.cpp", "-DSANITIZED"),

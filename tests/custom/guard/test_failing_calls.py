@@ -84,6 +84,7 @@ def number_of(found: Any) -> int:
 
 @pytest.mark.parametrize("outcome", ["Fine", *ERRORS])
 @pytest.mark.parametrize("kind", PARAMS)
+@pytest.mark.sampled
 def test_each_call_is_made_once(library: CustomLibrary, kind: str, outcome: str) -> None:
     if outcome == "Damaged" and kind in ("Attributes", "Map"):
         pytest.skip("its result is no vector of records")

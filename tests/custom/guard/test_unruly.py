@@ -99,6 +99,7 @@ def test_it_cannot_signal_the_application(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize("what", [FULL, SHUT])
+@pytest.mark.sampled
 def test_the_application_waits_for_nothing_but_its_limit(ask: Ask, what: int) -> None:
     ask(PLAIN)
     started = time.monotonic()

@@ -116,6 +116,7 @@ def test_names_of_outputs_are_never_those_of_the_parser(tmp_path: Path, names: l
         assert model.failed_items == 0
 
 
+@pytest.mark.slow
 def test_a_name_beyond_ascii_compiles_in_cpp(tmp_path: Path) -> None:
     rows = [np.ones((1, 5, 3), np.float32), np.ones((1, 6), np.float32)]
     path = rows_of(tmp_path / "m.onnx", rows, names=["\U0001f600", '?\\"'], doc="BGR / 255")
@@ -153,6 +154,7 @@ def test_the_parser_in_cpp_compiles_and_agrees(tmp_path: Path, made: Any) -> Non
     assert seen[0] == seen[1]
 
 
+@pytest.mark.slow
 def test_the_makefile_builds_the_library_of_the_config(tmp_path: Path) -> None:
     path = written(grid(tmp_path / "g.onnx"), tmp_path / "made", cpp=True)
     here = os.path.dirname(sys.executable)

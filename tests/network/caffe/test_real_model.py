@@ -1,6 +1,7 @@
 """The face detector that exists as Caffe and as ONNX: both must see the same in real pictures."""
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from noria.engine import BuildOptions, build
@@ -32,6 +33,7 @@ def priors():
     return np.clip(np.array(found), 0, 1)
 
 
+@pytest.mark.slow
 def test_caffe_equals_its_onnx_twins(data_dir):
     folder = data_dir / "models"
     caffe = network_from_caffe(folder / "RFB-320.prototxt", folder / "RFB-320.caffemodel")

@@ -126,6 +126,7 @@ def gpu(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     return Gpu(Path("unused"), driver(tmp_path_factory) if request.param == "stand-in" else None)
 
 
+@pytest.mark.sampled
 def test_bindings_may_be_there(gpu: Gpu, tmp_path: Path) -> None:
     said = gpu.run(START + BINDINGS, cwd=tmp_path)
     assert said["v2"] is True, said["why"]
@@ -143,6 +144,7 @@ def test_bindings_may_be_there(gpu: Gpu, tmp_path: Path) -> None:
         assert "cuMemcpyDtoH_v2: invalid argument" in told
 
 
+@pytest.mark.sampled
 def test_batches_may_be_there(gpu: Gpu, tmp_path: Path) -> None:
     host, there = gpu.run(START + CALIBRATES, cwd=tmp_path)
     assert "x: " in host
