@@ -49,7 +49,7 @@ demo-gst: build  ## a DeepStream application on the demo scene; installs GStream
 	../conveyor/config_infer_primary.txt out.mp4 && echo "examples/12_gstreamer/out.mp4 shows the boxes"
 
 test: build $(VENV)/.dev      ## the tests of every push: no slow ones, a tenth of the examples of properties
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow"
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow"
 
 test-all: build $(VENV)/.dev  ## the whole test suite, as every night: slow tests and all examples too
 	NORIA_TEST_PROFILE=full $(BIN)/python -m pytest -q -n 2 --dist worksteal
