@@ -14,7 +14,6 @@ import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -27,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.outside.app_models import MASKS, save_color_classes, save_ssd_detector
+from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 SCENE = ROOT / "examples" / "conveyor"
@@ -439,12 +439,6 @@ def run(app: App, copy: Path, scratch: Path, film: Path, timeout_s: float = 240)
         done.stdout + done.stderr,
         len(messages),
     )
-
-
-def free_port() -> int:
-    """Return a port of this machine that nobody listens at."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return int(found.getsockname()[1])
 
 
 @contextmanager
