@@ -6,7 +6,8 @@ from typing import Any
 
 from noria import pyds
 from noria.gst.bindings import Element, Gst
-from noria.gst.element import NVMM, NvElement, Property, gproperties, pad, weakly
+from noria.gst.element import NVMM, NvElement, pad, weakly
+from noria.gst.properties import Property
 from noria.gst.streammux import DUMMY_BYTES
 from noria.gst.tree import frames_of
 from noria.pyds.bridge import bridge
@@ -22,7 +23,6 @@ class NvStreamDemux(NvElement, Element):
         pad("sink", "sink", "always", NVMM), pad("src_%u", "src", "request", NVMM)
     )  # fmt: skip
     PROPERTIES = {"per-stream-eos": Property("bool", False, "accepted")}
-    __gproperties__ = gproperties(PROPERTIES)
 
     def __init__(self) -> None:
         super().__init__()

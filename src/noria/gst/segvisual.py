@@ -6,7 +6,8 @@ import numpy as np
 
 from noria.draw.canvas import canvas_for
 from noria.draw.overlays import class_map_overlay
-from noria.gst.element import COMMON, NVMM, Property, gproperties, pad
+from noria.gst.element import NVMM, pad
+from noria.gst.properties import COMMON, Property
 from noria.gst.remake import Remaking
 from noria.gst.surface import Surface, scaled
 from noria.gst.tree import frames_of, picture_of, with_surfaces
@@ -16,11 +17,11 @@ from noria.pyds.meta import NvDsBatchMeta, NvDsFrameMeta, NvDsMetaType, items
 
 PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "qos")} | {
     "unique-id": Property("uint", 0, "accepted"),
-    "batch-size": Property("uint", 1, "accepted"),
+    "batch-size": Property("uint", 1, "accepted", 1),
     "width": Property("uint", 1280, "of the pictures made"),
     "height": Property("uint", 720, "of the pictures made"),
     "original-background": Property("bool", False, "draw over the frame; else over black"),
-    "alpha": Property("float", 1.0, "opacity of classes over the frame, 0 to 1"),
+    "alpha": Property("float", 1.0, "opacity of classes over the frame", 0.0, 1.0),
 }
 
 
@@ -31,7 +32,6 @@ class NvSegVisual(Remaking):
     __gstmetadata__ = ("NvSegVisual plugin", "Filter/Video", "Draws class maps", "Noria")
     __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
     PROPERTIES = PROPERTIES
-    __gproperties__ = gproperties(PROPERTIES)
 
     def remade(self, batch: NvDsBatchMeta) -> NvDsBatchMeta:
         """Return the batch with the pictures of its class maps; the first keeps its own."""
@@ -50,7 +50,7 @@ class NvSegVisual(Remaking):
             black = np.zeros((height, width, 3), np.uint8)
             picture = Frame.from_array(black, PixelFormat.RGB)
         canvas = canvas_for(picture)
-        opacity = min(1.0, max(0.0, self.values["alpha"])) if over else 1.0
+        opacity = self.values["alpha"] if over else 1.0
         for user in items(frame, "frame_user_meta_list"):
             if user.base_meta.meta_type == NvDsMetaType.NVDSINFER_SEGMENTATION_META:
                 found = user.user_meta_data.priv_data

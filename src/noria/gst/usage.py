@@ -13,7 +13,8 @@ from typing import Any
 
 from noria import pyds
 from noria.gst.bindings import Gst
-from noria.gst.element import NO_EFFECT, NvElement, Stopwatch
+from noria.gst.element import NvElement, Stopwatch
+from noria.gst.properties import NO_EFFECT
 from noria.gst.register import register
 from noria.pyds.bridge import bridge
 from noria.pyds.meta import NvDsBatchMeta, items

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from noria._core.errors import NoriaError
 from noria.diagnose.pages import render_page, write_page
-from noria.gst.element import NO_EFFECT, Stopwatch
+from noria.gst.element import Stopwatch
+from noria.gst.properties import NO_EFFECT
 from noria.gst.usage import ElementUse, Usage
 
 KINDS = (".html", ".svg", ".dot")
