@@ -11,7 +11,8 @@ from noria.gst.bindings import BaseTransform, GObject, Gst
 from noria.gst.element import NVMM, InPlace, pad, timed, weakly
 from noria.gst.in_flight import InFlight
 from noria.gst.preprocess import add_region_results, prepared_tensors
-from noria.gst.properties import COMMON, INT_MAX, NO_EFFECT, Choices, Property
+from noria.gst.properties import COMMON, INT_MAX, Choices, Property
+from noria.gst.raw_output import RawOutputCallback, address_of
 from noria.gst.tree import add_results, frames_of, picture_of, to_frame_meta
 from noria.infer.batch import Batch
 from noria.infer.inferencer import Inferencer
@@ -36,8 +37,8 @@ PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
     ),
     "crop-objects-to-roi-boundary": Property("bool", False, "cut objects at the region's edge"),
     "raw-output-file-write": Property("bool", False, "write raw outputs to files"),
-    "raw-output-generated-callback": Property("pointer", None, NO_EFFECT),
-    "raw-output-generated-userdata": Property("pointer", None, NO_EFFECT),
+    "raw-output-generated-callback": Property("pointer", None, "a function of C, or none"),
+    "raw-output-generated-userdata": Property("pointer", None, "for that function"),
     "strongly-typed": Property("bool", False, "accepted; tensors have the types of the model"),
     "dynamic-properties": Property("str", "", "name=value;name=value, stored"),
 }
@@ -92,6 +93,7 @@ class NvInfer(InPlace):
         self._in_flight: InFlight | None = None
         self._buffers = self._completed = 0
         self._noticed: set[str] = set()
+        self._raw_output: RawOutputCallback | None = None
 
     def changed(self, name: str) -> None:
         """Read the configuration at once: applications ask for its batch size right after.
@@ -146,6 +148,10 @@ class NvInfer(InPlace):
                 streams=None,
                 clip_to_roi=self.values["clip-object-outside-roi"],
             )
+            if function := address_of(self.values["raw-output-generated-callback"]):
+                data = address_of(self.values["raw-output-generated-userdata"])
+                self._raw_output = RawOutputCallback(function, data)
+                self._inferencer.on_raw_output = self._raw_output
             most = max(2, self._inferencer.streams + 1)
             src = self.get_static_pad("src")
             self._in_flight = InFlight(src, self._complete, self.post_error, most)
@@ -184,7 +190,7 @@ class NvInfer(InPlace):
             self._inferencer.conclude()
             self._report()
             self._inferencer.close()
-            self._inferencer = None
+            self._inferencer = self._raw_output = None
         return True
 
     def process(self, buffer: Any) -> Any:
@@ -207,14 +213,16 @@ class NvInfer(InPlace):
             regions = prepared_tensors(batch, frames, made)
             work.tensors = [tensor for tensor, _ in regions]
         pending = self._inferencer.begin(work)
-        self._in_flight.add(buffer, (batch, frames, made, regions, pending))
+        self._in_flight.add(buffer, (hash(buffer), batch, frames, made, regions, pending))
         return DROPPED  # the thread behind the engine pushes it
 
     @timed
     def _complete(self, work: Any) -> None:
         """Add what the engine found to the metadata; called in order, by one thread."""
-        batch, frames, made, regions, pending = work
+        address, batch, frames, made, regions, pending = work
         assert self._inferencer is not None
+        if self._raw_output is not None:
+            self._raw_output.buffer = 0 if pending.model.asynchronous else address
         self._inferencer.complete(pending)
         with batch.meta_mutex:
             for frame, (meta, before) in zip(frames, made, strict=True):
