@@ -280,6 +280,24 @@ def test_a_demultiplexer_gives_each_source_its_pad(play: Run) -> None:
     assert numbers["a"] == [(1, 0)] * 3
 
 
+def test_a_pad_of_the_demultiplexer_has_a_batch_of_one(gst: Any) -> None:
+    pipeline = gst.parse_launch(
+        "videotestsrc num-buffers=1 ! video/x-raw,width=64,height=48 ! m.sink_0 "
+        "nvstreammux name=m batch-size=5 ! nvstreamdemux name=d d.src_0 ! fakesink name=end"
+    )
+    caps: list[Any] = []
+
+    def look(pad: Any, info: Any) -> int:
+        caps.append(pad.get_current_caps().get_structure(0))
+        return 1
+
+    pipeline.get_by_name("end").get_static_pad("sink").add_probe(gst.PadProbeType.BUFFER, look)
+    pipeline.set_state(gst.State.PLAYING)
+    pipeline.get_bus().timed_pop_filtered(10 * gst.SECOND, gst.MessageType.EOS)
+    pipeline.set_state(gst.State.NULL)
+    assert [one.get_value("batch-size") for one in caps] == [1]
+
+
 @pytest.mark.slow
 def test_the_example_counts_what_the_scene_shows(gst: Any, tmp_path: Path) -> None:
     """An application as it is written for DeepStream, run by Python itself."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from noria import pyds
 from noria.gst.bindings import Element, Gst
+from noria.gst.convert import relabelled
 from noria.gst.element import NVMM, NvElement, pad, weakly
 from noria.gst.properties import Property
 from noria.gst.streammux import DUMMY_BYTES
@@ -62,9 +63,7 @@ class NvStreamDemux(NvElement, Element):
     def _event(self, sink: Any, parent: Any, event: Any) -> bool:
         match event.type:
             case Gst.EventType.CAPS:
-                caps = event.parse_caps().copy()
-                caps.get_structure(0).set_value("batch-size", 1)
-                self._caps = caps
+                self._caps = relabelled(event.parse_caps(), True, put={"batch-size": 1})
                 self._started.clear()
                 return True
             case Gst.EventType.STREAM_START | Gst.EventType.SEGMENT:
