@@ -40,5 +40,6 @@ def test_it_runs_to_its_end(prepared: tuple[Path, Path, Path], name: str) -> Non
     assert done.messages == app.messages
     assert "Traceback" not in done.output
     assert "CRITICAL" not in done.output
-    if "Number of Objects" in app.counts:
-        assert done.objects > 3 * done.frames
+    assert [kind for kind in app.finds if not done.metadata.get(kind)] == []
+    if app.finds[:1] == ("objects",):
+        assert done.metadata["objects"] > 3 * done.metadata["frames"]
