@@ -29,8 +29,6 @@ def test_it_runs_to_its_end(prepared: tuple[Path, Path, Path], name: str) -> Non
     app = APPS[name]
     if app.isolated and shutil.which("unshare") is None:
         pytest.skip("there is no unshare to give it a network of its own")
-    if app.lacks():
-        pytest.skip(f"stock elements do not work here: {app.needs}")
     if app.messages and shutil.which("mosquitto") is None:
         pytest.skip("needs the server mosquitto")
     copy, scratch, film = prepared
