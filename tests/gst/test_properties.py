@@ -69,6 +69,8 @@ NUMBERS = {
     },
     "nvmultiurisrcbin": {
         "max-batch-size": (0, U, 30),
+        "buffer-pool-size": (4, 1024, 4),
+        "num-surfaces-per-frame": (1, 4, 1),
         "width": (0, U, 0),
         "batched-push-timeout": (-1, I, -1),
     },
@@ -76,7 +78,12 @@ NUMBERS = {
     "nvdspreprocess": {"unique-id": (0, U, 15), "operate-on-gie-id": (-1, I, -1)},
     "nvmsgconv": {"frame-interval": (1, U, 30), "comp-id": (0, U, 0)},
     "nvmsgbroker": {"sleep-time": (0, U, 0)},
-    "nvsegvisual": {"batch-size": (1, U, 1), "alpha": (0.0, 1.0, 1.0)},
+    "nvsegvisual": {
+        "class-id": (0, U, 0),
+        "operate-on-seg-meta-id": (-1, I, -1),
+        "batch-size": (1, U, 1),
+        "alpha": (0.0, 1.0, 1.0),
+    },
 }
 _HARDWARE = {0: "Default", 1: "GPU", 2: "VIC"}
 _SCALING = {0: "Nearest", 1: "Bilinear", 2: "Algo-1", 5: "Algo-4", 6: "Default"}

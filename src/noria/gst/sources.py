@@ -13,6 +13,7 @@ from noria.gst.convert import is_nvmm
 from noria.gst.element import NVMM, pad, weakly
 from noria.gst.properties import COMMON, NO_EFFECT, Choices, Property
 from noria.gst.reconnect import Patience, Reconnector
+from noria.gst.streammux import PROPERTIES as MUX_PROPERTIES
 
 _OF_RTSP = {"latency": "latency", "udp-buffer-size": "udp-buffer-size"}
 _OF_RTSP |= {"select-rtp-protocol": "protocols"}
@@ -251,8 +252,9 @@ class NvUriSrcBin(PartsBin):
             self.post_error(RuntimeError(f"{self.values['uri']} cannot start again: file-loop"))
 
 
-_OF_MUX = {"width", "height", "batched-push-timeout", "live-source", "attach-sys-ts"}
-_OF_MUX |= {"drop-pipeline-eos", "sync-inputs"}
+_OF_MUX = {name: row for name, row in MUX_PROPERTIES.items() if name not in COMMON}
+_OF_MUX |= {"interpolation-method": MUX_PROPERTIES["interpolation-method"]}
+del _OF_MUX["batch-size"]
 
 
 class NvMultiUriSrcBin(PartsBin):
@@ -261,7 +263,7 @@ class NvMultiUriSrcBin(PartsBin):
     __gtype_name__ = "GstNvMultiUriSrcBin"
     __gstmetadata__ = ("NvMultiUriSrc Bin", "Source/Video", "Batches several addresses", "Noria")
     __gsttemplates__ = (pad("src", "src", "always", NVMM),)
-    PROPERTIES = URI_PROPERTIES | {
+    PROPERTIES = (URI_PROPERTIES | _OF_MUX) | {
         "uri-list": Property("str", "", "addresses, with commas between"),
         "sensor-id-list": Property("str", "", "of the sources, for messages on the bus"),
         "sensor-name-list": Property("str", "", "of the sources, for messages on the bus"),
@@ -269,13 +271,6 @@ class NvMultiUriSrcBin(PartsBin):
         "port": Property("str", "9000", "accepted; no server for commands is started"),
         "ip-address": Property("str", "localhost", "accepted"),
         "mode": Property("enum", 0, "accepted; sound is never decoded", choices=_MODES),
-        "width": Property("uint", 0, "of all frames; 0: of the first one"),
-        "height": Property("uint", 0, "of all frames; 0: of the first one"),
-        "batched-push-timeout": Property("int", -1, "microseconds to wait for a full batch", -1),
-        "live-source": Property("bool", False, "sources are live"),
-        "attach-sys-ts": Property("bool", True, "frames get the time of the system"),
-        "drop-pipeline-eos": Property("bool", False, "no end of stream is passed on"),
-        "sync-inputs": Property("bool", False, NO_EFFECT),
     }
 
     def __init__(self) -> None:
@@ -287,7 +282,7 @@ class NvMultiUriSrcBin(PartsBin):
 
     def changed(self, name: str) -> None:
         """Pass properties of the multiplexer on."""
-        if name in _OF_MUX:
+        if name in _OF_MUX and _OF_MUX[name].text != NO_EFFECT:
             self._mux.set_property(name, self.values[name])
 
     def do_change_state(self, change: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,4 +59,4 @@ def test_neighbours_keep_their_distance(links: list[tuple[int, int]]) -> None:
     for row in rows:
         places = sorted(middles[node] for node in row)
         assert all(b - a >= 12 - 1e-6 for a, b in pairwise(places))
-    assert min(middles.values()) == 4
+    assert min(middles.values()) == pytest.approx(4)
