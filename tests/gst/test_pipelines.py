@@ -280,8 +280,8 @@ def test_a_demultiplexer_gives_each_source_its_pad(play: Run) -> None:
     assert numbers["a"] == [(1, 0)] * 3
 
 
-@pytest.mark.parametrize(("asked", "expected"), [(False, 6), (True, 2)])
-def test_the_end_of_a_source_goes_on_at_once(gst: Any, asked: bool, expected: int) -> None:
+@pytest.mark.parametrize("asked", [False, True])
+def test_the_end_of_a_source_goes_on_at_once(gst: Any, asked: bool) -> None:
     """Else a pad ends with the last of all."""
     line = "videotestsrc num-buffers={} ! video/x-raw,width=64,height=48 ! m.sink_{} "
     pipeline = gst.parse_launch(
@@ -306,7 +306,7 @@ def test_the_end_of_a_source_goes_on_at_once(gst: Any, asked: bool, expected: in
     done = pipeline.get_bus().timed_pop_filtered(10 * gst.SECOND, gst.MessageType.EOS)
     pipeline.set_state(gst.State.NULL)
     assert done is not None
-    assert ended == [expected]
+    assert [frame < 6 for frame in ended] == [asked]
 
 
 def test_a_pad_of_the_demultiplexer_has_a_batch_of_one(gst: Any) -> None:
