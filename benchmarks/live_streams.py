@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import multiprocessing
 import shutil
-import socket
 import statistics
 import subprocess
 import tempfile
@@ -25,6 +24,7 @@ from benchmarks.live import RULES, SCENE, watch
 from noria.live import Address, LiveServer, LiveView
 from noria.live.metrics import metrics_text
 from tests.media.sources.test_rtsp import Server, available
+from tests.ports import free_port
 
 ROUNDS = 3
 SOURCES = 8
@@ -82,9 +82,7 @@ def rows() -> Iterable[Row]:
     }
     broker = None
     if shutil.which("mosquitto"):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         broker = subprocess.Popen(
             ["mosquitto", "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )

@@ -32,16 +32,11 @@ from noria.messages.event import EventObject, MessageEvent
 from noria.messages.payload import payloads
 from noria.messages.sender import Sender
 from noria.messages.spool import Spool
+from tests.ports import free_port
 
 EVENTS, AWAY_S, LIMIT_S = 10_000, 20.0, 150.0
 RATE = 500.0  # events a second, so that the server is away while they come
 Ids = list[tuple[str, bool]]
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-    return port
 
 
 def rss_mib() -> float:

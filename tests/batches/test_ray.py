@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -32,6 +31,7 @@ from noria.pipeline.assembly import AssemblyOptions, numbered
 from noria.pipeline.opening import pipeline_spec
 from tests.batches.test_running import rows, rows_of_run
 from tests.media.sources.films import X264, write_film
+from tests.ports import free_port
 
 HANGS = """
 import time
@@ -284,9 +284,7 @@ def growing_cluster(ray_surroundings: None, tmp_path: Path) -> Iterator[str]:
     import ray
     from ray.autoscaler._private.fake_multi_node.node_provider import FAKE_HEAD_NODE_ID
 
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     folder = f"/tmp/ray-{port}"  # paths of sockets are short
     address = f"{ray.util.get_node_ip_address()}:{port}"
     config = tmp_path / "autoscaler.json"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.server
 import json
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ from noria.batches.remote import fetched
 from noria.errors import MediaError, MissingExtraError
 from tests.batches.test_running import here, rows_of_run, run
 from tests.media.sources.films import X264, write_film
+from tests.ports import free_port
 
 __all__ = ["here"]
 
@@ -175,9 +175,7 @@ def test_a_bucket_that_answers_503_and_slowly_loses_nothing(
         assert done.exit_code == 0, done.output
         assert json.loads(done.stdout)["frames"] == 30
         assert _Flaky.count > 6
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
         s3fs.S3FileSystem.clear_instance_cache()
         listed = tmp_path / "list.txt"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from noria.gst.register import SWITCH
 from noria.pyds.loading import provide_bindings
 
 SCENE = Path(__file__).parents[2] / "examples" / "conveyor"
@@ -19,6 +21,8 @@ SCENE = Path(__file__).parents[2] / "examples" / "conveyor"
 @pytest.fixture(scope="session")
 def gst() -> Any:
     """The module `Gst`, with our elements registered."""
+    if os.environ.get(SWITCH) == "0":
+        pytest.skip(f"{SWITCH}=0 switches the elements off")
     if not provide_bindings():
         pytest.skip("GStreamer's bindings are not installed")
     from noria.errors import MissingExtraError

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -62,3 +64,22 @@ def test_metadata_follow_the_picture(gst: Any, bridge: Any, elements: str) -> No
     del pipeline
     gc.collect()
     assert bridge.table == {}
+
+
+def test_threads_that_want_the_first_bridge_at_once_share_it(gst: Any) -> None:
+    """A second registration of the metadata fails, and every buffer's would be lost."""
+    code = """
+import threading, time
+import sys, noria.pyds.bridge; bridge = sys.modules["noria.pyds.bridge"]
+class Slow(bridge.Bridge):
+    def __init__(self):
+        time.sleep(0.05)
+        super().__init__()
+bridge.Bridge, found = Slow, []
+threads = [threading.Thread(target=lambda: found.append(bridge.bridge())) for _ in range(3)]
+for one in threads: one.start()
+for one in threads: one.join()
+print(len({id(one) for one in found}), [one._api != 0 for one in found])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("1 [True, True, True]\n", "")

@@ -89,6 +89,33 @@ def test_over_the_frame_classes_are_see_through(play: Run, classes: Path) -> Non
     assert np.abs(pictures[0.5] - pictures[0.0]).mean() > 10
 
 
+def test_the_background_of_a_class_map_shows_the_frame(play: Run, classes: Path) -> None:
+    from noria import pyds
+
+    def look(buffer: Any) -> tuple[Any, Any]:
+        frame = frame_of(buffer)
+        data = user_data(frame, pyds.NvDsMetaType.NVDSINFER_SEGMENTATION_META)
+        found = pyds.get_segmentation_masks(pyds.NvDsInferSegmentationMeta.cast(data)).copy()
+        return found, pyds.get_nvds_buf_surface(hash(buffer), 0).copy()
+
+    shown = {}
+    for asked in ("class-id=0", "class-id=1", "class-id=9", "alpha=0", "operate-on-seg-meta-id=7"):
+        ran = play(
+            f"{film(2)} ! {MUX} ! nvinfer config-file-path={classes} ! nvsegvisual width=160 "
+            f"height=96 original-background=1 {asked} ! fakesink name=end",
+            end=look,
+        )
+        assert ran.errors == []
+        found, shown[asked] = ran.seen["end"][0]
+    plain = shown["alpha=0"].astype(int)
+    assert np.array_equal(shown["operate-on-seg-meta-id=7"], plain)
+    for kind in range(2):  # neighbours share chroma at their edges
+        own = found == kind
+        changed = {asked: np.abs(one[own] - plain[own]).mean() for asked, one in shown.items()}
+        assert changed[f"class-id={kind}"] < 8
+        assert min(changed[f"class-id={1 - kind}"], changed["class-id=9"]) > 16
+
+
 def test_raw_outputs_give_the_same_boxes(
     play: Run, detector: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

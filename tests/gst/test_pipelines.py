@@ -280,6 +280,53 @@ def test_a_demultiplexer_gives_each_source_its_pad(play: Run) -> None:
     assert numbers["a"] == [(1, 0)] * 3
 
 
+@pytest.mark.parametrize("asked", [False, True])
+def test_the_end_of_a_source_goes_on_at_once(gst: Any, asked: bool) -> None:
+    """Else a pad ends with the last of all."""
+    line = "videotestsrc num-buffers={} ! video/x-raw,width=64,height=48 ! m.sink_{} "
+    pipeline = gst.parse_launch(
+        line.format(2, 0) + line.format(6, 1) + "nvstreammux name=m batch-size=2 "
+        f"batched-push-timeout=2000000 ! nvstreamdemux name=d per-stream-eos={int(asked)} "
+        "d.src_0 ! fakesink name=a async=false d.src_1 ! fakesink name=b async=false"
+    )
+    frames, ended = 0, []
+
+    def look(pad: Any, info: Any) -> int:
+        nonlocal frames
+        if info.type & gst.PadProbeType.BUFFER:
+            frames += 1
+        elif info.get_event().type == gst.EventType.EOS:
+            ended.append(frames)
+        return 1
+
+    pipeline.get_by_name("b").get_static_pad("sink").add_probe(gst.PadProbeType.BUFFER, look)
+    ends = gst.PadProbeType.EVENT_DOWNSTREAM
+    pipeline.get_by_name("a").get_static_pad("sink").add_probe(ends, look)
+    pipeline.set_state(gst.State.PLAYING)
+    done = pipeline.get_bus().timed_pop_filtered(10 * gst.SECOND, gst.MessageType.EOS)
+    pipeline.set_state(gst.State.NULL)
+    assert done is not None
+    assert [frame < 6 for frame in ended] == [asked]
+
+
+def test_a_pad_of_the_demultiplexer_has_a_batch_of_one(gst: Any) -> None:
+    pipeline = gst.parse_launch(
+        "videotestsrc num-buffers=1 ! video/x-raw,width=64,height=48 ! m.sink_0 "
+        "nvstreammux name=m batch-size=5 ! nvstreamdemux name=d d.src_0 ! fakesink name=end"
+    )
+    caps: list[Any] = []
+
+    def look(pad: Any, info: Any) -> int:
+        caps.append(pad.get_current_caps().get_structure(0))
+        return 1
+
+    pipeline.get_by_name("end").get_static_pad("sink").add_probe(gst.PadProbeType.BUFFER, look)
+    pipeline.set_state(gst.State.PLAYING)
+    pipeline.get_bus().timed_pop_filtered(10 * gst.SECOND, gst.MessageType.EOS)
+    pipeline.set_state(gst.State.NULL)
+    assert [one.get_value("batch-size") for one in caps] == [1]
+
+
 @pytest.mark.slow
 def test_the_example_counts_what_the_scene_shows(gst: Any, tmp_path: Path) -> None:
     """An application as it is written for DeepStream, run by Python itself."""

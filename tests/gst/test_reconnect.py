@@ -15,6 +15,7 @@ import pytest
 
 from noria.gst.reconnect import Patience, Reconnector
 from tests.gst.conftest import SCENE
+from tests.ports import free_port
 
 
 class Calls:
@@ -52,11 +53,6 @@ def test_a_picture_begins_the_count_anew_and_a_problem_is_told() -> None:
     calls.watch.close()
     assert calls.opened[:3] == ["refused 0", "refused 1", "refused 2"]
     assert not calls.given_up.is_set()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return int(found.getsockname()[1])
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import threading
 import time
 import weakref
@@ -56,6 +57,7 @@ def test_others_go_on_and_nothing_leaks(gst: Any) -> None:
     assert kept
     pipeline.set_state(gst.State.PLAYING)
     before = 0
+    threads: list[int] = []  # of the process; GStreamer keeps idle ones of gone sources a while
     for turn in range(TIMES):
         number = 1 + turn % 3
         source, sink = add(gst, pipeline, mux, number)
@@ -70,6 +72,7 @@ def test_others_go_on_and_nothing_leaks(gst: Any) -> None:
         else:
             pytest.fail(f"no frame of source {number} in turn {turn}")
         remove(gst, pipeline, mux, source, sink)
+        threads.append(len(os.listdir("/proc/self/task")))
         if turn == TIMES // 4:
             before = resident()
     grown = resident() - before
@@ -79,6 +82,8 @@ def test_others_go_on_and_nothing_leaks(gst: Any) -> None:
     assert own == list(range(len(own)))  # none of the first source's is lost or twice
     assert pipeline.get_bus().timed_pop_filtered(0, gst.MessageType.ERROR) is None
     assert grown < 20e6
+    early, late = (sorted(threads[end - 50 : end])[25] for end in (TIMES // 2, TIMES))
+    assert late <= early + 1
 
 
 def walk(node: Any) -> Any:

@@ -110,6 +110,18 @@ def test_python_answers_only_what_nobody_else_has(gst: Any, tmp_path: Path) -> N
     assert "No module named 'pyds'" in off.stderr
 
 
+@pytest.mark.slow
+def test_tests_skip_where_the_elements_are_switched_off(gst: Any) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider",
+         str(Path(__file__).with_name("test_bridge.py"))],
+        env={**os.environ, "NORIA_GST": "0"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert "NORIA_GST=0 switches the elements off" in done.stdout
+    assert re.search(r"^\d+ skipped in", done.stdout, re.M)
+
+
 def test_an_exception_of_c_plus_plus_does_not_end_a_process_with_gstreamer(gst: Any) -> None:
     """onnxruntime throws one within itself at each run into buffers of ours, on two threads."""
     code = """

@@ -31,6 +31,7 @@ from noria.messages.sender import Sender
 from noria.messages.spool import Spool
 from noria.meta import Detections, FrameMeta, Space
 from noria.meta.analytics import FrameAnalytics, ObjectAnalytics
+from tests.ports import free_port
 
 
 @settings(max_examples=60, deadline=None)
@@ -297,8 +298,7 @@ def test_a_server_that_dies_amid_a_batch_gets_all_of_it_again() -> None:
 @pytest.mark.slow
 def test_mosquitto_killed_in_the_middle_loses_nothing(tmp_path: Path) -> None:
     mqtt = pytest.importorskip("paho.mqtt.client")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     config = tmp_path / "mosquitto.conf"
     config.write_text(  # what is subscribed to outlives the server, and messages wait for it
         f"listener {port} 127.0.0.1\nallow_anonymous true\nuser root\npersistence true\n"

@@ -24,6 +24,7 @@ from noria.messages.address import BrokerAddress
 from noria.messages.brokers import broker_for
 from noria.messages.stream_brokers import FileBroker, KafkaBroker
 from noria.meta import Detections, FrameMeta, Space
+from tests.ports import free_port
 
 MESSAGES = [b'{"n":%d,"sensor":{"id":"cam%d"}}' % (n, n % 2) for n in range(20)]
 
@@ -70,8 +71,7 @@ def test_kafka_gets_all_with_the_partition_key_and_gives_back_what_is_too_large(
 def redis_port(tmp_path: Path) -> Iterator[int]:
     if not shutil.which("redis-server"):
         pytest.skip("needs the server redis-server")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     server = subprocess.Popen(
         ["redis-server", "--port", str(port), "--dir", str(tmp_path), "--save", ""],
         stdout=subprocess.DEVNULL,
@@ -101,8 +101,7 @@ def test_a_redis_stream_gets_all_in_order(redis_port: int) -> None:
 @pytest.mark.parametrize(("scheme", "module"), [("redis", "redis"), ("amqp", "pika")])
 def test_a_server_that_is_away_is_an_oserror(scheme: str, module: str) -> None:
     pytest.importorskip(module)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     broker = broker_for(BrokerAddress(scheme, "127.0.0.1", port, "t"))
     with pytest.raises(OSError, match=r"\w"):
         broker.publish(MESSAGES[:1])

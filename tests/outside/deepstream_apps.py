@@ -1,9 +1,12 @@
 """Runs published DeepStream applications, byte for byte, on the demo scene, and prints a table.
 
-    python -m tests.outside.deepstream_apps FOLDER [NAME…]
+    python -m tests.outside.deepstream_apps FOLDER [--plain] [--keep REPORTS] [NAME…]
 
 FOLDER holds a checkout of `deepstream_python_apps`. The applications run in a scratch copy, in
-which configurations of the same names name the demo scene's models.
+which configurations of the same names name the demo scene's models. `noria exec --report` counts
+frames, objects, classes, masks, class maps and raw outputs at the elements, whatever an application
+prints; --plain runs them by `python` without these counts. --keep leaves the reports, pictures and
+what the applications wrote in a folder.
 """
 
 from __future__ import annotations
@@ -14,19 +17,21 @@ import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from noria.gst.register import ELEMENTS
 from tests.outside.app_models import MASKS, save_color_classes, save_ssd_detector
+from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 SCENE = ROOT / "examples" / "conveyor"
@@ -146,11 +151,10 @@ class App:
         frames: how many the application reports.
         counts: what is counted in its output, a frame each. Applications print lines in pieces,
             and those of a second thread come between: few words are safer than a whole line.
+        finds: kinds of metadata of which the elements must count some.
         isolated: it sends to a multicast address: it runs in a network of its own, where a camera
             answers at `{rtsp}` before it starts.
         configs: other configurations -> their text.
-        needs: a line of stock elements that must run; Debian 12's MPEG-4 encoder, with its newer
-            FFmpeg, gives pictures without times, which no container takes.
         files: pattern of the files that it writes into `{out}`, counted as frames if given.
         messages: how many reach an MQTT server at the port `{mqtt}`, a free one.
     """
@@ -162,18 +166,14 @@ class App:
     readers: tuple[str, ...] = ()
     frames: int = FRAMES
     counts: str = r"Number of Objects=\s*(\d+)"
+    finds: tuple[str, ...] = ("objects",)
     isolated: bool = False
     configs: dict[str, str] = field(default_factory=dict)
     files: str = ""
-    needs: str = ""
     messages: int = 0
 
-    def lacks(self) -> bool:
-        """True where the stock elements that it needs do not work."""
-        command = ["gst-launch-1.0", "-q", *self.needs.split()]
-        return bool(self.needs) and subprocess.run(command, capture_output=True).returncode != 0
 
-
+_CASCADE = ("objects", "tracked objects", "classifier results")
 _SGIES = ("dstest2_sgie1_config.txt", "dstest2_sgie2_config.txt")
 APPS = {
     "test1": App(
@@ -185,6 +185,7 @@ APPS = {
         ("{h264}",),
         {"dstest2_pgie_config.txt": 1},
         _SGIES,
+        finds=_CASCADE,
     ),
     "test3": App(
         "deepstream-test3",
@@ -208,6 +209,7 @@ APPS = {
         ),
         {},
         counts=r"Frame Number = \d+ Vehicle Count = (\d+)",
+        finds=("objects", "event messages"),
         configs={"dstest4_pgie_config.txt": DETECTOR.replace("{batch}", "1")},
         messages=9,  # the first object of every 30th frame that has one
     ),
@@ -232,6 +234,7 @@ APPS = {
         {"dsnvanalytics_pgie_config.txt": 2},
         frames=2 * FRAMES,
         counts=r"Frame Number=.*Number of Objects=\s*(\d+)",
+        finds=("objects", "tracked objects"),
     ),
     "custom-binding": App(
         "deepstream-custom-binding-test",
@@ -239,6 +242,7 @@ APPS = {
         ("{h264}",),
         {},
         counts="structId",
+        finds=(),  # it has no model
     ),
     "add-delete": App(
         "runtime_source_add_delete",
@@ -248,6 +252,7 @@ APPS = {
         ("dstest_sgie1_config.txt", "dstest_sgie2_config.txt"),
         frames=7,
         counts="Calling (?:Start|Stop) \\d",
+        finds=_CASCADE,
     ),
     "segmentation": App(
         "deepstream-segmentation",
@@ -256,6 +261,7 @@ APPS = {
         {},
         configs={"dstest_segmentation_config_semantic.txt": CLASSES},
         files="*.jpg",
+        finds=("class maps",),
     ),
     "segmask": App(
         "deepstream-segmask",
@@ -263,6 +269,7 @@ APPS = {
         ("-i", "{uri}", "-o", "{out}"),
         {},
         configs={"dstest_segmask_config.txt": MASKS_CONFIG.replace("{batch}", "1")},
+        finds=("objects", "masks"),
     ),
     "redaction": App(
         "deepstream-imagedata-multistream-redaction",
@@ -289,9 +296,8 @@ APPS = {
         ("{h264}",),
         {},
         counts=r"Frame Number=\d+ Number of Objects=(\d+)",
+        finds=("raw outputs", "objects"),
         configs={"dstest_ssd_nopostprocess.txt": SERVER_CONFIG},
-        needs="videotestsrc num-buffers=9 ! video/x-raw,format=I420 ! avenc_mpeg4 ! "
-        "mpeg4videoparse ! qtmux ! fakesink",
     ),
     "rtsp-in": App(
         "deepstream-rtsp-in-rtsp-out",
@@ -367,15 +373,25 @@ def long_film(scratch: Path, times: int = 40) -> None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run gave."""
+    """What a run gave.
+
+    Attributes:
+        frames: that the application reports.
+        metadata: kind -> how many passed the element that most of them passed.
+        messages: that reached the broker.
+    """
 
     command: str
     code: int
     frames: int
-    objects: int
     seconds: float
     output: str
+    metadata: dict[str, int]
     messages: int = 0
+
+    def complete(self, app: App) -> bool:
+        """True if every frame came, by its prints, or by the elements: its threads break lines."""
+        return app.frames in (self.frames, self.metadata.get("frames"))
 
 
 def ended(command: list[Any], timeout_s: float, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -395,10 +411,19 @@ def ended(command: list[Any], timeout_s: float, **options: Any) -> subprocess.Co
     return subprocess.CompletedProcess(command, code, *told)
 
 
-def run(app: App, copy: Path, scratch: Path, film: Path, timeout_s: float = 240) -> Outcome:
-    """Run one application as its README says."""
-    out, mqtt_port = scratch / "frames", free_port()
+def run(
+    app: App,
+    copy: Path,
+    scratch: Path,
+    film: Path,
+    *,
+    plain: bool = False,
+    timeout_s: float = 240,
+) -> Outcome:
+    """Run one application as its README says, by `noria exec --report` unless it is to be plain."""
+    out, report, mqtt_port = scratch / "frames", scratch / "report.json", free_port()
     shutil.rmtree(out, ignore_errors=True)
+    report.unlink(missing_ok=True)
     values = {
         "h264": film,
         "uri": (SCENE / "conveyor.mp4").as_uri(),
@@ -409,7 +434,8 @@ def run(app: App, copy: Path, scratch: Path, film: Path, timeout_s: float = 240)
         "mqtt": mqtt_port,
     }
     arguments = [argument.format(**values) for argument in app.arguments]
-    command = [sys.executable, app.script, *arguments]
+    counted = [] if plain else ["-m", "noria", "exec", "--report", str(report)]
+    command = [sys.executable, *counted, app.script, *arguments]
     if app.isolated:
         network = "ip link set lo up multicast on && ip route add 224.0.0.0/4 dev lo"
         camera = [sys.executable, SERVER, SCENE / "conveyor.mp4", PORT]
@@ -427,24 +453,23 @@ def run(app: App, copy: Path, scratch: Path, film: Path, timeout_s: float = 240)
     found = re.findall(app.counts, done.stdout)
     if app.files:
         found = [path.name for path in out.rglob(app.files)]
-    objects = sum(int(n) for n in found if n.isdigit())
     shown = " ".join([app.script, *app.arguments])
     seconds = time.monotonic() - start
-    return Outcome(
-        shown,
-        done.returncode,
-        len(found),
-        objects,
-        seconds,
-        done.stdout + done.stderr,
-        len(messages),
-    )
+    told = done.stdout + done.stderr
+    counts = counted_metadata(report)
+    return Outcome(shown, done.returncode, len(found), seconds, told, counts, len(messages))
 
 
-def free_port() -> int:
-    """Return a port of this machine that nobody listens at."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return int(found.getsockname()[1])
+def counted_metadata(report: Path) -> dict[str, int]:
+    """Read how many of each kind of metadata a report counts; nothing without one."""
+    counts: dict[str, int] = {}
+    elements = json.loads(report.read_text())["elements"] if report.is_file() else {}
+    for element in elements.values():
+        if element["kind"] not in ELEMENTS:  # a tee or a payloader gives a frame several times
+            continue
+        for kind, number in element["metadata"].items():
+            counts[kind] = max(number, counts.get(kind, 0))
+    return counts
 
 
 @contextmanager
@@ -477,28 +502,46 @@ def mqtt_messages(port: int) -> Iterator[list[dict[str, Any]]]:
         server.wait()
 
 
+COLUMNS = {
+    "frames": "frames", "objects": "objects", "tracked objects": "tracked",
+    "classifier results": "classes", "masks": "masks", "class maps": "maps",
+    "raw outputs": "tensors",
+}  # fmt: skip
+
+
 def main() -> None:
     """Run the applications that the command line names, or all."""
-    checkout, names = Path(sys.argv[1]), sys.argv[2:] or list(APPS)
+    options = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
+    options.add_argument("checkout", type=Path)
+    options.add_argument("--plain", action="store_true")
+    options.add_argument("--keep", type=Path)
+    options.add_argument("names", nargs="*", default=list(APPS))
+    asked = options.parse_intermixed_args()
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
-        copy, film = prepare(checkout, scratch), elementary(scratch)
+        copy, film = prepare(asked.checkout, scratch), elementary(scratch)
         long_film(scratch)
-        print(f"{'application':16} {'frames':>7} {'objects':>8} {'seconds':>8} {'exit':>5}")
-        for name in names:
-            if APPS[name].lacks():
-                print(f"{name:16} does not run here: {APPS[name].needs}")
-                continue
-            done = run(APPS[name], copy, scratch, film)
+        heads = "".join(f"{head:>9}" for head in COLUMNS.values())
+        print(f"{'application':16}{'reported':>9}{heads}{'messages':>9}{'seconds':>9}{'exit':>5}")
+        for name in asked.names:
+            done = run(APPS[name], copy, scratch, film, plain=asked.plain)
+            numbers = "".join(f"{done.metadata.get(kind, ''):>9}" for kind in COLUMNS)
             print(
-                f"{name:16} {done.frames:7} {done.objects:8} {done.seconds:8.1f} {done.code:5}",
+                f"{name:16}{done.frames:9}{numbers}{done.messages or '':>9}"
+                f"{done.seconds:9.1f}{done.code:5}\n{'':16} {done.command}",
                 flush=True,
             )
-            print(f"{'':16} {done.command}", flush=True)
-            if done.messages:
-                print(f"{'':16} {done.messages:7} messages")
-            if done.code or done.frames != APPS[name].frames:
+            if done.code or not done.complete(APPS[name]):
                 print(done.output[-1500:])
+            if asked.keep is not None:
+                kept = asked.keep / name
+                kept.mkdir(parents=True, exist_ok=True)
+                (kept / "output.txt").write_text(done.output)
+                for found in (scratch / "report.json", scratch / "frames"):
+                    if found.is_dir():
+                        shutil.copytree(found, kept / found.name, dirs_exist_ok=True)
+                    elif found.exists():
+                        shutil.copy(found, kept)
 
 
 if __name__ == "__main__":

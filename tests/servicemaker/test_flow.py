@@ -12,6 +12,7 @@ import pytest
 
 import noria
 from noria.errors import ConfigError
+from tests.ports import free_port
 from tests.servicemaker.conftest import CONFIG, SCENE
 
 FILM = SCENE / "conveyor.mp4"
@@ -207,8 +208,7 @@ def test_a_stream_is_served(maker: Any) -> None:
         gi.require_version("GstRtspServer", "1.0")
     except ValueError:
         pytest.skip("GStreamer's RTSP server is not installed")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     pipeline = maker.Pipeline("served")
     flow = maker.Flow(pipeline).batch_capture([str(FILM)], width=320, height=192, file_loop=True)
     flow.render(maker.RenderMode.STREAM, rtsp_port=port, rtsp_mount_point="/cars")

@@ -34,8 +34,8 @@ Examples:
 )  # fmt: skip
 @click.option(
     "--report", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="Write what a DeepStream script used and what it cost: out.html, or its pipeline alone: "
-    "out.svg, out.dot.",
+    help="Write what a DeepStream script used and what it cost: out.html, the numbers alone: "
+    "out.json, or its pipeline alone: out.svg, out.dot.",
 )  # fmt: skip
 @click.option("-m", "module", is_flag=True, help="SCRIPT is a module, as for python -m.")
 @click.argument("script", type=click.Path(path_type=Path))

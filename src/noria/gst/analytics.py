@@ -6,8 +6,9 @@ from itertools import pairwise
 from typing import Any
 
 from noria.analytics import Analytics
-from noria.gst.bindings import BaseTransform, Gst
-from noria.gst.element import COMMON, NVMM, NvElement, Property, gproperties, guarded, pad
+from noria.gst.bindings import Gst
+from noria.gst.element import NVMM, InPlace, pad
+from noria.gst.properties import COMMON, Property
 from noria.gst.tree import frames_of, picture_of, to_frame_meta
 from noria.meta import Caption, FrameMeta, Stroke
 from noria.pyds.analytics import (
@@ -35,21 +36,17 @@ PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "qos")} | {
 }
 
 
-class NvDsAnalytics(NvElement, BaseTransform):
+class NvDsAnalytics(InPlace):
     """Applies the rules of a file to the objects of each frame."""
 
     __gtype_name__ = "GstNvDsAnalytics"
     __gstmetadata__ = ("NvDsAnalytics plugin", "Filter/Metadata", "Counts at places", "Noria")
     __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
     PROPERTIES = PROPERTIES
-    __gproperties__ = gproperties(PROPERTIES)
 
     def __init__(self) -> None:
         super().__init__()
         self._analytics: Analytics | None = None
-        self.set_in_place(True)
-        self.set_passthrough(True)
-        self.setup()
 
     def do_start(self) -> bool:
         """Read the rules."""
@@ -67,7 +64,8 @@ class NvDsAnalytics(NvElement, BaseTransform):
         self._analytics = None
         return True
 
-    def _process(self, buffer: Any) -> Any:
+    def process(self, buffer: Any) -> Any:
+        """Count the objects of each frame."""
         if self._analytics is None or not self.values["enable"]:
             return Gst.FlowReturn.OK
         batch = self.batch_of(buffer)
@@ -87,8 +85,6 @@ class NvDsAnalytics(NvElement, BaseTransform):
         for source_id in batch.ended:
             self._analytics.end_of_stream(source_id)
         return Gst.FlowReturn.OK
-
-    do_transform_ip = guarded(_process, Gst.FlowReturn.ERROR)
 
     def _attach_counts(self, batch: NvDsBatchMeta, frame: NvDsFrameMeta, meta: FrameMeta) -> None:
         counts, found = NvDsAnalyticsFrameMeta(), meta.analytics

@@ -7,18 +7,9 @@ from itertools import pairwise
 from typing import Any
 
 from noria.gst.bindings import Bin, Gst
-from noria.gst.element import (
-    COMMON,
-    NO_EFFECT,
-    NVMM,
-    SYSTEM,
-    NvElement,
-    Property,
-    gproperties,
-    pad,
-    weakly,
-)
+from noria.gst.element import NVMM, SYSTEM, NvElement, pad, weakly
 from noria.gst.osd import PROPERTIES as OSD_PROPERTIES
+from noria.gst.properties import COMMON, NO_EFFECT, Choices, Property
 
 _DECODERS = {
     "video/x-h264": "avdec_h264",
@@ -29,6 +20,8 @@ _DECODERS = {
     "video/x-av1": "av1dec",
     "video/mpeg": "avdec_mpeg4",
 }
+DECODER_MEMORY = ("memtype_device", "memtype_pinned", "memtype_unified")
+SKIPPED = ("decode_all", "decode_non_ref", "decode_key")
 _STREAMS = (
     "video/x-h264, stream-format=(string)byte-stream, alignment=(string)au",
     "video/x-h264, stream-format=(string)avc, alignment=(string)au",
@@ -69,17 +62,32 @@ class NvV4l2Decoder(PartsBin):
     )  # fmt: skip
     __gsttemplates__ = (pad("sink", "sink", "always", *_STREAMS), pad("src", "src", "always", NVMM))
     PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
-        "num-extra-surfaces": Property("uint", 0, "accepted"),
-        "cudadec-memtype": Property("int", 0, "accepted"),
-        "drop-frame-interval": Property("uint", 0, "keep every Nth frame; 0: all"),
-        "skip-frames": Property("int", 0, NO_EFFECT),
+        "num-extra-surfaces": Property("uint", 0, "accepted", 0, 24),
+        "cudadec-memtype": Property(
+            "enum",
+            0,
+            "accepted",
+            choices=Choices.of("CudaDecMemType", *DECODER_MEMORY),
+        ),
+        "drop-frame-interval": Property("uint", 0, "keep every Nth frame; 0: all", 0, 30),
+        "skip-frames": Property("enum", 0, NO_EFFECT, choices=Choices.of("SkipFrame", *SKIPPED)),
         "enable-max-performance": Property("bool", False, "accepted"),
         "low-latency-mode": Property("bool", False, "accepted"),
         "mjpeg": Property("bool", False, "accepted"),
-        "capture-buffer-dynamic-allocation": Property("int", 0, "accepted"),
+        "capture-buffer-dynamic-allocation": Property(
+            "enum",
+            0,
+            "accepted",
+            choices=Choices.of(
+                "CaptureBufferDynamicAllocationModes",
+                "cap_buf_dyn_alloc_disabled",
+                "fw_cap_buf_dyn_alloc_enabled",
+                "rw_cap_buf_dyn_alloc_enabled",
+                "fw_rw_cap_buf_dyn_alloc_enabled",
+            ),
+        ),
         "bufapi-version": Property("bool", False, "accepted"),
     }
-    __gproperties__ = gproperties(PROPERTIES)
 
     def __init__(self) -> None:
         super().__init__()
@@ -157,13 +165,35 @@ class _Encoder(PartsBin):
 
 _ENCODER = {"gpu-id": COMMON["gpu-id"]} | {
     "bitrate": Property("uint", 4_000_000, "bits per second"),
-    "profile": Property("int", 0, "accepted"),
-    "preset-level": Property("int", 1, "accepted"),
+    "preset-level": Property(
+        "enum",
+        1,
+        "accepted",
+        choices=Choices.of(
+            "GstV4L2VideoEncHwPreset",
+            "DisablePreset",
+            "UltraFastPreset",
+            "FastPreset",
+            "MediumPreset",
+            "SlowPreset",
+        ),
+    ),
     "iframeinterval": Property("uint", 30, "frames from one key frame to the next"),
     "idrinterval": Property("uint", 256, "accepted"),
-    "control-rate": Property("int", 1, "accepted"),
+    "control-rate": Property(
+        "enum",
+        1,
+        "accepted",
+        choices=Choices.of(
+            "GstV4l2VideoEncRateControlType", "variable_bitrate", "constant_bitrate"
+        ),
+    ),
     "insert-sps-pps": Property("bool", False, "accepted; they always are"),
     "insert-vui": Property("bool", False, "accepted"),
+    "insert-aud": Property("bool", False, "accepted"),
+    "num-B-Frames": Property("uint", 0, NO_EFFECT, 0, 2),
+    "qp-range": Property("str", None, NO_EFFECT),
+    "vbv-size": Property("uint", 4_000_000, NO_EFFECT),
     "maxperf-enable": Property("bool", False, "accepted"),
     "bufapi-version": Property("bool", False, "accepted"),
 }
@@ -178,8 +208,17 @@ class NvV4l2H264Enc(_Encoder):
         pad("sink", "sink", "always", NVMM, SYSTEM),
         pad("src", "src", "always", "video/x-h264, stream-format=(string)byte-stream"),
     )
-    PROPERTIES = _ENCODER
-    __gproperties__ = gproperties(PROPERTIES)
+    PROPERTIES = _ENCODER | {
+        "profile": Property(
+            "enum",
+            0,
+            "accepted",
+            choices=Choices(
+                "GstV4l2VideoEncProfileType",
+                ((0, "Baseline"), (2, "Main"), (4, "High"), (7, "High444")),
+            ),
+        ),
+    }
 
     def __init__(self) -> None:
         super().__init__()
@@ -196,8 +235,14 @@ class NvV4l2H265Enc(_Encoder):
         pad("sink", "sink", "always", NVMM, SYSTEM),
         pad("src", "src", "always", "video/x-h265, stream-format=(string)byte-stream"),
     )
-    PROPERTIES = _ENCODER
-    __gproperties__ = gproperties(PROPERTIES)
+    PROPERTIES = _ENCODER | {
+        "profile": Property(
+            "enum",
+            0,
+            "accepted",
+            choices=Choices.of("GstV4L2VideoEncProfileType", "Main", "Main10"),
+        ),
+    }
 
     def __init__(self) -> None:
         super().__init__()
@@ -224,8 +269,7 @@ class NvJpegEnc(PartsBin):
     __gsttemplates__ = (
         pad("sink", "sink", "always", NVMM, SYSTEM), pad("src", "src", "always", "image/jpeg")
     )  # fmt: skip
-    PROPERTIES = {"quality": Property("int", 85, "0 to 100")}
-    __gproperties__ = gproperties(PROPERTIES)
+    PROPERTIES = {"quality": Property("int", 85, "of the pictures", 0, 100)}
 
     def __init__(self) -> None:
         super().__init__()
@@ -240,7 +284,7 @@ class NvJpegEnc(PartsBin):
 
     def changed(self, name: str) -> None:
         """Pass the quality on."""
-        self._encoder.set_property(name, min(100, max(0, self.values[name])))
+        self._encoder.set_property(name, self.values[name])
 
 
 DISPLAY = "NORIA_GST_DISPLAY"
@@ -254,7 +298,7 @@ class _Display(PartsBin):
         "sync": Property("bool", True, "show each picture at its time"),
         "qos": Property("bool", True, "accepted"),
         "async": Property("bool", True, "wait for the first picture before PLAYING"),
-        "max-lateness": Property("int", -1, "accepted"),
+        "max-lateness": Property("int64", -1, "accepted", -1),
         "window-x": Property("uint", 0, "accepted"),
         "window-y": Property("uint", 0, "accepted"),
         "window-width": Property("uint", 0, "accepted"),
@@ -299,7 +343,6 @@ class NvEglGlesSink(_Display):
     __gtype_name__ = "GstEglGlesSink"
     __gstmetadata__ = ("Display", "Sink/Video", "Shows pictures, or counts them", "Noria")
     __gsttemplates__ = (pad("sink", "sink", "always", NVMM, SYSTEM),)
-    __gproperties__ = gproperties(_Display.PROPERTIES)
 
     def __init__(self) -> None:
         super().__init__()
@@ -312,7 +355,6 @@ class Nv3dSink(_Display):
     __gtype_name__ = "GstNv3dSink"
     __gstmetadata__ = ("Display", "Sink/Video", "Shows pictures, or counts them", "Noria")
     __gsttemplates__ = (pad("sink", "sink", "always", NVMM, SYSTEM),)
-    __gproperties__ = gproperties(_Display.PROPERTIES)
 
     def __init__(self) -> None:
         super().__init__()
@@ -326,7 +368,6 @@ class NvOsdBin(PartsBin):
     __gstmetadata__ = ("NvOsd Bin", "Filter/Editor/Video", "Draws objects and figures", "Noria")
     __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
     PROPERTIES = OSD_PROPERTIES
-    __gproperties__ = gproperties(PROPERTIES)
 
     def __init__(self) -> None:
         super().__init__()

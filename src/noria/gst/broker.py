@@ -9,7 +9,8 @@ from typing import Any
 from noria._core.errors import MediaError
 from noria.config.app_messages import adaptor_protocol
 from noria.gst.bindings import BaseSink, Gst
-from noria.gst.element import NO_EFFECT, NvElement, Property, gproperties, guarded, pad
+from noria.gst.element import NvElement, guarded, pad
+from noria.gst.properties import NO_EFFECT, Property
 from noria.messages.address import BrokerAddress
 from noria.messages.brokers import broker_for
 from noria.messages.converter import read_adaptor_config
@@ -26,7 +27,7 @@ PROPERTIES = {
     "topic": Property("str", None, "topic, stream or routing key"),
     "comp-id": Property("uint", 0, "take payloads of this componentId alone; 0: all"),
     "new-api": Property("bool", False, "accepted"),
-    "sleep-time": Property("uint", 10, NO_EFFECT),
+    "sleep-time": Property("uint", 0, NO_EFFECT),
 }
 
 
@@ -47,7 +48,6 @@ class NvMsgBroker(NvElement, BaseSink):
     __gstmetadata__ = ("Message Broker", "Sink/Metadata", "Sends payloads to a broker", "Noria")
     __gsttemplates__ = (pad("sink", "sink", "always", "ANY"),)
     PROPERTIES = PROPERTIES
-    __gproperties__ = gproperties(PROPERTIES)
 
     def __init__(self) -> None:
         super().__init__()

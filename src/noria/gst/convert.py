@@ -5,18 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from noria.gst.bindings import BaseTransform, Gst
-from noria.gst.element import (
-    COMMON,
-    FORMATS,
-    NVMM,
-    SYSTEM,
-    NvElement,
-    Property,
-    gproperties,
-    guarded,
-    pad,
-)
+from noria.gst.element import FORMATS, NVMM, SYSTEM, NvElement, guarded, pad
 from noria.gst.geometry import QUARTERS, WHOLE, Box, cropped, placed, read_box, turned
+from noria.gst.properties import COMMON, Choices, Property
 from noria.gst.streammux import DUMMY_BYTES
 from noria.gst.surface import CapsReader, Surface, scaled, system_bytes, video_info
 from noria.gst.tree import with_surfaces
@@ -26,19 +17,29 @@ _FEATURE = "memory:NVMM"
 UNTAGGED = "bt601"
 """Colours of a film that names none; GStreamer takes BT.709 from 720 lines on. Source: spec A.3."""
 
+_FLIPS = Choices.of(
+    "GstNvDsVideoFlipMethod", "none", "counterclockwise", "rotate-180", "clockwise",
+    "horizontal-flip", "upper-right-diagonal", "vertical-flip", "upper-left-diagonal",
+)  # fmt: skip
 PROPERTIES = COMMON | {
     "src-crop": Property("str", "0:0:0:0", "area to take: left:top:width:height"),
     "dest-crop": Property("str", "0:0:0:0", "where to put it: left:top:width:height; else black"),
     "flip-method": Property(
-        "int",
+        "enum",
         0,
         "1: a quarter turn against the clock, 2: half a turn, 3: with the clock, 4: left for right,"
         " 5: over the diagonal from the upper right, 6: top for bottom, 7: from the upper left",
+        choices=_FLIPS,
     ),
-    "copy-hw": Property("int", 1, "accepted"),
-    "output-buffers": Property("uint", 4, "accepted"),
+    "copy-hw": Property(
+        "enum", 1, "accepted", choices=Choices("GstNvCopyHWType", ((1, "GPU"), (2, "VIC")))
+    ),
+    "output-buffers": Property("uint", 4, "accepted", 1),
     "disable-passthrough": Property("bool", False, "accepted"),
-    "bl-output": Property("bool", True, "accepted"),
+    "bl-output": Property("bool", False, "accepted"),
+    "allow-odd-crop": Property("bool", True, "accepted; areas begin at even pixels"),
+    "contiguous-buffers": Property("bool", False, "accepted"),
+    "silent": Property("bool", False, "accepted"),
 }
 
 
@@ -90,7 +91,6 @@ class NvmmTag(NvElement, BaseTransform):
         "to-nvmm": Property("bool", True, "put the label on; else take it off"),
         "untagged": Property("bool", False, "the stream names no colours: GStreamer's guess goes"),
     }
-    __gproperties__ = gproperties(PROPERTIES)
 
     def __init__(self) -> None:
         super().__init__()
@@ -115,7 +115,6 @@ class NvVideoConvert(NvElement, BaseTransform):
         pad("sink", "sink", "always", NVMM, SYSTEM), pad("src", "src", "always", NVMM, SYSTEM)
     )  # fmt: skip
     PROPERTIES = PROPERTIES
-    __gproperties__ = gproperties(PROPERTIES)
 
     def __init__(self) -> None:
         super().__init__()

@@ -6,7 +6,9 @@ from typing import Any
 
 from noria import pyds
 from noria.gst.bindings import Element, Gst
-from noria.gst.element import NVMM, NvElement, Property, gproperties, pad, weakly
+from noria.gst.convert import relabelled
+from noria.gst.element import NVMM, NvElement, pad, weakly
+from noria.gst.properties import Property
 from noria.gst.streammux import DUMMY_BYTES
 from noria.gst.tree import frames_of
 from noria.pyds.bridge import bridge
@@ -21,14 +23,14 @@ class NvStreamDemux(NvElement, Element):
     __gsttemplates__ = (
         pad("sink", "sink", "always", NVMM), pad("src_%u", "src", "request", NVMM)
     )  # fmt: skip
-    PROPERTIES = {"per-stream-eos": Property("bool", False, "accepted")}
-    __gproperties__ = gproperties(PROPERTIES)
+    PROPERTIES = {"per-stream-eos": Property("bool", False, "a source's end goes on at once")}
 
     def __init__(self) -> None:
         super().__init__()
         self._outputs: dict[int, Any] = {}
         self._started: set[int] = set()
         self._dropped: set[int] = set()  # sources without a linked pad
+        self._ended: set[int] = set()
         self._caps: Any = None
         sink = Gst.Pad.new_from_template(self.template("sink"), "sink")
         sink.set_chain_function_full(weakly(self._chain, Gst.FlowReturn.EOS))
@@ -62,17 +64,15 @@ class NvStreamDemux(NvElement, Element):
     def _event(self, sink: Any, parent: Any, event: Any) -> bool:
         match event.type:
             case Gst.EventType.CAPS:
-                caps = event.parse_caps().copy()
-                caps.get_structure(0).set_value("batch-size", 1)
-                self._caps = caps
+                self._caps = relabelled(event.parse_caps(), True, put={"batch-size": 1})
                 self._started.clear()
+                self._ended.clear()
                 return True
             case Gst.EventType.STREAM_START | Gst.EventType.SEGMENT:
                 return True  # each output has its own
             case Gst.EventType.EOS:
-                for number, src in list(self._outputs.items()):
-                    self._start(number, src)
-                    src.push_event(Gst.Event.new_eos())
+                for number in list(self._outputs):
+                    self._end(number)
                 return True
         return bool(sink.event_default(parent, event))
 
@@ -86,6 +86,13 @@ class NvStreamDemux(NvElement, Element):
         segment = Gst.Segment()
         segment.init(Gst.Format.TIME)
         src.push_event(Gst.Event.new_segment(segment))
+
+    def _end(self, number: int) -> None:
+        src = self._outputs.get(number)
+        if src is not None and number not in self._ended:
+            self._ended.add(number)
+            self._start(number, src)
+            src.push_event(Gst.Event.new_eos())
 
     def _chain(self, sink: Any, parent: Any, buffer: Any) -> Any:
         try:
@@ -117,4 +124,7 @@ class NvStreamDemux(NvElement, Element):
             flow = src.push(made)
             if flow not in (Gst.FlowReturn.OK, Gst.FlowReturn.NOT_LINKED, Gst.FlowReturn.EOS):
                 return flow
+        if self.values["per-stream-eos"]:
+            for number in batch.ended:
+                self._end(number)
         return Gst.FlowReturn.OK

@@ -8,73 +8,21 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 from weakref import WeakMethod
 
 from noria._core.errors import ConfigError, NoriaError
-from noria.gst.bindings import VERSION, GLib, GObject, Gst
+from noria.gst.bindings import VERSION, BaseTransform, GLib, GObject, Gst
+from noria.gst.properties import NO_EFFECT, Property, gproperties
 from noria.gst.surface import RAW_FORMATS
 from noria.pyds.bridge import bridge, function
 
-INT_MAX, UINT_MAX = (1 << 31) - 1, (1 << 32) - 1
-FLOAT_MAX = 3.4e38
 FORMATS = "{ " + ", ".join(RAW_FORMATS) + " }"
 SIZES = (
     "width=(int)[1,2147483647], height=(int)[1,2147483647], framerate=(fraction)[0/1,2147483647/1]"
 )
 NVMM = f"video/x-raw(memory:NVMM), format=(string){FORMATS}, {SIZES}"
 SYSTEM = f"video/x-raw, format=(string){FORMATS}, {SIZES}"
-
-
-NO_EFFECT = "accepted, without effect yet"
-
-
-class Property(NamedTuple):
-    """A property of an element.
-
-    Attributes:
-        kind: `bool`, `int`, `uint`, `uint64`, `float`, `str` or `pointer`.
-        default: its first value.
-        text: for people; `NO_EFFECT` marks one that the original heeds and Noria does not yet: a
-            warning on stderr names it, since an element has no bus when it gets its properties.
-    """
-
-    kind: str
-    default: Any
-    text: str
-
-
-_LIMITS: dict[str, tuple[float, float]] = {
-    "int": (-INT_MAX - 1, INT_MAX),
-    "uint": (0, UINT_MAX),
-    "uint64": (0, (1 << 64) - 1),
-    "float": (-FLOAT_MAX, FLOAT_MAX),
-}
-_TYPES = {
-    "bool": bool, "int": int, "uint": GObject.TYPE_UINT, "uint64": GObject.TYPE_UINT64,
-    "str": str, "float": float, "pointer": GObject.TYPE_POINTER,
-}  # fmt: skip
-
-COMMON = {
-    "gpu-id": Property("uint", 0, "accepted; there is no GPU here"),
-    "nvbuf-memory-type": Property("int", 0, "accepted; pictures lie in main memory"),
-    "compute-hw": Property("int", 0, "accepted"),
-    "interpolation-method": Property("int", 1, "accepted; pictures are scaled bilinearly"),
-    "qos": Property("bool", False, "accepted"),
-}
-
-
-def _bounds(row: Property) -> tuple[Any, ...]:
-    return () if row.kind == "pointer" else (*_LIMITS.get(row.kind, ()), row.default)
-
-
-def gproperties(table: Mapping[str, Property]) -> dict[str, Any]:
-    """Make PyGObject's `__gproperties__` of a table."""
-    flags = GObject.ParamFlags.READWRITE
-    return {
-        name: (_TYPES[row.kind], name, row.text, *_bounds(row), flags)
-        for name, row in table.items()
-    }
 
 
 def pad(name: str, direction: str, presence: str, *caps: str) -> Any:
@@ -112,6 +60,12 @@ class NvElement:
 
     PROPERTIES: Mapping[str, Property] = {}
 
+    def __init_subclass__(cls) -> None:
+        """Declare the properties of a class that has its own, before GObject registers it."""
+        super().__init_subclass__()
+        if "PROPERTIES" in vars(cls):
+            cls.__gproperties__ = gproperties(cls.PROPERTIES)  # type: ignore[attr-defined]
+
     def setup(self) -> None:
         """Complete the construction; each element calls it last in its own."""
         self.values = {name: row.default for name, row in self.PROPERTIES.items()}
@@ -141,6 +95,7 @@ class NvElement:
     def do_set_property(self, spec: Any, value: Any) -> None:
         """Set a property."""
         row = self.PROPERTIES[spec.name]
+        value = int(value) if row.kind == "enum" else value
         if row.text == NO_EFFECT and value not in (row.default, self.values[spec.name]):
             name = type(self).__name__.lower()
             print(f"warning: {name}: {spec.name}={value} has no effect yet", file=sys.stderr)
@@ -290,3 +245,22 @@ def guarded(method: Callable[..., Any], failed: Any) -> Callable[..., Any]:
             return failed
 
     return call
+
+
+class InPlace(NvElement, BaseTransform):
+    """Base of the elements that read or change the metadata of batches, and no buffer's bytes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.set_in_place(True)
+        self.set_passthrough(True)  # the pictures are not in the buffer
+        self.setup()
+
+    def process(self, buffer: Any) -> Any:
+        """Work on a buffer; returns its flow."""
+        raise NotImplementedError
+
+    def _process(self, buffer: Any) -> Any:
+        return self.process(buffer)
+
+    do_transform_ip = guarded(_process, Gst.FlowReturn.ERROR)

@@ -8,35 +8,27 @@ from typing import Any, ClassVar
 from noria._core.errors import ConfigError, NoriaError
 from noria.config import ModelConfig
 from noria.gst.bindings import BaseTransform, GObject, Gst
-from noria.gst.element import (
-    COMMON,
-    NO_EFFECT,
-    NVMM,
-    NvElement,
-    Property,
-    gproperties,
-    guarded,
-    pad,
-    timed,
-    weakly,
-)
+from noria.gst.element import NVMM, InPlace, pad, timed, weakly
 from noria.gst.in_flight import InFlight
 from noria.gst.preprocess import add_region_results, prepared_tensors
+from noria.gst.properties import COMMON, INT_MAX, Choices, Property
+from noria.gst.raw_output import RawOutputCallback, address_of
 from noria.gst.tree import add_results, frames_of, picture_of, to_frame_meta
 from noria.infer.batch import Batch
 from noria.infer.inferencer import Inferencer
 from noria.infer.update import ModelUpdater
 
+_MODES = Choices("GstNvInferProcessModeType", ((1, "primary"), (2, "secondary")))
 PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
-    "config-file-path": Property("str", None, "configuration of the model"),
+    "config-file-path": Property("str", "", "configuration of the model"),
     "unique-id": Property("uint", 15, "number of the model; its objects have it"),
-    "process-mode": Property("int", 1, "1: whole frames, 2: objects"),
-    "batch-size": Property("uint", 1, "most items the engine takes at once"),
-    "interval": Property("uint", 0, "batches left out after each one"),
-    "infer-on-gie-id": Property("int", -1, "objects of this model only; -1: of any"),
+    "process-mode": Property("enum", 1, "whole frames or objects", choices=_MODES),
+    "batch-size": Property("uint", 1, "most items the engine takes at once", 1, 1024),
+    "interval": Property("uint", 0, "batches left out after each one", 0, INT_MAX),
+    "infer-on-gie-id": Property("int", -1, "objects of this model only; -1: of any", -1),
     "infer-on-class-ids": Property("str", "", "objects of these classes only: 0:2"),
     "filter-out-class-ids": Property("str", "", "classes that are left out: 0;2"),
-    "model-engine-file": Property("str", None, "built engine"),
+    "model-engine-file": Property("str", "", "built engine"),
     "output-tensor-meta": Property("bool", False, "attach raw outputs"),
     "output-instance-mask": Property("bool", False, "attach masks"),
     "input-tensor-meta": Property("bool", False, "take tensors of nvdspreprocess"),
@@ -45,8 +37,8 @@ PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
     ),
     "crop-objects-to-roi-boundary": Property("bool", False, "cut objects at the region's edge"),
     "raw-output-file-write": Property("bool", False, "write raw outputs to files"),
-    "raw-output-generated-callback": Property("pointer", None, NO_EFFECT),
-    "raw-output-generated-userdata": Property("pointer", None, NO_EFFECT),
+    "raw-output-generated-callback": Property("pointer", None, "a function of C, or none"),
+    "raw-output-generated-userdata": Property("pointer", None, "for that function"),
     "strongly-typed": Property("bool", False, "accepted; tensors have the types of the model"),
     "dynamic-properties": Property("str", "", "name=value;name=value, stored"),
 }
@@ -74,6 +66,7 @@ _FIELDS: dict[str, tuple[str, Any]] = {
 }
 
 _UPDATES = {"config-file-path": "config", "model-engine-file": "engine"}
+_NAMES = {"model-engine-file"}  # an empty one is none
 _OBJECTS = {"infer-on-gie-id", "infer-on-class-ids"}  # one of both set: the file's are void
 
 
@@ -81,14 +74,13 @@ def _numbers(text: str, separator: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.replace(";", separator).split(separator) if part)
 
 
-class NvInfer(NvElement, BaseTransform):
+class NvInfer(InPlace):
     """Runs a model on frames or objects and adds its results to their metadata."""
 
     __gtype_name__ = "GstNvInfer"
     __gstmetadata__ = ("NvInfer plugin", "NvInfer Plugin", "Runs a model on batches", "Noria")
     __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
     PROPERTIES = PROPERTIES
-    __gproperties__ = gproperties(PROPERTIES)
     # status (0: success) and path, after the start and after each update of the model
     __gsignals__: ClassVar = {"model-updated": (GObject.SignalFlags.RUN_LAST, None, (int, str))}
 
@@ -101,9 +93,7 @@ class NvInfer(NvElement, BaseTransform):
         self._in_flight: InFlight | None = None
         self._buffers = self._completed = 0
         self._noticed: set[str] = set()
-        self.set_in_place(True)
-        self.set_passthrough(True)  # pixels stay as they are
-        self.setup()
+        self._raw_output: RawOutputCallback | None = None
 
     def changed(self, name: str) -> None:
         """Read the configuration at once: applications ask for its batch size right after.
@@ -153,18 +143,15 @@ class NvInfer(NvElement, BaseTransform):
     def do_start(self) -> bool:
         """Load the model and build its engine."""
         try:
-            asked = {
-                field: read(self.values[key])
-                for key, (field, read) in _FIELDS.items()
-                if key in self.assigned
-            }
-            if self.assigned & _OBJECTS:
-                asked = {"operate_on_gie_id": -1, "operate_on_class_ids": ()} | asked
             self._inferencer = Inferencer.from_config(
-                self._loaded().with_overrides(**asked),
+                self._loaded().with_overrides(**self.asked()),
                 streams=None,
                 clip_to_roi=self.values["clip-object-outside-roi"],
             )
+            if function := address_of(self.values["raw-output-generated-callback"]):
+                data = address_of(self.values["raw-output-generated-userdata"])
+                self._raw_output = RawOutputCallback(function, data)
+                self._inferencer.on_raw_output = self._raw_output
             most = max(2, self._inferencer.streams + 1)
             src = self.get_static_pad("src")
             self._in_flight = InFlight(src, self._complete, self.post_error, most)
@@ -173,6 +160,15 @@ class NvInfer(NvElement, BaseTransform):
             return False
         self.emit("model-updated", 0, self.values["config-file-path"])
         return True
+
+    def asked(self) -> dict[str, Any]:
+        """Return what the application wants of the config's fields."""
+        void = {"operate_on_gie_id": -1, "operate_on_class_ids": ()}
+        asked: dict[str, Any] = void if self.assigned & _OBJECTS else {}
+        for key, (field, read) in _FIELDS.items():
+            if key in self.assigned and not (key in _NAMES and self.values[key] in (None, "")):
+                asked[field] = read(self.values[key])
+        return asked
 
     def _loaded(self) -> ModelConfig:
         if self._failed is not None:
@@ -194,10 +190,11 @@ class NvInfer(NvElement, BaseTransform):
             self._inferencer.conclude()
             self._report()
             self._inferencer.close()
-            self._inferencer = None
+            self._inferencer = self._raw_output = None
         return True
 
-    def _process(self, buffer: Any) -> Any:
+    def process(self, buffer: Any) -> Any:
+        """Begin the work on a batch; the thread behind the engine pushes it."""
         batch = self.batch_of(buffer)
         assert self._inferencer is not None
         assert self._in_flight is not None
@@ -216,16 +213,16 @@ class NvInfer(NvElement, BaseTransform):
             regions = prepared_tensors(batch, frames, made)
             work.tensors = [tensor for tensor, _ in regions]
         pending = self._inferencer.begin(work)
-        self._in_flight.add(buffer, (batch, frames, made, regions, pending))
+        self._in_flight.add(buffer, (hash(buffer), batch, frames, made, regions, pending))
         return DROPPED  # the thread behind the engine pushes it
-
-    do_transform_ip = guarded(_process, Gst.FlowReturn.ERROR)
 
     @timed
     def _complete(self, work: Any) -> None:
         """Add what the engine found to the metadata; called in order, by one thread."""
-        batch, frames, made, regions, pending = work
+        address, batch, frames, made, regions, pending = work
         assert self._inferencer is not None
+        if self._raw_output is not None:
+            self._raw_output.buffer = 0 if pending.model.asynchronous else address
         self._inferencer.complete(pending)
         with batch.meta_mutex:
             for frame, (meta, before) in zip(frames, made, strict=True):

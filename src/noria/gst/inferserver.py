@@ -10,9 +10,10 @@ from typing import Any
 from noria._core.errors import ConfigError
 from noria.config import ClassAttrs, ModelConfig
 from noria.config.reading import read_bytes
-from noria.gst.element import NVMM, gproperties, pad
+from noria.gst.element import NVMM, pad
 from noria.gst.infer import PROPERTIES as OF_NVINFER
 from noria.gst.infer import NvInfer
+from noria.gst.properties import Property
 from noria.gst.proto_text import parse_proto_text
 
 Message = Mapping[str, list[Any]]
@@ -28,6 +29,14 @@ _PARSERS = {
     "detection": "custom_parse_bbox_func", "classification": "custom_parse_classifier_func",
     "segmentation": "custom_parse_segmentation_func",
 }  # fmt: skip
+# 0 stands for what the file says.
+PROPERTIES = OF_NVINFER | {
+    "unique-id": Property("uint", 0, "number of the model; 0: of the file"),
+    "process-mode": Property("uint", 0, "1: whole frames, 2: objects; 0: of the file", 0, 2),
+    "batch-size": Property(
+        "uint", 0, "most items the engine takes at once; 0: of the file", 0, 1024
+    ),
+}
 
 
 class NvInferServer(NvInfer):
@@ -36,12 +45,16 @@ class NvInferServer(NvInfer):
     __gtype_name__ = "GstNvInferServer"
     __gstmetadata__ = ("NvInferServer plugin", "NvInferServer", "Runs a model on batches", "Noria")
     __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
-    PROPERTIES = OF_NVINFER
-    __gproperties__ = gproperties(PROPERTIES)
+    PROPERTIES = PROPERTIES
 
     def read_config(self, path: Path) -> ModelConfig:
         """Read the text of a protocol buffer."""
         return server_config(path)
+
+    def asked(self) -> dict[str, Any]:
+        """Return what the application wants of the config's fields; 0 is the file's."""
+        found, void = super().asked(), ("gie_unique_id", "process_mode", "batch_size")
+        return {field: value for field, value in found.items() if value or field not in void}
 
 
 def _one(message: Message, *names: str, default: Any = None) -> Any:

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from noria.gst.bindings import BaseTransform, Gst
-from noria.gst.element import NVMM, NvElement, Property, gproperties, guarded, pad
+from noria.gst.bindings import Gst
+from noria.gst.element import NVMM, InPlace, pad
+from noria.gst.properties import Property
 from noria.gst.tree import frames_of
 from noria.pyds.bridge import bridge
 
@@ -62,20 +63,13 @@ class Rates:
             print("**PERF: frames a second (average):", ", ".join(rates), flush=True)
 
 
-class NvDsLogger(NvElement, BaseTransform):
+class NvDsLogger(InPlace):
     """Prints the frames a second of each source, of the last seconds and of all."""
 
     __gtype_name__ = "GstNvDsLogger"
     __gstmetadata__ = ("NvDsLogger plugin", "Generic", "Prints rates of sources", "Noria")
     __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
     PROPERTIES = PROPERTIES
-    __gproperties__ = gproperties(PROPERTIES)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.set_in_place(True)
-        self.set_passthrough(True)
-        self.setup()
 
     def do_start(self) -> bool:
         """Count from 0."""
@@ -87,11 +81,10 @@ class NvDsLogger(NvElement, BaseTransform):
         self._rates.print_line()
         return True
 
-    def _process(self, buffer: Any) -> Any:
+    def process(self, buffer: Any) -> Any:
+        """Count the frames of a batch, and print the rates when it is time."""
         batch = bridge().get(hash(buffer))
         if batch is not None:
             self._rates.count(int(frame.source_id) for frame in frames_of(batch))
             self._rates.print_every(max(1, self.values["fps-measurement-interval-sec"]))
         return Gst.FlowReturn.OK
-
-    do_transform_ip = guarded(_process, Gst.FlowReturn.ERROR)

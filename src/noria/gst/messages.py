@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from noria.gst.bindings import BaseTransform, Gst
-from noria.gst.element import NO_EFFECT, NvElement, Property, gproperties, guarded, pad
+from noria.gst.bindings import Gst
+from noria.gst.element import InPlace, guarded, pad
+from noria.gst.properties import NO_EFFECT, Choices, Property
 from noria.gst.tree import frames_of, picture_of
 from noria.messages.converter import ConverterConfig, read_converter_config
 from noria.messages.event import EventObject, MessageEvent
@@ -36,37 +37,42 @@ from noria.pyds.struct import Text, text_at
 
 _SCHEMAS = ("deepstream", "minimal")
 _ATTRIBUTES = (NvDsVehicleObject, NvDsPersonObject, NvDsFaceObject)
+_PAYLOADS = Choices(
+    "GstNvMsgConvPayloadType",
+    (
+        (0, "PAYLOAD_DEEPSTREAM"), (1, "PAYLOAD_DEEPSTREAM_MINIMAL"),
+        (2, "PAYLOAD_DEEPSTREAM_PROTOBUF"), (256, "PAYLOAD_RESERVED"), (257, "PAYLOAD_CUSTOM"),
+    ),
+)  # fmt: skip
 PROPERTIES = {
     "config": Property("str", None, "names and places of sensors, INI or YAML"),
     "msg2p-lib": Property("str", None, NO_EFFECT),
-    "payload-type": Property("uint", 0, "0: a message for each object; 1: one for a frame"),
+    "payload-type": Property(
+        "enum", 0, "0: a message for each object; 1: one for a frame", choices=_PAYLOADS
+    ),
     "comp-id": Property("uint", 0, "take events of this componentId alone; 0: all"),
     "debug-payload-dir": Property("str", None, "folder of copies of the payloads"),
     "multiple-payloads": Property("bool", False, "accepted"),
     "msg2p-newapi": Property("bool", False, "of frames and objects, without event messages"),
-    "frame-interval": Property("uint", 30, "with msg2p-newapi: every Nth frame"),
+    "frame-interval": Property("uint", 30, "with msg2p-newapi: every Nth frame", 1),
     "dummy-payload": Property("bool", False, NO_EFFECT),
     "embedding-filter": Property("str", None, NO_EFFECT),
 }
 
 
-class NvMsgConv(NvElement, BaseTransform):
+class NvMsgConv(InPlace):
     """Attaches payloads to batches."""
 
     __gtype_name__ = "GstNvMsgConv"
     __gstmetadata__ = ("Message Converter", "Filter/Metadata", "Makes payloads of events", "Noria")
     __gsttemplates__ = (pad("sink", "sink", "always", "ANY"), pad("src", "src", "always", "ANY"))
     PROPERTIES = PROPERTIES
-    __gproperties__ = gproperties(PROPERTIES)
 
     def __init__(self) -> None:
         super().__init__()
         self._config: ConverterConfig = {}
         self._schema = _SCHEMAS[0]
         self._made = 0
-        self.set_in_place(True)
-        self.set_passthrough(True)
-        self.setup()
 
     def _start(self) -> bool:
         number = self.values["payload-type"]
@@ -79,7 +85,8 @@ class NvMsgConv(NvElement, BaseTransform):
 
     do_start = guarded(_start, False)
 
-    def _process(self, buffer: Any) -> Any:
+    def process(self, buffer: Any) -> Any:
+        """Attach the payloads of a batch."""
         batch = bridge().get(hash(buffer))
         if batch is None:
             return Gst.FlowReturn.OK
@@ -93,7 +100,7 @@ class NvMsgConv(NvElement, BaseTransform):
                         if self.values["comp-id"] in (0, event.componentId)
                     ]
                     made += record_payloads(records, self._schema, self._config)
-                elif not frame.frame_num % max(1, self.values["frame-interval"]):
+                elif not frame.frame_num % self.values["frame-interval"]:
                     source = picture_of(batch, frame).source
                     made += payloads(frame_event(frame, source), self._schema, self._config)
             for message in made:
@@ -104,8 +111,6 @@ class NvMsgConv(NvElement, BaseTransform):
             name = f"{stamp}_{self._made:06d}.txt"
             (Path(self.values["debug-payload-dir"]) / name).write_bytes(b"\n".join(made) + b"\n")
         return Gst.FlowReturn.OK
-
-    do_transform_ip = guarded(_process, Gst.FlowReturn.ERROR)
 
     def _attach(self, batch: NvDsBatchMeta, message: bytes) -> None:
         user, made = nvds_acquire_user_meta_from_pool(batch), NvDsPayload()

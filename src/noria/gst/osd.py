@@ -14,17 +14,10 @@ from noria.draw.canvas import Canvas, canvas_for
 from noria.draw.figures import PX_PER_PT, Strokes, arrow_strokes, byte_color, draw_strokes
 from noria.draw.overlays import mask_overlay
 from noria.draw.text import render_text
-from noria.gst.bindings import BaseTransform, Gst
-from noria.gst.element import (
-    COMMON,
-    NVMM,
-    NvElement,
-    Property,
-    gproperties,
-    guarded,
-    pad,
-)
+from noria.gst.bindings import Gst
+from noria.gst.element import NVMM, InPlace, pad
 from noria.gst.geometry import blurred
+from noria.gst.properties import COMMON, Choices, Property
 from noria.gst.tree import frames_of, picture_of
 from noria.media.frame import Frame
 from noria.meta import Detections, FrameMeta, Space
@@ -39,39 +32,36 @@ _MASK_OPACITY = 0.45
 _BLUR_MASKS = 2  # blur-bbox
 _CLOCK = "%a %b %d %H:%M:%S %Y"
 
+_MODES = Choices.of("GstNvDsOsdMode", "MODE_CPU", "MODE_GPU", "MODE_NONE")
 PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "qos")} | {
-    "process-mode": Property("int", 1, "accepted; drawn by the CPU"),
+    "process-mode": Property("enum", 1, "accepted; drawn by the CPU", choices=_MODES),
     "display-text": Property("bool", True, "draw texts"),
     "display-bbox": Property("bool", True, "draw rectangles of objects"),
     "display-mask": Property("bool", False, "draw masks of objects"),
     "display-clock": Property("bool", False, "write date and time; needs display-text"),
     "clock-font": Property("str", "Serif", "of the clock"),
-    "clock-font-size": Property("uint", 12, "of the clock, in points"),
+    "clock-font-size": Property("uint", 12, "of the clock, in points", 0, 60),
     "x-clock-offset": Property("uint", 0, "left edge of the clock, in pixels"),
     "y-clock-offset": Property("uint", 0, "upper edge of the clock, in pixels"),
     "clock-color": Property("uint", 0xFF0000FF, "of the clock: 0xRRGGBBAA"),
-    "blur-bbox": Property("uint", 0, "blur objects: 1 their boxes, 2 their masks if they have any"),
-    "blur-on-gie-class-ids": Property("str", "", "blur these alone: model,class;model,class"),
+    "blur-bbox": Property(
+        "uint", 0, "blur objects: 1 their boxes, 2 their masks if they have any", 0, 2
+    ),
+    "blur-on-gie-class-ids": Property("str", None, "blur these alone: model,class;model,class"),
     "hw-blend-color-attr": Property("str", "", "accepted"),
 }
 
 
-class NvDsOsd(NvElement, BaseTransform):
+class NvDsOsd(InPlace):
     """Draws the metadata of a batch on its pictures."""
 
     __gtype_name__ = "GstNvDsOsd"
     __gstmetadata__ = ("NvDsOsd plugin", "Filter/Video", "Draws metadata on pictures", "Noria")
     __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
     PROPERTIES = PROPERTIES
-    __gproperties__ = gproperties(PROPERTIES)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.set_in_place(True)
-        self.set_passthrough(True)  # the pictures are not in the buffer
-        self.setup()
-
-    def _process(self, buffer: Any) -> Any:
+    def process(self, buffer: Any) -> Any:
+        """Draw the metadata of a batch on its pictures."""
         batch = bridge().get(hash(buffer))
         if batch is None:
             return Gst.FlowReturn.OK
@@ -89,7 +79,7 @@ class NvDsOsd(NvElement, BaseTransform):
 
     def _areas(self, picture: Frame, objects: Iterable[Any]) -> Iterator[Any]:
         """What is blurred: the box of each object that the properties choose, or its mask."""
-        text = self.values["blur-on-gie-class-ids"]
+        text = self.values["blur-on-gie-class-ids"] or ""
         chosen = [_pair(part) for part in text.split(";") if part.strip()]
         for obj in objects:
             if chosen and (int(obj.unique_component_id), int(obj.class_id)) not in chosen:
@@ -110,8 +100,6 @@ class NvDsOsd(NvElement, BaseTransform):
             bottom = min(picture.height, math.ceil(rect.top + rect.height))
             if left < right and top < bottom:
                 yield (left, top, right - left, bottom - top), None
-
-    do_transform_ip = guarded(_process, Gst.FlowReturn.ERROR)
 
 
 def _pair(text: str) -> tuple[int, int]:

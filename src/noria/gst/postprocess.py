@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from noria.gst.bindings import BaseTransform, Gst
-from noria.gst.element import COMMON, NVMM, NvElement, Property, gproperties, guarded, pad
+from noria.gst.bindings import Gst
+from noria.gst.element import NVMM, InPlace, pad
 from noria.gst.preprocess import Made, add_region_results, region_to_roi
+from noria.gst.properties import COMMON, Property
 from noria.gst.tree import add_results, frames_of, picture_of, to_frame_meta
 from noria.infer.raw_outputs import RawOutputParser, outputs_config
 from noria.meta import TensorOutput
@@ -16,26 +17,23 @@ from noria.pyds.meta import NvDsBatchMeta, NvDsFrameMeta, NvDsMetaType, items
 PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "qos")} | {
     "postprocesslib-name": Property("str", None, "library with the parser; the standard one: none"),
     "postprocesslib-config-file": Property("str", None, "parser, thresholds, labels"),
+    "preprocessor-support": Property("bool", False, "accepted; regions are parsed where they are"),
 }
 
 
-class NvDsPostProcess(NvElement, BaseTransform):
+class NvDsPostProcess(InPlace):
     """Parses raw outputs by the config of a file and adds objects, classes and class maps."""
 
     __gtype_name__ = "GstNvDsPostProcess"
     __gstmetadata__ = ("NvDsPostProcess", "Video/Filter", "Parses raw outputs", "Noria")
     __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
     PROPERTIES = PROPERTIES
-    __gproperties__ = gproperties(PROPERTIES)
 
     def __init__(self) -> None:
         super().__init__()
         self._parser: RawOutputParser | None = None
         self._noticed: set[str] = set()
         self._parsed = 0
-        self.set_in_place(True)
-        self.set_passthrough(True)
-        self.setup()
 
     def do_start(self) -> bool:
         """Read the config and load the parser."""
@@ -63,7 +61,8 @@ class NvDsPostProcess(NvElement, BaseTransform):
             self._parser = None
         return True
 
-    def _process(self, buffer: Any) -> Any:
+    def process(self, buffer: Any) -> Any:
+        """Parse the raw outputs of a batch."""
         batch, parser = self.batch_of(buffer), self._parser
         assert parser is not None
         frames = frames_of(batch)
@@ -84,8 +83,6 @@ class NvDsPostProcess(NvElement, BaseTransform):
         if not self._noticed:
             self._report(parser)
         return Gst.FlowReturn.OK
-
-    do_transform_ip = guarded(_process, Gst.FlowReturn.ERROR)
 
     def _parse_regions(
         self,

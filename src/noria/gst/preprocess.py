@@ -6,18 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from noria._core.errors import NoriaError
-from noria.gst.bindings import BaseTransform, Gst
-from noria.gst.element import (
-    COMMON,
-    NO_EFFECT,
-    NVMM,
-    NvElement,
-    Property,
-    gproperties,
-    guarded,
-    pad,
-)
+from noria.gst.bindings import Gst
+from noria.gst.element import NVMM, InPlace, pad
 from noria.gst.outputs import output_meta
+from noria.gst.properties import COMMON, NO_EFFECT, Property
 from noria.gst.tree import classifier_meta, frames_of, picture_of, to_frame_meta
 from noria.infer.preparation import TensorPreparer, load_preparation
 from noria.media.frame import Frame
@@ -48,28 +40,25 @@ PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "qos")} | {
     "unique-id": Property("uint", 15, "number of this element"),
     "enable": Property("bool", True, "prepare tensors at all"),
     "process-on-frame": Property("bool", True, NO_EFFECT),
-    "target-unique-ids": Property("str", None, NO_EFFECT),
-    "config-file": Property("str", None, "regions, size and normalisation"),
+    "operate-on-gie-id": Property("int", -1, NO_EFFECT, -1),
+    "target-unique-ids": Property("str", "", NO_EFFECT),
+    "config-file": Property("str", "", "regions, size and normalisation"),
 }
 # A frame's metadata as stages use it, with its objects in the tree by their index there.
 Made = tuple[FrameMeta, list[NvDsObjectMeta]]
 
 
-class NvDsPreProcess(NvElement, BaseTransform):
+class NvDsPreProcess(InPlace):
     """Prepares tensors by the rules of a file and attaches them to the batch."""
 
     __gtype_name__ = "GstNvDsPreProcess"
     __gstmetadata__ = ("gst-nvdspreprocess plugin", "Video/Filter", "Prepares tensors", "Noria")
     __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
     PROPERTIES = PROPERTIES
-    __gproperties__ = gproperties(PROPERTIES)
 
     def __init__(self) -> None:
         super().__init__()
         self._preparer: TensorPreparer | None = None
-        self.set_in_place(True)
-        self.set_passthrough(True)
-        self.setup()
 
     def do_start(self) -> bool:
         """Read the rules."""
@@ -90,7 +79,8 @@ class NvDsPreProcess(NvElement, BaseTransform):
         self._preparer = None
         return True
 
-    def _process(self, buffer: Any) -> Any:
+    def process(self, buffer: Any) -> Any:
+        """Attach the tensors of a batch."""
         if self._preparer is None or not self.values["enable"]:
             return Gst.FlowReturn.OK
         batch = self.batch_of(buffer)
@@ -105,8 +95,6 @@ class NvDsPreProcess(NvElement, BaseTransform):
             for frame, picture in zip(frames, pictures, strict=True):
                 self._draw(batch, frame, picture)
         return Gst.FlowReturn.OK
-
-    do_transform_ip = guarded(_process, Gst.FlowReturn.ERROR)
 
     def _draw(self, batch: NvDsBatchMeta, frame: NvDsFrameMeta, picture: Frame) -> None:
         assert self._preparer is not None

@@ -89,3 +89,6 @@ def register() -> None:
     for name in ELEMENTS:
         label, rank, kind = factory(name)
         gst.Element.register(None, label, rank, kind)
+    from noria.gst.mpeg4 import stand_in
+
+    stand_in()

@@ -9,7 +9,8 @@ from typing import Any
 from noria._core.errors import MediaError
 from noria.gst.bindings import GLib, Gst
 from noria.gst.bins import PartsBin
-from noria.gst.element import COMMON, NVMM, SYSTEM, Property, gproperties, pad
+from noria.gst.element import NVMM, SYSTEM, pad
+from noria.gst.properties import COMMON, Property
 
 _LAST_PORT = 65535
 _PAYLOAD = "application/x-rtp, media=video, clock-rate=90000, encoding-name=H264, payload=96"
@@ -31,7 +32,6 @@ class NvRtspOutSinkBin(PartsBin):
         "enc-type": Property("int", 0, "accepted; the processor encodes"),
         "sync": Property("bool", True, "send each picture at its time"),
     }
-    __gproperties__ = gproperties(PROPERTIES)
 
     def __init__(self) -> None:
         super().__init__()

@@ -8,28 +8,55 @@ from typing import Any
 from noria._core.errors import ConfigError, MediaError
 from noria.config.paths import safe_uri
 from noria.gst.bindings import Gst
-from noria.gst.bins import PartsBin
+from noria.gst.bins import DECODER_MEMORY, SKIPPED, PartsBin
 from noria.gst.convert import is_nvmm
-from noria.gst.element import COMMON, NO_EFFECT, NVMM, Property, gproperties, pad, weakly
+from noria.gst.element import NVMM, pad, weakly
+from noria.gst.properties import COMMON, NO_EFFECT, Choices, Property
 from noria.gst.reconnect import Patience, Reconnector
+from noria.gst.streammux import PROPERTIES as MUX_PROPERTIES
 
 _OF_RTSP = {"latency": "latency", "udp-buffer-size": "udp-buffer-size"}
-_OF_RTSP |= {"drop-on-latency": "drop-on-latency", "select-rtp-protocol": "protocols"}
+_OF_RTSP |= {"select-rtp-protocol": "protocols"}
+_OF_RTSP |= {"drop-on-latency": "drop-on-latency", "buffer-mode": "buffer-mode"}
 
+_MEMORY = Choices.of("GstNvUriSrcBinCudaDecMemType", *DECODER_MEMORY)
+_SKIPPED = Choices.of("SkipFrames", *SKIPPED)
+_MODES = Choices.of("GstNvMultiUriSrcBinModeType2", "video-only", "audio-only")
+_RECORDING = Choices.of(
+    "SmartRecordType", "smart-rec-disable", "smart-rec-cloud", "smart-rec-multi"
+)
+_RECORDED = Choices.of(
+    "SmartRecordMode", "smart-rec-mode-av", "smart-rec-mode-video", "smart-rec-mode-audio"
+)
+_PROTOCOLS = Choices(
+    "RtpProtocol",
+    (
+        (0, "rtp-unknown"), (1, "rtp-udp"), (2, "rtp-udp-mcast"), (4, "rtp-tcp"),
+        (7, "rtp-udp-udpmcast-tcp"), (10, "rtp-http"), (20, "rtp-tls"),
+    ),
+)  # fmt: skip
+_FLAGS = {10: 0x10, 20: 0x20}  # numbers of the original -> flags of rtspsrc
 URI_PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
     "uri": Property("str", None, "address of the film or the camera"),
-    "source-id": Property("int", -1, "accepted"),
-    "type": Property("int", 0, "accepted; the address tells it"),
+    "source-id": Property("int", -1, "accepted", -1),
+    "type": Property(
+        "enum",
+        0,
+        "accepted; the address tells it",
+        choices=Choices.of("GstNvSourceType", "auto", "uri", "rtsp"),
+    ),
     "num-extra-surfaces": Property("uint", 1, "accepted"),
-    "cudadec-memtype": Property("int", 0, "accepted"),
-    "drop-frame-interval": Property("uint", 0, "keep every Nth frame; 0: all"),
-    "dec-skip-frames": Property("int", 0, NO_EFFECT),
+    "cudadec-memtype": Property("enum", 0, "accepted", choices=_MEMORY),
+    "drop-frame-interval": Property("uint", 0, "keep every Nth frame; 0: all", 0, 30),
+    "dec-skip-frames": Property("enum", 0, NO_EFFECT, choices=_SKIPPED),
     "file-loop": Property("bool", False, "start again at the end of the film"),
     "disable-audio": Property("bool", True, "accepted; sound is never decoded"),
     "disable-passthrough": Property("bool", False, "accepted"),
     "latency": Property("uint", 100, "of RTSP, in milliseconds"),
     "drop-on-latency": Property("bool", True, "RTSP drops what comes too late"),
-    "select-rtp-protocol": Property("uint", 7, "of RTSP: 4 is TCP alone, 7 any"),
+    "select-rtp-protocol": Property(
+        "enum", 7, "of RTSP: 4 is TCP alone, 7 any", choices=_PROTOCOLS
+    ),
     "udp-buffer-size": Property("uint", 524288, "of RTSP, in bytes"),
     "rtsp-reconnect-interval": Property(
         "uint", 0, "seconds without a picture of RTSP before it is opened again; 0: never"
@@ -40,9 +67,34 @@ URI_PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
     "rtsp-reconnect-attempts": Property(
         "int", -1, "attempts that may fail one after the other; -1: any number"
     ),
-    "smart-record": Property("int", 0, NO_EFFECT),
+    "buffer-mode": Property(
+        "enum",
+        3,
+        "of RTSP",
+        choices=Choices.of("BufferMode", "unknown", "slave", "buffer", "auto", "synced"),
+    ),
+    "smart-record": Property("enum", 0, NO_EFFECT, choices=_RECORDING),
+    "smart-rec-dir-path": Property("str", None, NO_EFFECT),
+    "smart-rec-file-prefix": Property("str", "Smart_Record", NO_EFFECT),
+    "smart-rec-cache": Property("uint", 20, NO_EFFECT),
+    "smart-rec-video-cache": Property("uint", 20, NO_EFFECT),
+    "smart-rec-container": Property(
+        "enum",
+        0,
+        NO_EFFECT,
+        choices=Choices.of("SmartRecordContainerType", "smart-rec-mp4", "smart-rec-mkv"),
+    ),
+    "smart-rec-mode": Property("enum", 0, NO_EFFECT, choices=_RECORDED),
+    "smart-rec-default-duration": Property("uint", 20, NO_EFFECT),
+    "extract-sei-type5-data": Property("bool", False, NO_EFFECT),
+    "sei-uuid": Property("str", None, NO_EFFECT),
     "low-latency-mode": Property("bool", False, "accepted"),
-    "leaky": Property("int", 0, NO_EFFECT),
+    "leaky": Property(
+        "enum",
+        0,
+        NO_EFFECT,
+        choices=Choices.of("Leaky", "no-leak", "upstream-leak", "downstream-leak"),
+    ),
     "max-size-buffers": Property("uint", 200, "accepted"),
 }
 
@@ -54,7 +106,6 @@ class NvUriSrcBin(PartsBin):
     __gstmetadata__ = ("NvUriSrc Bin", "Source/Video", "Decodes an address", "Noria")
     __gsttemplates__ = (pad("vsrc_%u", "src", "sometimes", NVMM),)
     PROPERTIES = URI_PROPERTIES
-    __gproperties__ = gproperties(PROPERTIES)
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +128,10 @@ class NvUriSrcBin(PartsBin):
     def _prepare(self, decode: Any, source: Any) -> None:
         if source.find_property("protocols") is not None:  # rtspsrc
             for own, other in _OF_RTSP.items():
-                Gst.util_set_object_arg(source, other, str(self.values[own]).lower())
+                value = self.values[own]
+                if own == "select-rtp-protocol":
+                    value = _FLAGS.get(value, value)
+                Gst.util_set_object_arg(source, other, str(value).lower())
 
     def _inside(self, owner: Any, element: Any) -> None:
         """Reach the decoder, which a bin inside of a bin makes."""
@@ -198,8 +252,9 @@ class NvUriSrcBin(PartsBin):
             self.post_error(RuntimeError(f"{self.values['uri']} cannot start again: file-loop"))
 
 
-_OF_MUX = {"width", "height", "batched-push-timeout", "live-source", "attach-sys-ts"}
-_OF_MUX |= {"drop-pipeline-eos", "sync-inputs"}
+_OF_MUX = {name: row for name, row in MUX_PROPERTIES.items() if name not in COMMON}
+_OF_MUX |= {"interpolation-method": MUX_PROPERTIES["interpolation-method"]}
+del _OF_MUX["batch-size"]
 
 
 class NvMultiUriSrcBin(PartsBin):
@@ -208,34 +263,26 @@ class NvMultiUriSrcBin(PartsBin):
     __gtype_name__ = "GstNvMultiUriSrcBin"
     __gstmetadata__ = ("NvMultiUriSrc Bin", "Source/Video", "Batches several addresses", "Noria")
     __gsttemplates__ = (pad("src", "src", "always", NVMM),)
-    PROPERTIES = URI_PROPERTIES | {
+    PROPERTIES = (URI_PROPERTIES | _OF_MUX) | {
         "uri-list": Property("str", "", "addresses, with commas between"),
         "sensor-id-list": Property("str", "", "of the sources, for messages on the bus"),
         "sensor-name-list": Property("str", "", "of the sources, for messages on the bus"),
-        "max-batch-size": Property("uint", 0, "most frames of a batch; 0: the addresses"),
+        "max-batch-size": Property("uint", 30, "most frames of a batch; 0: the addresses"),
         "port": Property("str", "9000", "accepted; no server for commands is started"),
         "ip-address": Property("str", "localhost", "accepted"),
-        "mode": Property("int", 0, "accepted"),
-        "width": Property("uint", 1920, "of all frames"),
-        "height": Property("uint", 1080, "of all frames"),
-        "batched-push-timeout": Property("int", -1, "microseconds to wait for a full batch"),
-        "live-source": Property("bool", False, "sources are live"),
-        "attach-sys-ts": Property("bool", True, "frames get the time of the system"),
-        "drop-pipeline-eos": Property("bool", False, "no end of stream is passed on"),
-        "sync-inputs": Property("bool", False, NO_EFFECT),
+        "mode": Property("enum", 0, "accepted; sound is never decoded", choices=_MODES),
     }
-    __gproperties__ = gproperties(PROPERTIES)
 
     def __init__(self) -> None:
         super().__init__()
-        self._mux = self.part("nvstreammux", width=1920, height=1080)
+        self._mux = self.part("nvstreammux")
         self._sources: list[Any] = []
         self.ghost("src", self._mux.get_static_pad("src"))
         self.setup()
 
     def changed(self, name: str) -> None:
         """Pass properties of the multiplexer on."""
-        if name in _OF_MUX:
+        if name in _OF_MUX and _OF_MUX[name].text != NO_EFFECT:
             self._mux.set_property(name, self.values[name])
 
     def do_change_state(self, change: Any) -> Any:

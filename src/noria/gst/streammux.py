@@ -11,20 +11,8 @@ import numpy as np
 
 from noria import pyds
 from noria.gst.bindings import Element, GObject, Gst, GstVideo
-from noria.gst.element import (
-    COMMON,
-    NO_EFFECT,
-    NVMM,
-    SYSTEM,
-    UINT_MAX,
-    NvElement,
-    Property,
-    gproperties,
-    pad,
-    refusal,
-    timed,
-    weakly,
-)
+from noria.gst.element import NVMM, SYSTEM, NvElement, pad, refusal, timed, weakly
+from noria.gst.properties import COMMON, INTERPOLATION, NO_EFFECT, SCALING, UINT_MAX, Property
 from noria.gst.surface import CapsReader, Surface, scaled
 from noria.pyds.bridge import bridge
 from noria.pyds.functions import nvds_acquire_frame_meta_from_pool, nvds_add_frame_meta_to_batch
@@ -34,8 +22,8 @@ POLL_S = 0.2
 DUMMY_BYTES = 64  # a batch's buffer holds no pixels, as in the original
 
 PROPERTIES = COMMON | {
-    "batch-size": Property("uint", 0, "most frames of a batch"),
-    "batched-push-timeout": Property("int", -1, "microseconds to wait for a full batch"),
+    "batch-size": Property("uint", 0, "most frames of a batch", 0, 1024),
+    "batched-push-timeout": Property("int", -1, "microseconds to wait for a full batch", -1),
     "width": Property("uint", 0, "of all frames; 0: of the first one"),
     "height": Property("uint", 0, "of all frames; 0: of the first one"),
     "enable-padding": Property("bool", False, "keep the aspect ratio, with black bars"),
@@ -44,13 +32,14 @@ PROPERTIES = COMMON | {
     "async-process": Property("bool", True, "accepted"),
     "sync-inputs": Property("bool", False, NO_EFFECT),
     "max-latency": Property("uint", 0, NO_EFFECT),
-    "num-surfaces-per-frame": Property("uint", 1, "accepted"),
-    "buffer-pool-size": Property("uint", 4, "accepted"),
+    "num-surfaces-per-frame": Property("uint", 1, "accepted", 1, 4),
+    "buffer-pool-size": Property("uint", 4, "accepted", 4, 1024),
     "drop-pipeline-eos": Property("bool", False, "no end of stream is passed on"),
     "frame-num-reset-on-eos": Property("bool", False, "a source counts from 0 again after its end"),
     "frame-num-reset-on-stream-reset": Property("bool", False, NO_EFFECT),
     "frame-duration": Property("uint64", (1 << 64) - 1, NO_EFFECT),
     "config-file-path": Property("str", None, "accepted"),
+    "interpolation-method": Property("enum", 1, SCALING, choices=INTERPOLATION),
 }  # fmt: skip
 UNKNOWN_RATE = (30, 1)  # frames of a stream that names no rate, such as pictures in a row
 
@@ -94,7 +83,6 @@ class NvStreamMux(NvElement, Element):
         pad("src", "src", "always", NVMM),
     )
     PROPERTIES = PROPERTIES
-    __gproperties__ = gproperties(PROPERTIES)
 
     def __init__(self) -> None:
         super().__init__()

@@ -7,8 +7,9 @@ from typing import Any
 
 from noria import pyds
 from noria._core.errors import MediaError
-from noria.gst.element import COMMON, NVMM, Property, gproperties, pad
+from noria.gst.element import NVMM, pad
 from noria.gst.geometry import black, paste
+from noria.gst.properties import COMMON, Property
 from noria.gst.remake import Remaking
 from noria.gst.surface import Surface, scaled
 from noria.gst.tree import frames_of, picture_of
@@ -18,13 +19,13 @@ from noria.pyds.functions import nvds_acquire_frame_meta_from_pool, nvds_add_fra
 from noria.pyds.meta import NvDsBatchMeta, NvDsFrameMeta, items
 
 PROPERTIES = COMMON | {
-    "rows": Property("uint", 1, "of tiles"),
-    "columns": Property("uint", 1, "of tiles"),
-    "width": Property("uint", 1920, "of the whole picture"),
-    "height": Property("uint", 1080, "of the whole picture"),
-    "show-source": Property("int", -1, "show this source alone; -1: all"),
-    "buffer-pool-size": Property("uint", 5, "accepted"),
-    "square-seq-grid": Property("bool", False, "accepted"),
+    "rows": Property("uint", 1, "of tiles", 1),
+    "columns": Property("uint", 1, "of tiles", 1),
+    "width": Property("uint", 1920, "of the whole picture", 16),
+    "height": Property("uint", 1080, "of the whole picture", 16),
+    "show-source": Property("int", -1, "show this source alone; -1: all", -1),
+    "buffer-pool-size": Property("uint", 5, "accepted", 4, 10),
+    "square-seq-grid": Property("bool", False, "as many rows as columns, by the sources"),
 }
 
 
@@ -35,7 +36,6 @@ class NvMultiStreamTiler(Remaking):
     __gstmetadata__ = ("Tiler", "Filter/Video", "Tiles the pictures of a batch", "Noria")
     __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
     PROPERTIES = PROPERTIES
-    __gproperties__ = gproperties(PROPERTIES)
     FRAMES = ("batch-size",)
 
     def __init__(self) -> None:
@@ -84,8 +84,11 @@ class NvMultiStreamTiler(Remaking):
 
     def _layout(self, frames: list[NvDsFrameMeta]) -> tuple[int, int]:
         """Rows and columns; a nearly square grid where sources do not fit the application's."""
-        rows, columns = max(1, self.values["rows"]), max(1, self.values["columns"])
+        rows, columns = self.values["rows"], self.values["columns"]
         most = max((int(f.source_id) for f in frames), default=0) + 1
+        if self.values["square-seq-grid"]:
+            side = math.ceil(math.sqrt(most))
+            return side, side
         if self._grid[0] * self._grid[1] >= most and self._grid[0] >= rows:
             return self._grid
         if most > rows * columns:

@@ -5,17 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from noria.gst.bindings import BaseTransform, Gst
-from noria.gst.element import (
-    COMMON,
-    NO_EFFECT,
-    NVMM,
-    NvElement,
-    Property,
-    gproperties,
-    guarded,
-    pad,
-)
+from noria.gst.bindings import Gst
+from noria.gst.element import NVMM, InPlace, pad
+from noria.gst.properties import COMMON, NO_EFFECT, Property
 from noria.gst.tree import frames_of, picture_of, style_text, to_frame_meta
 from noria.meta import UNTRACKED_OBJECT_ID, ClassStyle, FrameMeta
 from noria.pyds.functions import (
@@ -40,33 +32,29 @@ PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "compute-hw", "qos")} | {
     "display-tracking-id": Property("bool", True, "texts end with the number"),
     "enable-batch-process": Property("bool", True, "accepted"),
     "enable-past-frame": Property("bool", False, "accepted"),
-    "tracking-id-reset-mode": Property("uint", 0, NO_EFFECT),
+    "tracking-id-reset-mode": Property("uint", 0, NO_EFFECT, 0, 3),
     "tracking-surface-type": Property("uint", 0, "accepted"),
     "input-tensor-meta": Property("bool", False, NO_EFFECT),
     "tensor-meta-gie-id": Property("uint", 0, "accepted"),
-    "user-meta-pool-size": Property("uint", 32, "accepted"),
+    "user-meta-pool-size": Property("uint", 32, "accepted", 1),
     "sub-batches": Property("str", "", "accepted"),
-    "sub-batch-err-recovery-trial-cnt": Property("int", 0, "accepted"),
+    "sub-batch-err-recovery-trial-cnt": Property("int", 0, "accepted", -1),
     "operate-on-class-ids": Property("str", "", "track objects of these classes only: 0:2"),
 }
 
 
-class NvTracker(NvElement, BaseTransform):
+class NvTracker(InPlace):
     """Gives objects their numbers, and predicts them where no model ran."""
 
     __gtype_name__ = "GstNvTracker"
     __gstmetadata__ = ("NvTracker plugin", "NvTracker", "Tracks objects", "Noria")
     __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
     PROPERTIES = PROPERTIES
-    __gproperties__ = gproperties(PROPERTIES)
 
     def __init__(self) -> None:
         super().__init__()
         self._tracker: Tracker | None = None
         self._seen: dict[int, NvDsObjectMeta] = {}  # last object of each class
-        self.set_in_place(True)
-        self.set_passthrough(True)
-        self.setup()
 
     def do_start(self) -> bool:
         """Make the tracker that the configuration asks for; IOU without one."""
@@ -91,7 +79,8 @@ class NvTracker(NvElement, BaseTransform):
         self._seen.clear()
         return True
 
-    def _process(self, buffer: Any) -> Any:
+    def process(self, buffer: Any) -> Any:
+        """Track the objects of each frame."""
         batch = self.batch_of(buffer)
         assert self._tracker is not None
         for frame in frames_of(batch):
@@ -104,8 +93,6 @@ class NvTracker(NvElement, BaseTransform):
         for source_id in batch.ended:
             self._tracker.end_of_stream(source_id)
         return Gst.FlowReturn.OK
-
-    do_transform_ip = guarded(_process, Gst.FlowReturn.ERROR)
 
     def _apply(
         self,

@@ -12,8 +12,11 @@ from types import ModuleType
 from typing import Any
 
 from noria import pyds
+from noria.diagnose.pages.graphs import Box, Link
 from noria.gst.bindings import Gst
-from noria.gst.element import NO_EFFECT, NvElement, Stopwatch
+from noria.gst.element import NvElement, Stopwatch
+from noria.gst.pipeline_graph import pipeline_graph
+from noria.gst.properties import NO_EFFECT
 from noria.gst.register import register
 from noria.pyds.bridge import bridge
 from noria.pyds.meta import NvDsBatchMeta, items
@@ -22,6 +25,11 @@ _LISTS = {
     "objects": "obj_meta_list",
     "display metadata": "display_meta_list",
     "user metadata of frames": "frame_user_meta_list",
+}
+_KINDS = {
+    "class maps": pyds.NvDsMetaType.NVDSINFER_SEGMENTATION_META,
+    "raw outputs": pyds.NvDsMetaType.NVDSINFER_TENSOR_OUTPUT_META,
+    "event messages": pyds.NvDsMetaType.NVDS_EVENT_MSG_META,
 }
 
 
@@ -58,11 +66,12 @@ class Usage:
     Attributes:
         elements: by name, in the order in which buffers reached them.
         settings: element, property, value and note of each property that is set on Noria's.
-        metadata: how many of each kind passed the last element with a batch.
+        metadata: how many of each kind left each element.
         names: of `pyds`, how often each was read.
         missing: names of `pyds` that are not there.
         probes: pad -> calls and CPU seconds of an application's probes.
         picture: of the pipeline, in the language of Graphviz, with caps.
+        graph: the boxes and links of the same picture.
     """
 
     elements: dict[str, ElementUse] = field(default_factory=dict)
@@ -72,6 +81,7 @@ class Usage:
     missing: Counter[str] = field(default_factory=Counter)
     probes: dict[str, list[float]] = field(default_factory=dict)
     picture: str = ""
+    graph: tuple[tuple[Box, ...], tuple[Link, ...]] = ((), ())
     _seen: set[Any] = field(default_factory=set)
 
     def start(self) -> None:
@@ -164,6 +174,16 @@ class Usage:
             details = Gst.DebugGraphDetails.MEDIA_TYPE | Gst.DebugGraphDetails.CAPS_DETAILS
             details |= Gst.DebugGraphDetails.NON_DEFAULT_PARAMS
             self.picture = Gst.debug_bin_to_dot_data(pipeline, details) or self.picture
+            self.graph = pipeline_graph(pipeline, self._told)
+
+    def _told(self, element: Any) -> str:
+        use = self.elements.get(element.get_name())
+        if use is None or not use.buffers:
+            return ""
+        rate = "" if use.fps is None else f", {use.fps:.1f} a second"
+        plain = not use.ours and use.frames == use.buffers  # no batch came
+        counted = f"{use.buffers} buffers" if plain else f"{use.frames} frames"
+        return f"{counted}{rate}"
 
     def finish(self) -> None:
         """Draw pipelines that the application left running."""
@@ -181,7 +201,12 @@ def _counted(batch: NvDsBatchMeta) -> Counter[str]:
         for obj in items(frame, "obj_meta_list"):
             found["classifier results"] += len(items(obj, "classifier_meta_list"))
             found["user metadata of objects"] += len(items(obj, "obj_user_meta_list"))
-    return found
+            found["masks"] += obj.mask_params.size > 0
+            found["tracked objects"] += obj.object_id != pyds.UNTRACKED_OBJECT_ID
+        kinds = [user.base_meta.meta_type for user in items(frame, "frame_user_meta_list")]
+        for name, kind in _KINDS.items():
+            found[name] += kinds.count(kind)
+    return Counter({name: count for name, count in found.items() if count})
 
 
 class RecordedModule(ModuleType):

@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
+import json
 import sys
-from base64 import b64encode
 from multiprocessing import util
 from pathlib import Path
+from typing import Any
 
 from noria._core.errors import NoriaError
 from noria.diagnose.pages import render_page, write_page
-from noria.gst.element import NO_EFFECT, Stopwatch
+from noria.diagnose.pages.graphs import layered_graph, svg_file
+from noria.gst.element import Stopwatch
+from noria.gst.properties import NO_EFFECT
 from noria.gst.usage import ElementUse, Usage
 
-KINDS = (".html", ".svg", ".dot")
-_DRAW_S = 60.0
-_WITHOUT = "graphviz is not installed, or cannot draw it; the text is its input"
+KINDS = (".html", ".json", ".svg", ".dot")
 
 
 def check_report(path: Path) -> None:
     """Refuse a name before the application runs.
 
     Raises:
-        NoriaError: the ending is none of a report's, or SVG is asked for and Graphviz is absent.
+        NoriaError: the ending is none of a report's.
     """
     if path.suffix not in KINDS:
         raise NoriaError(f"--report {path}", expected="a name that ends in " + ", ".join(KINDS))
-    if path.suffix == ".svg" and shutil.which("dot") is None:
-        raise NoriaError(
-            "the picture cannot be drawn: there is no program dot",
-            fix="apt install graphviz, or --report with a name that ends in .dot or .html",
-        )
 
 
 def last_written(path: Path) -> int | None:
@@ -59,6 +53,8 @@ def report_of_children(usage: Usage, path: Path, title: str) -> None:
 def write_report(usage: Usage, path: Path, title: str) -> None:
     """Write a report, or the picture of the last pipeline if the name ends in `.svg` or `.dot`.
 
+    A name that ends in `.json` gets the report's numbers.
+
     Args:
         usage: after the run.
         path: the file.
@@ -71,17 +67,44 @@ def write_report(usage: Usage, path: Path, title: str) -> None:
     if path.suffix == ".html":
         write_page(path, report_page(usage, title))
         return
+    if path.suffix == ".json":
+        write_page(path, json.dumps(report_values(usage, title), indent=1) + "\n")
+        return
     if not usage.picture:
         raise NoriaError("there is no picture: the application started no pipeline", where=title)
-    made = usage.picture if path.suffix == ".dot" else _svg(usage.picture)
-    if made is None:
-        raise NoriaError("the picture cannot be drawn: dot failed", where=str(path))
-    write_page(path, made)
+    drawn = path.suffix == ".svg"
+    write_page(path, svg_file(layered_graph(*usage.graph)) if drawn else usage.picture)
+
+
+def report_values(usage: Usage, title: str) -> dict[str, Any]:
+    """Return the numbers of a run."""
+    spent = Stopwatch.spent or {}
+    return {
+        "application": title,
+        "elements": {
+            name: {
+                "kind": use.factory,
+                "buffers": use.buffers,
+                "frames": use.frames,
+                "frames_per_s": use.fps,
+                "python_s": spent.get(name),
+                "metadata": dict(usage.metadata[name]),
+            }
+            for name, use in usage.elements.items()
+            if use.buffers
+        },
+        "probes": {
+            pad: {"calls": int(calls), "cpu_s": seconds}
+            for pad, (calls, seconds) in usage.probes.items()
+        },
+        "without_effect": [row[:3] for row in usage.settings if row[3] == NO_EFFECT],
+        "pyds": dict(usage.names),
+        "missing": dict(usage.missing),
+    }
 
 
 def report_page(usage: Usage, title: str) -> str:
     """Render the page of a run."""
-    svg = _svg(usage.picture)
     spent = Stopwatch.spent or {}
     rows = [
         (name, use.factory, use.buffers, use.frames, _number(use.fps), _per_frame(spent, name, use))
@@ -96,9 +119,8 @@ def report_page(usage: Usage, title: str) -> str:
     return render_page(
         "exec.html",
         title=title,
-        picture=None if svg is None else "data:image/svg+xml;base64," + _base64(svg),
-        dot=usage.picture if svg is None else "",
-        without=_WITHOUT,
+        picture=layered_graph(*usage.graph) if usage.picture else "",
+        dot=usage.picture,
         elements=rows,
         probes=[
             (pad, int(calls), f"{1000 * seconds / calls:.3f}" if calls else "")
@@ -119,22 +141,3 @@ def _number(value: float | None) -> str:
 
 def _per_frame(spent: dict[str, float], name: str, use: ElementUse) -> str:
     return f"{1000 * spent[name] / use.frames:.3f}" if name in spent and use.frames else ""
-
-
-def _base64(text: str) -> str:
-    return b64encode(text.encode()).decode()
-
-
-def _svg(dot: str) -> str | None:
-    """Draw with Graphviz; None where that is not installed or fails."""
-    program = shutil.which("dot")
-    if program is None or not dot:
-        return None
-    try:
-        done = subprocess.run(
-            [program, "-Tsvg"],
-            input=dot, capture_output=True, text=True, timeout=_DRAW_S, check=True,
-        )  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout

@@ -44,6 +44,7 @@ class RawOutput:
         outputs: name -> (N, ...) array, binding order.
         metas: the frame of each of the N items.
         objects: the object of each item, or None for whole frames.
+        inputs: the same of the inputs.
     """
 
     component_id: int
@@ -51,6 +52,7 @@ class RawOutput:
     outputs: Mapping[str, npt.NDArray[Any]]
     metas: Sequence[FrameMeta]
     objects: Sequence[int] | None
+    inputs: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -248,7 +250,9 @@ class EngineRuns:
             if self.on_raw_output is not None:
                 component, items = model.config.component_id, run.items
                 self.on_raw_output(
-                    RawOutput(component, model.network, outputs, items.metas, items.objects)
+                    RawOutput(
+                        component, model.network, outputs, items.metas, items.objects, run.inputs
+                    )
                 )
 
     def new_steps(self, items: Items) -> list[ItemSteps] | None:
@@ -267,7 +271,7 @@ class EngineRuns:
     ) -> Arrays:
         """The engine's inputs on the host, kept in the run where somebody wants to see them."""
         if inputs is not None:
-            if self._files.needs_input or self.on_steps is not None:
+            if self._shows_inputs:
                 run.inputs = inputs
             return inputs
         tensor = scale(run.items, model, self._record)
@@ -277,8 +281,13 @@ class EngineRuns:
             run.inputs = {model.input_name: tensor}
         return model.feeds(tensor)
 
+    @property
+    def _shows_inputs(self) -> bool:
+        shown = self.on_steps is not None or self.on_raw_output is not None
+        return self._files.needs_input or shown
+
     def _sees_inputs(self, run: Run) -> bool:
-        return self._files.needs_input or run.watched or self.on_steps is not None
+        return self._shows_inputs or run.watched
 
     def _on_gpu(
         self,

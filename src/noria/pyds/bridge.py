@@ -10,6 +10,7 @@ import ctypes
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_size_t, c_uint64, c_ulong, c_void_p
 from functools import cache
 from itertools import count
+from threading import Lock
 from typing import Any
 
 from noria.pyds.loading import gstreamer
@@ -81,7 +82,15 @@ def function(function: Any, result: Any, *arguments: Any) -> Any:
     return function
 
 
+_once = Lock()
+
+
 @cache
+def _made() -> Bridge:
+    return Bridge()
+
+
 def bridge() -> Bridge:
     """Return the one bridge of the process: a type of metadata can be registered once."""
-    return Bridge()
+    with _once:  # several streaming threads may want it first
+        return _made()

@@ -18,6 +18,7 @@ from noria.media import ReconnectPolicy, open_sink
 from noria.media.sinks.publish import PublishSink
 from tests.media.conftest import MakeMeta, gray_frame
 from tests.media.sources.test_rtsp import Server, available, wait_until
+from tests.ports import free_port
 
 FAST = ReconnectPolicy(first_s=0.1, max_s=0.3, jitter=False)
 
@@ -116,9 +117,7 @@ def test_to_a_server_that_dies_and_comes_back(
 
 
 def test_a_server_that_is_never_there(make_meta: MakeMeta) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     url = f"rtsp://127.0.0.1:{port}/in"
     sink = PublishSink(url, Path(url), reconnect=FAST)
     assert send(sink, make_meta, range(30), 0.01) < 0.4

@@ -18,6 +18,7 @@ from noria.errors import MediaError
 from noria.media import ColorSpace, PixelFormat, open_source
 from tests.media.conftest import luma_of, write_clip
 from tests.memory import resident
+from tests.ports import free_port
 
 
 def packets_of(path: Path) -> list[tuple[int, int]]:
@@ -202,9 +203,7 @@ def test_no_camera() -> None:
 
 @pytest.mark.parametrize("scheme", ["rtsp", "http", "tcp"])
 def test_refused_connection_shows_no_credentials(scheme: str) -> None:
-    with socket.socket() as probe:  # a port that was just free
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     with pytest.raises(MediaError, match="connection refused") as caught:
         open_source(f"{scheme}://me:hunter2@127.0.0.1:{port}/live?key=hunter2", timeout_s=2)
     error: BaseException | None = caught.value
