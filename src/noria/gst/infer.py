@@ -162,7 +162,7 @@ class NvInfer(InPlace):
         return True
 
     def asked(self) -> dict[str, Any]:
-        """Return what the application wants of the config's fields."""
+        """Return the config's fields that the application set."""
         void = {"operate_on_gie_id": -1, "operate_on_class_ids": ()}
         asked: dict[str, Any] = void if self.assigned & _OBJECTS else {}
         for key, (field, read) in _FIELDS.items():

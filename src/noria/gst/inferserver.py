@@ -52,7 +52,7 @@ class NvInferServer(NvInfer):
         return server_config(path)
 
     def asked(self) -> dict[str, Any]:
-        """Return what the application wants of the config's fields; 0 is the file's."""
+        """Return the config's fields that the application set; 0 is the file's."""
         found, void = super().asked(), ("gie_unique_id", "process_mode", "batch_size")
         return {field: value for field, value in found.items() if value or field not in void}
 

@@ -19,7 +19,7 @@ class InferDims(ctypes.Structure):
     )  # fmt: skip
 
 
-class LayerInfo(ctypes.Structure):
+class _CLayer(ctypes.Structure):
     """NvDsInferLayerInfo of C."""
 
     _fields_ = (
@@ -28,15 +28,13 @@ class LayerInfo(ctypes.Structure):
     )  # fmt: skip
 
 
-class NetworkInfo(ctypes.Structure):
+class _CNetwork(ctypes.Structure):
     """NvDsInferNetworkInfo of C."""
 
     _fields_ = (("width", c_uint), ("height", c_uint), ("channels", c_uint))
 
 
-Callback = CFUNCTYPE(
-    None, c_void_p, POINTER(NetworkInfo), POINTER(LayerInfo), c_uint, c_uint, c_void_p
-)
+Callback = CFUNCTYPE(None, c_void_p, POINTER(_CNetwork), POINTER(_CLayer), c_uint, c_uint, c_void_p)
 """buffer, network, layers, number of layers, frames or objects of the run, user data."""
 
 
@@ -63,13 +61,13 @@ class RawOutputCallback:
 
     def __call__(self, raw: RawOutput) -> None:
         """Show the tensors of a run."""
-        size = NetworkInfo(raw.network.width, raw.network.height, raw.network.channels)
+        size = _CNetwork(raw.network.width, raw.network.height, raw.network.channels)
         layers = _layers(raw.inputs, True) + _layers(raw.outputs, False)
-        table = (LayerInfo * len(layers))()
+        table = (_CLayer * len(layers))()
         kept = []  # what the table points to
         for index, (layer, is_input) in enumerate(layers):
             dims, name = layer.dims, layer.layerName.encode()
-            table[index] = LayerInfo(
+            table[index] = _CLayer(
                 layer.dataType, InferDims(dims.numDims, tuple(dims.d), dims.numElements),
                 index, name, int(layer.buffer), is_input,
             )  # fmt: skip
