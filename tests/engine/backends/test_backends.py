@@ -1,5 +1,8 @@
 """Every installed runtime against the same models: what one gives, the others give."""
 
+import os
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -277,3 +280,20 @@ def test_weights_listed_as_inputs_are_taken_off(tmp_path):
     path = save(picture_model(list_weight_as_input=True), tmp_path / "m.onnx")
     model = onnx.load_from_string(build(network_from_onnx(path)).blobs["model"])
     assert [i.name for i in model.graph.input] == ["x"]
+
+
+def test_the_runtime_leaves_no_file_of_its_own_in_the_users_cache(tmp_path):
+    """onnxruntime writes a device's id there unless it is kept from it."""
+    onnx.save(convolutions(), tmp_path / "a.onnx")
+    lines = (
+        "import noria.engine, onnxruntime, sys;"
+        "onnxruntime.InferenceSession(sys.argv[1], providers=['CPUExecutionProvider'])"
+    )
+    home = tmp_path / "home"
+    home.mkdir()
+    known = {k: v for k, v in os.environ.items() if k != "ORT_DISABLE_TELEMETRY"}
+    subprocess.run(
+        [sys.executable, "-c", lines, str(tmp_path / "a.onnx")],
+        env=known | {"HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache")}, check=True,
+    )  # fmt: skip
+    assert [p for p in home.rglob("*") if p.is_file()] == []
