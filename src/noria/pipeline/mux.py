@@ -23,7 +23,6 @@ _MIN_GROUP = 16  # frames handed on together when most of them are skipped by `i
 _MOST_RUNS = 4  # of one cost each, that buffers are joined for
 _MIN_ROOM = 2  # frames that wait for each source: one to take, one being decoded meanwhile
 _POLL_S = 0.2  # how soon a stop is seen while sources give nothing
-_GPU_DECODERS = 32  # films decoded at once on a GPU; its video unit is busy with 8
 _REPORTS = 256  # of sources that are over, where sources come and go
 _LEAVE_S = 1.0  # how long a source that hangs may hold up the end
 
@@ -87,7 +86,6 @@ class Muxer:
         self._gone: deque[SourceReport] = deque(maxlen=_REPORTS)  # of sources that are over
         self._gone_frames = self._gone_dropped = 0
         self._gone_s = 0.0
-        self._decoding = threading.Semaphore(_GPU_DECODERS)
         self._started = False
         self._lacking: _Feed | None = None  # whose frame the reader waits for; None: any
         self._keep_open = keep_open
@@ -201,7 +199,7 @@ class Muxer:
             frames = iter(source)
             while not (self.stopping or feed.removed):
                 start = perf_counter()
-                frame = self._next(feed, frames)
+                frame = next(frames, None)
                 taken = perf_counter() - start
                 feed.decode_s += taken
                 self.reading.add(taken)
@@ -227,13 +225,6 @@ class Muxer:
             with self._lock:
                 feed.ended = True
                 self._arrived.notify()
-
-    def _next(self, feed: _Feed, frames: Iterator[Frame]) -> Frame | None:
-        """The next frame. Films on a GPU take turns: its driver serves one caller at a time."""
-        if feed.live or getattr(feed.source, "decoder", "") != "cuda":
-            return next(frames, None)
-        with self._decoding:
-            return next(frames, None)
 
     def _fail(self, feed: _Feed, error: Exception) -> None:
         if feed.error is None and not feed.removed:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from abc import abstractmethod
 from collections.abc import Generator, Iterable
+from contextlib import nullcontext
 from time import monotonic_ns
 from typing import Any
 
@@ -22,6 +24,9 @@ from noria.media.sources.packet_ring import PacketRing
 from noria.media.sources.parameter_sets import reference_pictures
 
 _FULL_RANGE = 2  # AVCOL_RANGE_JPEG
+_gpu_turns = threading.Semaphore(32)
+"""Decoders that call a GPU's driver at once: it serves one at a time, and its video unit is busy
+with 8."""
 
 ON_GPU = "cuda"
 """FFmpeg's name of the format of pictures in GPU memory."""
@@ -294,7 +299,8 @@ class DecodedSource(Source):
                 if self._packet_ring is not None:
                     self._packet_ring.add(packet)
             try:
-                pictures = context.decode(packet)
+                with _gpu_turns if self.decoder == ON_GPU else nullcontext():
+                    pictures = context.decode(packet)
             except av.error.EOFError:
                 return None
             except (av.error.FFmpegError, ValueError):
