@@ -24,9 +24,10 @@ from noria.media.sources.packet_ring import PacketRing
 from noria.media.sources.parameter_sets import reference_pictures
 
 _FULL_RANGE = 2  # AVCOL_RANGE_JPEG
-_gpu_turns = threading.Semaphore(32)
-"""Decoders that call a GPU's driver at once: it serves one at a time, and its video unit is busy
-with 8."""
+_gpu_turns = {live: threading.Semaphore(count) for live, count in ((False, 32), (True, 8))}
+"""Decoders of films, and of live streams, that call a GPU's driver at once: it serves one at a
+time, and its video unit is busy with 8. A live picture is waited for within the call, and the
+engine's calls wait behind it."""
 
 ON_GPU = "cuda"
 """FFmpeg's name of the format of pictures in GPU memory."""
@@ -299,7 +300,7 @@ class DecodedSource(Source):
                 if self._packet_ring is not None:
                     self._packet_ring.add(packet)
             try:
-                with _gpu_turns if self.decoder == ON_GPU else nullcontext():
+                with _gpu_turns[self.live] if self.decoder == ON_GPU else nullcontext():
                     pictures = context.decode(packet)
             except av.error.EOFError:
                 return None
