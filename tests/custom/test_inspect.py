@@ -53,6 +53,19 @@ def test_kinds_and_keys_of_functions(compile_parser: Compile) -> None:
     assert found["NvDsInferCreateModelParser"].about.key is None
 
 
+def test_functions_of_any_name_are_told_by_what_they_fill(compile_parser: Compile) -> None:
+    report = inspect_library(compile_parser("counting.cpp"), load=False)
+    found = {p.name: p for p in report.entry_points}
+    for name, kind in (
+        ("BoxesFine", "detector"),
+        ("InstancesFine", "instance segmentation"),
+        ("AttributesFine", "classifier"),
+    ):
+        assert (found[name].kind, found[name].certain) == (kind, True)
+    assert "MapFine" not in found  # it fills no vector
+    assert not report.hints
+
+
 @pytest.mark.parametrize(
     ("name", "kind"),
     [

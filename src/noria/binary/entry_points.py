@@ -142,7 +142,11 @@ class EntryPoint:
 
 
 def entry_points(elf: ElfFile) -> list[EntryPoint]:
-    """The entry points among the exported functions: fixed names first, then by name."""
+    """Return the entry points among the exported functions.
+
+    Those of fixed names come first, then those of usual names. A function of any other name is one,
+    too, where its code fills vectors of a kind that none of these has.
+    """
     names = sorted(n for n in elf.functions() if not n.startswith("_"))
     calls = CodeCalls(elf)
     found = [EntryPoint(name, FIXED[name], True) for name in names if name in FIXED]
@@ -153,6 +157,12 @@ def entry_points(elf: ElfFile) -> list[EntryPoint]:
         if kind := fills[0] if len(fills) == 1 else _kind_of(name):
             device = bool(_DEVICE.search(name))
             found.append(EntryPoint(name, kind, len(fills) == 1, device=device))
+    missing = set(filled(elf)) - {point.kind for point in found}
+    for name in names if missing else ():
+        if name not in FIXED and not _may_be(name):
+            fills = filled_by(calls, name)
+            if len(fills) == 1 and fills[0] in missing:
+                found.append(EntryPoint(name, fills[0], True, bool(_DEVICE.search(name))))
     return found
 
 
