@@ -15,7 +15,7 @@ from noria.messages.converter import read_adaptor_config, read_converter_config
 from noria.messages.event import EventFilter
 from noria.messages.payload import SCHEMAS, payloads
 from noria.messages.sender import Sender
-from noria.messages.spool import REFUSED, Spool, spool_folder
+from noria.messages.spool import REFUSED, REFUSED_BEFORE, Spool, spool_folder
 from noria.meta import FrameMeta
 
 _OPTIONS = ("every", "classes", "schema", "config", "spool", "adaptor", "user")
@@ -73,9 +73,11 @@ class MessageSink(Sink):
         if refused := self._sender.refused:
             self._notice(
                 "warning",
-                f"the service refuses {refused} message(s) for their content: they lie in "
-                f"{self._spool.folder / REFUSED}",
+                f"the service refuses {refused} message(s) for their content: the "
+                f"newest lie in {self._spool.folder / REFUSED} and {REFUSED_BEFORE}",
             )
+        if dropped := self._spool.dropped_refused_bytes:
+            self._notice("warning", f"{dropped} bytes of the oldest refused messages were deleted")
         if dropped := self._spool.dropped_bytes:
             self._notice("warning", f"{dropped} bytes of the oldest messages were lost{reason}")
 
