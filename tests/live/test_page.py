@@ -18,9 +18,11 @@ from noria.config import ModelConfig
 from noria.live import Address, LiveServer, LiveView
 from noria.pipeline.mux import Muxer
 from tests.live.test_server import FILES, SCENE
+from tests.media.conftest import write_clip
 from tests.media.sources import test_rtsp
 from tests.memory import resident
 from tests.pipeline import test_dynamic
+from tests.pipeline.fakes import FakeSource
 
 pytest.importorskip("selenium")
 wait_until = partial(test_dynamic.wait_until, seconds=60)
@@ -102,6 +104,53 @@ def test_watching(browser: Any, running: tuple[Any, str]) -> None:
     browser.find_element("tag name", "body").send_keys("\ue00c")  # Escape
     assert browser.find_element("id", "one").get_attribute("hidden") is not None
     assert [e for e in browser.get_log("browser") if e["level"] == "SEVERE"] == []
+
+
+def test_full_screen(browser: Any, running: tuple[Any, str]) -> None:
+    """The button shows the picture alone on the whole screen; Escape leads back to the page."""
+    element = "return document.fullscreenElement && document.fullscreenElement.tagName"
+    browser.get(running[1])
+    wait_until(lambda: texts(browser, ".tile"))
+    browser.find_element("css selector", ".tile").click()
+    wait_until(lambda: texts(browser, "#objects button"))
+    browser.find_element("id", "full").click()
+    wait_until(lambda: browser.execute_script(element) == "FIGURE")
+    picture, screen = browser.execute_script(
+        """const b = document.getElementById("picture").getBoundingClientRect();
+        return [[b.width, b.height], [innerWidth, innerHeight]];"""
+    )
+    assert all(a <= b for a, b in zip(picture, screen, strict=True))
+    assert any(a > 0.9 * b for a, b in zip(picture, screen, strict=True))
+    assert picture[0] / picture[1] == pytest.approx(640 / 384, rel=0.01)
+    before = pixels(browser, "#picture")
+    wait_until(lambda: pixels(browser, "#picture") != before)
+    browser.find_element("tag name", "body").send_keys("\ue00c")  # Escape
+    wait_until(lambda: browser.execute_script(element) is None)
+    assert browser.find_element("id", "one").get_attribute("hidden") is None
+
+
+def test_more_sources_than_one_answer_holds(browser: Any, tmp_path: Path) -> None:
+    """Films that are over do not keep pictures of those that run away."""
+    view = LiveView()
+    pipeline = noria.Pipeline([], lambda _: time.sleep(0.05), [view], keep_open=True)
+    server = LiveServer(pipeline, view, Address(port=0))
+    run = threading.Thread(target=pipeline.run)
+    run.start()
+    try:
+        for i in range(70):
+            pipeline.add_source(FakeSource(1, name=f"guest{i}"))
+        wait_until(lambda: not pipeline.sources)
+        pipeline.add_source(write_clip(tmp_path / "film.mp4", 1000))
+        browser.get(server.address.url)
+        wait_until(lambda: len(texts(browser, ".tile")) == 71)
+        tile = ".tile[data-source='70'] canvas"
+        before = pixels(browser, tile)
+        wait_until(lambda: pixels(browser, tile) != before)
+        assert "running" in texts(browser, "#state")[0]
+    finally:
+        pipeline.stop()
+        run.join(20)
+        server.close()
 
 
 _DRAWN = """

@@ -350,3 +350,18 @@ def test_the_sink_does_no_work() -> None:
     assert view.newer({0: picture.number - 1, 4: 0}) == [0]
     view.forget(0)
     assert view.picture(0, 320) is None
+
+
+def test_frames_of_sources_that_are_over_are_given_up() -> None:
+    """A service kept the last frame of every film that it ever had."""
+    view = LiveView()
+    pixels = np.zeros((48, 64, 3), np.uint8)
+    for i in range(20):
+        frame = Frame.from_array(pixels, PixelFormat.RGB, frame=0, source=f"s{i}", source_id=i)
+        view.write(frame, noria.FrameMeta(f"s{i}", i, 0, 0, 64, 48))
+        assert view.picture(i, 320) is not None
+        if i:  # the first one goes on
+            view.end(i)
+    there = [i for i in range(20) if view.frame_of(i, 0) is not None]
+    assert there == [0, *range(12, 20)]
+    assert [i for i in range(20) if view.picture(i, 320)] == there

@@ -81,6 +81,17 @@ def test_the_limit_takes_the_oldest_and_counts_them(tmp_path: Path) -> None:
     spool.close()
 
 
+def test_refused_messages_do_not_fill_the_disk(tmp_path: Path) -> None:
+    spool = Spool(tmp_path, refused_bytes=100)
+    for i in range(0, 100, 5):
+        spool.set_aside([b"%09d" % n for n in range(i, i + 5)])
+    spool.set_aside([b"last"])
+    spool.close()
+    left = [(tmp_path / name).read_text().split() for name in ("refused.1.jsonl", "refused.jsonl")]
+    assert left == [[f"{n:09d}" for n in range(90, 100)], ["last"]]
+    assert spool.dropped_refused_bytes == 900
+
+
 class _Flaky:
     """Takes messages, but fails as often as asked after it took the first of a batch."""
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from noria.meta import Objects
 
 _RATE_S = 2.0  # over which frames per second are counted
+_OVER = 8  # sources that are over whose last frames are kept
 
 
 @dataclass(slots=True)
@@ -68,6 +69,7 @@ class LiveView(Sink):
         self._encoding = threading.Lock()  # one picture at a time: watchers share it
         self._latest: dict[int, _Latest] = {}
         self._given: dict[int, _Latest] = {}  # the last one that was drawn
+        self._over = deque[int]()  # sources that gave their last frame
         self._number = 0
         self._listeners: set[Callable[[], None]] = set()
 
@@ -94,11 +96,21 @@ class LiveView(Sink):
         for listener in tuple(self._listeners):
             listener()
 
+    def end(self, source_id: int) -> None:
+        """Keep the last frame of a source that is over until some more are."""
+        with self._lock:
+            self._over.append(source_id)
+            if len(self._over) > _OVER:
+                self._forget(self._over.popleft())
+
     def forget(self, source_id: int) -> None:
         """Show a source no more."""
         with self._lock:
-            self._latest.pop(source_id, None)
-            self._given.pop(source_id, None)
+            self._forget(source_id)
+
+    def _forget(self, source_id: int) -> None:
+        self._latest.pop(source_id, None)
+        self._given.pop(source_id, None)
 
     def listen(self, listener: Callable[[], None]) -> None:
         """Call a function, from the pipeline's thread, with each frame that comes."""

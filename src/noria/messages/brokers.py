@@ -11,7 +11,8 @@ from typing import Any, Protocol
 
 from noria._core.lazy import import_extra
 from noria.messages.address import BrokerAddress
-from noria.messages.stream_brokers import AmqpBroker, FileBroker, KafkaBroker, RedisBroker
+from noria.messages.amqp import AmqpBroker
+from noria.messages.stream_brokers import FileBroker, KafkaBroker, RedisBroker
 
 _TIMEOUT_S = 5.0
 _LOOK_S = 0.1  # between two looks at the connection

@@ -23,8 +23,8 @@ class Sender:
 
     Attributes:
         sent: messages that the broker acknowledged.
-        refused: messages that it refuses for what is in them; they lie in `refused.jsonl` of the
-            spool's folder, a line each.
+        refused: messages that it refuses for what is in them; the newest lie in `refused.jsonl`
+            of the spool's folder, a line each.
         failures: attempts that failed.
         last_error: reason of the latest failure; empty without one.
     """

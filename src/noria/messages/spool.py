@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import os
@@ -15,7 +16,8 @@ from noria._core.errors import MediaError
 
 _HEADER = struct.Struct("<II")  # length, CRC-32 of the message
 _CURSOR = struct.Struct("<QQI")  # segment, offset, CRC-32 of both
-REFUSED = "refused.jsonl"
+REFUSED, REFUSED_BEFORE = "refused.jsonl", "refused.1.jsonl"
+REFUSED_BYTES = 16 << 20
 SEGMENT_BYTES = 4 << 20
 LIMIT_BYTES = 256 << 20
 
@@ -30,20 +32,28 @@ class Spool:
         folder: made if it is missing.
         limit_bytes: beyond it the oldest segment goes.
         segment_bytes: a segment of this size is followed by a new one.
+        refused_bytes: of a file of refused messages; it and the one before it are kept.
 
     Attributes:
         dropped_bytes: bytes of messages that went unsent because of the limit or a damaged record.
+        dropped_refused_bytes: bytes of refused messages that were deleted.
 
     Raises:
         MediaError: the folder cannot be used, or another run uses it.
     """
 
     def __init__(
-        self, folder: Path, *, limit_bytes: int = LIMIT_BYTES, segment_bytes: int = SEGMENT_BYTES
+        self,
+        folder: Path,
+        *,
+        limit_bytes: int = LIMIT_BYTES,
+        segment_bytes: int = SEGMENT_BYTES,
+        refused_bytes: int = REFUSED_BYTES,
     ) -> None:
         self.folder = folder
-        self.dropped_bytes = 0
+        self.dropped_bytes = self.dropped_refused_bytes = 0
         self._limit, self._segment_bytes = limit_bytes, segment_bytes
+        self._refused_limit = refused_bytes
         self._guard = threading.Lock()
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -118,12 +128,21 @@ class Spool:
     def set_aside(self, messages: Sequence[bytes]) -> None:
         """Append refused messages to `refused.jsonl` of the folder, a line each.
 
+        A file that is full is kept as `refused.1.jsonl`, in the place of the one before.
+
         Raises:
             OSError: as the system says.
         """
-        if messages:
-            with (self.folder / REFUSED).open("ab") as file:
-                file.write(b"".join(message + b"\n" for message in messages))
+        if not messages:
+            return
+        path, before = self.folder / REFUSED, self.folder / REFUSED_BEFORE
+        with path.open("ab") as file:
+            file.write(b"".join(message + b"\n" for message in messages))
+            full = file.tell() >= self._refused_limit
+        if full:
+            with contextlib.suppress(FileNotFoundError):
+                self.dropped_refused_bytes += before.stat().st_size
+            os.replace(path, before)
 
     @property
     def waiting_bytes(self) -> int:

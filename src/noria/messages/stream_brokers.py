@@ -1,11 +1,10 @@
-"""Brokers that keep messages: Kafka, Redis streams, AMQP, and files of JSON Lines."""
+"""Brokers that keep messages: Kafka, Redis streams, and files of JSON Lines."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-import ssl
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -146,63 +145,6 @@ class RedisBroker:
         client, self._client = self._client, None
         if client is not None:
             client.close()
-
-
-class AmqpBroker:
-    """Publishes persistent messages and waits for the confirmation of each.
-
-    A message that no queue takes counts as unsent. Option: `exchange` (`amq.topic` by default);
-    the topic is the routing key.
-    """
-
-    def __init__(self, address: BrokerAddress) -> None:
-        self._address = address
-        self._connection: Any = None
-        self._channel: Any = None
-
-    def publish(self, messages: Sequence[bytes]) -> Sequence[bytes]:
-        """Publish; an OSError if one is not confirmed."""
-        pika = import_extra("pika", "amqp")
-        exchange = self._address.options.get("exchange", "amq.topic")
-        properties = pika.BasicProperties(content_type="application/json", delivery_mode=2)
-        try:
-            if self._channel is None:
-                self._connect(pika)
-            for message in messages:
-                self._channel.basic_publish(
-                    exchange, self._address.path, message, properties, mandatory=True
-                )
-        except pika.exceptions.UnroutableError as error:
-            raise ConnectionError(
-                f"no queue takes messages of {self._address.path} at {exchange}"
-            ) from error
-        except pika.exceptions.AMQPError as error:
-            text = str(error) or repr(error.__cause__ or error)
-            raise ConnectionError(text) from error
-        return ()
-
-    def close(self) -> None:
-        """Close the connection."""
-        pika = import_extra("pika", "amqp")
-        connection, self._connection, self._channel = self._connection, None, None
-        if connection is not None:
-            with contextlib.suppress(pika.exceptions.AMQPError, OSError):
-                connection.close()
-
-    def _connect(self, pika: Any) -> None:
-        address = self._address
-        secure = address.scheme == "amqps"
-        login = pika.PlainCredentials(address.user or "guest", address.password or "guest")
-        tls = pika.SSLOptions(ssl.create_default_context(), address.host) if secure else None
-        self._connection = pika.BlockingConnection(
-            pika.ConnectionParameters(
-                address.host, address.port or (5671 if secure else 5672), credentials=login,
-                heartbeat=0, socket_timeout=_TIMEOUT_S, stack_timeout=_TIMEOUT_S * 2,
-                blocked_connection_timeout=_TIMEOUT_S, ssl_options=tls,
-            )
-        )  # fmt: skip
-        self._channel = self._connection.channel()
-        self._channel.confirm_delivery()
 
 
 class FileBroker:

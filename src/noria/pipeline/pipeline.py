@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from weakref import ref
 
 from noria._core.errors import NoriaError
+from noria._core.heap import trim_heap
 from noria._core.text import quoted
 from noria.infer.batch import Batch
 from noria.media import open_source
@@ -484,6 +485,9 @@ class Pipeline(RunningChanges):
         try:
             for batch in received(incoming):
                 self._outlet.write(batch)
+                if self._keep_open and batch.ended:
+                    del batch  # its frames
+                    trim_heap()
         finally:
             incoming.abandon()
 

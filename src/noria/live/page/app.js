@@ -9,6 +9,7 @@ let last = null; // head of its last picture
 let picked = null; // object or place whose details are shown
 let opened = false; // the source that the address names was shown
 let state = { sources: [], explains: false };
+const OVER = ["ended", "failed", "stopped"];
 
 function element(kind, text, classes) {
   const made = document.createElement(kind);
@@ -102,13 +103,23 @@ async function draw(canvas, jpeg) {
   if (canvas.width !== picture.width || canvas.height !== picture.height) {
     canvas.width = picture.width;
     canvas.height = picture.height;
+    canvas.style.setProperty("--ratio", picture.width / picture.height); // for the full screen
   }
   canvas.getContext("2d").drawImage(picture, 0, 0);
   picture.close();
 }
 
+// The service answers for 64 sources at once: those that run take turns, then come the last ended.
+function askedFor() {
+  const over = new Set(state.sources.filter((s) => OVER.includes(s.state)).map((s) => s.id));
+  const live = [...tiles.keys()].filter((id) => !over.has(id));
+  live.sort((a, b) => tiles.get(a).number - tiles.get(b).number);
+  const ended = [...tiles.keys()].filter((id) => over.has(id)).sort((a, b) => b - a);
+  return [...live, ...ended].slice(0, 64);
+}
+
 async function nextPictures() {
-  const wanted = chosen === null ? [...tiles.keys()] : [chosen];
+  const wanted = chosen === null ? askedFor() : [chosen];
   if (!wanted.length || (chosen !== null && held) || document.hidden) return pause(200);
   const seen = Object.fromEntries(wanted.map((id) => [id, tiles.get(id).number]));
   const place = chosen === null ? tiles.get(wanted[0]).canvas : $("picture");
@@ -230,7 +241,8 @@ $("back").addEventListener("click", () => choose(null));
 $("hold").addEventListener("click", () => hold(!held));
 $("full").addEventListener("click", () => $("picture").parentElement.requestFullscreen());
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && chosen !== null && !document.fullscreenElement) choose(null);
+  if (event.key === "Escape" && document.fullscreenElement) document.exitFullscreen();
+  else if (event.key === "Escape" && chosen !== null) choose(null);
   if (event.key === " " && document.activeElement === $("picture")) { event.preventDefault(); hold(!held); }
 });
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl
 
 import av
 
-from noria._core.errors import MediaError
 from noria.media.frame import Frame
 from noria.media.sinks.base import Sink, make_folder
 from noria.media.sinks.naming import source_labels
+from noria.media.sinks.options import Options
 from noria.messages.event import EventFilter
 from noria.meta import FrameMeta
 
@@ -52,13 +50,14 @@ class ClipSink(Sink):
     def __init__(self, name: str, path: Path) -> None:
         plain, _, query = path.name.partition("?")
         super().__init__(name, path.with_name(plain) if plain else path)
-        seconds, on, classes = _options(query, name)
-        self._before_ns, self._after_ns, self._longest_ns = (
-            round(seconds[key] * 1e9) for key in _SECONDS
+        given = Options(query, name, (*_SECONDS, "on", "classes"))
+        before_s, after_s, longest_s = (
+            given.number(key, default, 600, "seconds") for key, default in _SECONDS.items()
         )
-        self._before_s = seconds["before"]
-        every = _EVENTS[on]
-        self._filter = None if every is None else EventFilter(every, classes)
+        self._before_s, self._before_ns = before_s, round(before_s * 1e9)
+        self._after_ns, self._longest_ns = round(after_s * 1e9), round(longest_s * 1e9)
+        every = _EVENTS[given.choice("on", _EVENTS, "object")]
+        self._filter = None if every is None else EventFilter(every, given.names("classes"))
         make_folder(self.path, name)
         self._rings: dict[int, tuple[str, PacketRing]] = {}
         self._clips: dict[int, _Clip] = {}
@@ -209,28 +208,3 @@ class _Clip:
             return False
         os.replace(self._part, self.path)
         return True
-
-
-def _options(query: str, name: str) -> tuple[dict[str, float], str, list[str]]:
-    """Seconds, kind of event and classes behind the `?` of a clip's folder."""
-    seconds, on, classes = dict(_SECONDS), "object", list[str]()
-    for key, text in parse_qsl(query, keep_blank_values=True):
-        if key == "on" and text in _EVENTS:
-            on = text
-        elif key == "on":
-            raise MediaError(f"on={text} is unknown", where=name, expected=", ".join(_EVENTS))
-        elif key == "classes":
-            classes = [c for c in text.split(",") if c]
-        elif key in seconds:
-            try:
-                value = float(text)
-            except ValueError:
-                value = math.nan
-            if not 0 <= value <= 600:
-                expected = "seconds from 0 to 600"
-                raise MediaError(f"{key}={text} is out of range", where=name, expected=expected)
-            seconds[key] = value
-        else:
-            expected = ", ".join([*_SECONDS, "on", "classes"])
-            raise MediaError(f"{key!r} is not an option", where=name, expected=expected)
-    return seconds, on, classes

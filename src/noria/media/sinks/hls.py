@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
 
 import av
 
@@ -14,12 +12,11 @@ from noria._core.errors import MediaError
 from noria.media.frame import Frame
 from noria.media.sinks.base import Sink, part_of
 from noria.media.sinks.frame_encoder import FrameEncoder
+from noria.media.sinks.options import Options
 from noria.meta import FrameMeta
 
-_DEFAULTS = {"segment": 2.0, "keep": 0.0}
 # no key frames between those that segments begin with: all are equally long
 _OPTIONS = {"crf": "23", "preset": "veryfast", "sc_threshold": "0"}
-_MOST = {"segment": 3600.0, "keep": 100_000.0}
 
 
 class HlsSink(Sink):
@@ -46,10 +43,11 @@ class HlsSink(Sink):
         self, name: str, path: Path, *, fps: float | None = None, threads: int | None = None
     ) -> None:
         plain, _, query = path.name.partition("?")
-        values = _options(query, name)
+        given = Options(query, name, ("segment", "keep"))
+        self._segment_s = given.number("segment", 2.0, 3600.0, "seconds", least=0.1)
+        self._keep = given.whole("keep", 0, 100_000, "segments")
         self._target, _ = part_of(path.with_name(plain), name, "playlist")
         super().__init__(name, path.with_name(plain))
-        self._segment_s, self._keep = values["segment"], int(values["keep"])
         self._rate = Fraction(fps or 25.0).limit_denominator(1001)
         self._threads = threads
         self._container: Any = None
@@ -96,23 +94,3 @@ class HlsSink(Sink):
                 self._container.mux(self._encoder.flush())
         finally:
             self._container.close()
-
-
-def _options(query: str, name: str) -> dict[str, float]:
-    """The options behind the `?` of a playlist's name."""
-    values = dict(_DEFAULTS)
-    for key, text in parse_qsl(query, keep_blank_values=True):
-        if key not in values:
-            expected = ", ".join(values)
-            raise MediaError(f"{key!r} is not an option", where=name, expected=expected)
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        low = 0.1 if key == "segment" else 0.0
-        if not low <= value <= _MOST[key] or (key == "keep" and value != int(value)):
-            what = "seconds" if key == "segment" else "a whole number of segments"
-            expected = f"{what} from {low:g} to {_MOST[key]:g}"
-            raise MediaError(f"{key}={text} is out of range", where=name, expected=expected)
-        values[key] = value
-    return values

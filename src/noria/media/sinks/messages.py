@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
-from noria._core.errors import MediaError
 from noria._core.text import url_name
 from noria.media.frame import Frame
 from noria.media.sinks.base import Sink
+from noria.media.sinks.options import Options
 from noria.messages.address import BrokerAddress
 from noria.messages.brokers import broker_for
 from noria.messages.converter import read_adaptor_config, read_converter_config
 from noria.messages.event import EventFilter
 from noria.messages.payload import SCHEMAS, payloads
 from noria.messages.sender import Sender
-from noria.messages.spool import REFUSED, Spool, spool_folder
+from noria.messages.spool import REFUSED, REFUSED_BEFORE, Spool, spool_folder
 from noria.meta import FrameMeta
 
 _OPTIONS = ("every", "classes", "schema", "config", "spool", "adaptor", "user")
@@ -34,27 +34,17 @@ class MessageSink(Sink):
         name = name.removeprefix("messages:")
         shown = url_name(name)
         url = urlsplit(name)
-        options = {k: v[-1] for k, v in parse_qs(url.query, keep_blank_values=True).items()}
-        for key in options:
-            if key not in _OPTIONS:
-                raise MediaError(
-                    f"{key!r} is not an option", where=shown, expected=", ".join(_OPTIONS)
-                )
-        self._filter = _filter(options, shown)
-        self._schema = options.get("schema", "noria")
-        if self._schema not in SCHEMAS:
-            raise MediaError(
-                f"schema={self._schema} is unknown", where=shown, expected=", ".join(SCHEMAS)
-            )
-        config = options.get("config")
+        given = Options(url.query, shown, _OPTIONS)
+        self._filter = _filter(given)
+        self._schema = given.choice("schema", SCHEMAS, "noria")
+        config, adaptor = given.text("config"), given.text("adaptor")
         self._config = read_converter_config(Path(config)) if config else None
-        adaptor = options.get("adaptor")
         address = BrokerAddress.from_url(
-            url, shown, user=options.get("user"),
+            url, shown, user=given.text("user") or None,
             options=read_adaptor_config(Path(adaptor)) if adaptor else {},
         )  # fmt: skip
         broker = broker_for(address)
-        folder = Path(options["spool"]) if options.get("spool") else spool_folder(shown)
+        folder = Path(given.text("spool")) if given.text("spool") else spool_folder(shown)
         super().__init__(shown, folder)
         self._spool = Spool(folder)
         self._sender = Sender(self._spool, broker, mark=self._schema == "noria")
@@ -83,22 +73,19 @@ class MessageSink(Sink):
         if refused := self._sender.refused:
             self._notice(
                 "warning",
-                f"the service refuses {refused} message(s) for their content: they lie in "
-                f"{self._spool.folder / REFUSED}",
+                f"the service refuses {refused} message(s) for their content: the "
+                f"newest lie in {self._spool.folder / REFUSED} and {REFUSED_BEFORE}",
             )
+        if dropped := self._spool.dropped_refused_bytes:
+            self._notice("warning", f"{dropped} bytes of the oldest refused messages were deleted")
         if dropped := self._spool.dropped_bytes:
             self._notice("warning", f"{dropped} bytes of the oldest messages were lost{reason}")
 
 
-def _filter(options: dict[str, str], shown: str) -> EventFilter:
-    every = options.get("every", "first")
-    classes = [c for c in options.get("classes", "").split(",") if c]
+def _filter(given: Options) -> EventFilter:
+    every, classes = given.text("every", "first"), given.names("classes")
     if every in ("first", "frame", "crossing"):
         return EventFilter(every, classes)
     if not (every.isascii() and every.isdigit() and int(every[:10]) > 0):
-        raise MediaError(
-            f"every={every} is unknown",
-            where=shown,
-            expected="first, frame, crossing or a number from 1",
-        )
+        raise given.unknown("every", "first, frame, crossing or a number from 1")
     return EventFilter(int(every[:10]), classes)
