@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
 import sys
 from pathlib import Path
@@ -12,9 +13,10 @@ import noria
 from noria.errors import NoriaError
 from noria.media import open_source
 from noria.pipeline import decoder_memory
-from noria.pipeline.decoder_memory import DecoderMemory, free_memory
+from noria.pipeline.decoder_memory import DecoderMemory, free_memory, trim_heap
 from tests.media.conftest import write_clip
 from tests.media.sources.films import write_film
+from tests.memory import resident
 from tests.pipeline.fakes import FakeSource
 
 PIPELINE = "sources: [{{uri: {clip}, repeat: {repeat}}}]\nsinks: [fake]\n"
@@ -123,3 +125,14 @@ def test_the_bytes_counted_are_those_that_decoders_hold(
     film = write_film(tmp_path / "a.mp4", 48, codec=name, options=options, gop=250, size=size)
     done = subprocess.run([sys.executable, "-c", MEASURE, film], capture_output=True, check=True)
     assert 0.75 < float(done.stdout) < 2.5
+
+
+@pytest.mark.skipif(
+    not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="another C library than glibc"
+)
+def test_freed_memory_goes_back_to_the_system() -> None:
+    blocks = [bytearray(size) for _ in range(600) for size in (100_000, 2000)]
+    full = resident()
+    del blocks[::2]  # between others that stay: the heap cannot shrink at its end
+    trim_heap()
+    assert full - resident() > 30 << 20

@@ -50,7 +50,7 @@ class AmqpBroker:
         return ()
 
     def close(self) -> None:
-        """Close the connection; what was not confirmed is forgotten."""
+        """Close the connection, and forget messages that are not confirmed."""
         connection = self._connection
         if connection is None:
             return

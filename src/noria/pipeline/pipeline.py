@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from weakref import ref
 
 from noria._core.errors import NoriaError
-from noria._core.heap import trim_heap
 from noria._core.text import quoted
 from noria.infer.batch import Batch
 from noria.media import open_source
 from noria.pipeline.changes import RunningChanges
 from noria.pipeline.channel import Channel, ChannelClosedError
+from noria.pipeline.decoder_memory import trim_heap
 from noria.pipeline.events import EventKind, Events, PipelineEvent
 from noria.pipeline.mux import Muxer
 from noria.pipeline.outlet import Composes, Outlet, Route, routes_of

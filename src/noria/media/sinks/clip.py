@@ -13,7 +13,7 @@ import av
 from noria.media.frame import Frame
 from noria.media.sinks.base import Sink, make_folder
 from noria.media.sinks.naming import source_labels
-from noria.media.sinks.options import Options
+from noria.media.sinks.options import SinkOptions
 from noria.messages.event import EventFilter
 from noria.meta import FrameMeta
 
@@ -50,7 +50,7 @@ class ClipSink(Sink):
     def __init__(self, name: str, path: Path) -> None:
         plain, _, query = path.name.partition("?")
         super().__init__(name, path.with_name(plain) if plain else path)
-        given = Options(query, name, (*_SECONDS, "on", "classes"))
+        given = SinkOptions(query, name, (*_SECONDS, "on", "classes"))
         before_s, after_s, longest_s = (
             given.number(key, default, 600, "seconds") for key, default in _SECONDS.items()
         )

@@ -12,7 +12,7 @@ from noria._core.errors import MediaError
 from noria.media.frame import Frame
 from noria.media.sinks.base import Sink, part_of
 from noria.media.sinks.frame_encoder import FrameEncoder
-from noria.media.sinks.options import Options
+from noria.media.sinks.options import SinkOptions
 from noria.meta import FrameMeta
 
 # no key frames between those that segments begin with: all are equally long
@@ -43,7 +43,7 @@ class HlsSink(Sink):
         self, name: str, path: Path, *, fps: float | None = None, threads: int | None = None
     ) -> None:
         plain, _, query = path.name.partition("?")
-        given = Options(query, name, ("segment", "keep"))
+        given = SinkOptions(query, name, ("segment", "keep"))
         self._segment_s = given.number("segment", 2.0, 3600.0, "seconds", least=0.1)
         self._keep = given.whole("keep", 0, 100_000, "segments")
         self._target, _ = part_of(path.with_name(plain), name, "playlist")

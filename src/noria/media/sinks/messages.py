@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from noria._core.text import url_name
 from noria.media.frame import Frame
 from noria.media.sinks.base import Sink
-from noria.media.sinks.options import Options
+from noria.media.sinks.options import SinkOptions
 from noria.messages.address import BrokerAddress
 from noria.messages.brokers import broker_for
 from noria.messages.converter import read_adaptor_config, read_converter_config
@@ -34,7 +34,7 @@ class MessageSink(Sink):
         name = name.removeprefix("messages:")
         shown = url_name(name)
         url = urlsplit(name)
-        given = Options(url.query, shown, _OPTIONS)
+        given = SinkOptions(url.query, shown, _OPTIONS)
         self._filter = _filter(given)
         self._schema = given.choice("schema", SCHEMAS, "noria")
         config, adaptor = given.text("config"), given.text("adaptor")
@@ -82,7 +82,7 @@ class MessageSink(Sink):
             self._notice("warning", f"{dropped} bytes of the oldest messages were lost{reason}")
 
 
-def _filter(given: Options) -> EventFilter:
+def _filter(given: SinkOptions) -> EventFilter:
     every, classes = given.text("every", "first"), given.names("classes")
     if every in ("first", "frame", "crossing"):
         return EventFilter(every, classes)

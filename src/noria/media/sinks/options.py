@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 from noria._core.errors import MediaError
 
 
-class Options:
+class SinkOptions:
     """Values by name; the last one counts where a name stands twice.
 
     Args:
