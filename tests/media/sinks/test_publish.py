@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import av
 import pytest
@@ -18,6 +18,7 @@ from noria.media import ReconnectPolicy, open_sink
 from noria.media.sinks.publish import PublishSink
 from tests.media.conftest import MakeMeta, gray_frame
 from tests.media.sources.test_rtsp import Server, available, wait_until
+from tests.pipeline.fakes import FakeSource
 from tests.ports import free_port
 
 FAST = ReconnectPolicy(first_s=0.1, max_s=0.3, jitter=False)
@@ -86,6 +87,30 @@ def test_a_film_keeps_its_pace(make_meta: MakeMeta) -> None:
             time.sleep(0.01)
         assert time.perf_counter() - start > 0.2  # the first second goes ahead
     listener.close()
+
+
+def test_a_film_keeps_its_pace_while_nobody_is_there(make_meta: MakeMeta) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"rtsp://127.0.0.1:{free.getsockname()[1]}/in"
+    sink = PublishSink(url, Path(url), fps=50, reconnect=FAST)
+    start = time.perf_counter()
+    send(sink, make_meta, range(65), 0)
+    assert time.perf_counter() - start > 0.2  # else an outage of seconds costs minutes of film
+    with pytest.raises(MediaError, match="was sent"):
+        sink.close()
+
+
+def test_a_camera_whose_clock_jumps(make_meta: MakeMeta) -> None:
+    """Frames of a live source are due when they come, whatever their times say."""
+    with open_sink("udp://127.0.0.1:9", fps=50) as sink:
+        assert isinstance(sink, PublishSink)
+        sink.begin(cast("Any", FakeSource(1, live=True)))
+        for i in range(40):
+            frame = gray_frame(i, pts_ns=i * 20_000_000 + (i > 10) * 60_000_000_000)
+            sink.write(frame, make_meta(frame))
+            time.sleep(0.01)
+    assert (sink.sent, sink.dropped) == (40, 0)
 
 
 @pytest.mark.slow

@@ -7,8 +7,8 @@ from collections import deque
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
-from time import monotonic
-from typing import Any
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import av
@@ -23,6 +23,9 @@ from noria.media.sinks.naming import PUBLISH_SCHEMES, stream_url
 from noria.media.sources.decoded import reason_of
 from noria.media.sources.reconnect import Losses, ReconnectPolicy
 from noria.meta import FrameMeta
+
+if TYPE_CHECKING:
+    from noria.media.sources.base import Source
 
 _ROOM = 8  # frames that wait for the encoder
 _PATIENCE_S = 0.25  # a frame waits so long for room, once; then frames are dropped
@@ -42,8 +45,8 @@ class PublishSink(Sink):
     """Encodes frames in a thread of its own and sends them to the other side.
 
     The pipeline never waits for the other side: while it is away, or slower than the frames, frames
-    are dropped and counted, and the connection is tried again with growing distance. Films are sent
-    at their own pace, not faster.
+    are dropped and counted, and the connection is tried again with growing distance. Films are held
+    to their own pace, whether the other side is there or not; live sources have theirs.
 
     Args:
         name: `rtsp://HOST/PATH`, `rtsps://…` or `udp://HOST:PORT`; user and password may stand in
@@ -96,12 +99,25 @@ class PublishSink(Sink):
         self._changed = threading.Condition()
         self._ending = threading.Event()
         self._connected = self._slow = False
+        self._live = False
+        self._clocks: dict[int, tuple[float, int]] = {}  # of each film: when a time was due
         self._cause = "the other side took none in time"
         self.sent = self.dropped = self.reconnects = 0
         self._thread = threading.Thread(target=self._run, name="noria-publish", daemon=True)
         self._started = False
 
+    def begin(self, source: Source) -> None:
+        """Learn whether frames come in real time."""
+        self._live = self._live or source.live
+
+    def end(self, source_id: int) -> None:
+        """Forget the pace of a film that is over."""
+        self._clocks.pop(source_id, None)
+
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
+        if not self._live:
+            start, start_ns = self._clocks.setdefault(meta.source_id, (monotonic(), meta.pts_ns))
+            sleep(max(0.0, (meta.pts_ns - start_ns) / 1e9 - (monotonic() - start) - _AHEAD_S))
         with self._changed:
             if not self._started:
                 self._started = True
@@ -184,16 +200,9 @@ class PublishSink(Sink):
             if came_back:
                 self.reconnects += 1
                 self._losses.back()
-            start, start_ns = monotonic(), first[0].pts_ns
-            while (item := self._first()) is not None:
-                frame = item[0]
-                ahead_s = (frame.pts_ns - start_ns) / 1e9 - (monotonic() - start) - _AHEAD_S
-                if ahead_s > 0:
-                    self._ending.wait(ahead_s)
+            while self._first() is not None:
                 with self._changed:
-                    if not self._items or self._items[0] is not item:
-                        continue  # dropped meanwhile
-                    self._items.popleft()
+                    item = self._items.popleft()
                     self._slow = False
                     self._changed.notify_all()
                 container.mux(encoder.encode(*item))
