@@ -70,7 +70,7 @@ def _siblings(core: int) -> str:
 def batch_table(folder: Path, film: Path, cores: Sequence[int]) -> None:
     """Frames a second of the whole, and of the engine alone, by the number of cores."""
     config = folder / "scene" / "config_infer_primary.txt"
-    _noria(["build", str(config)], cores)
+    _noria(["build", str(config), "--backend", "onnxruntime"], cores)
     counts = [n for n in COUNTS if n <= len(cores)]
     rates: dict[int, list[float]] = {n: [] for n in counts}
     alone: dict[int, list[float]] = {n: [] for n in counts}
@@ -84,7 +84,7 @@ def batch_table(folder: Path, film: Path, cores: Sequence[int]) -> None:
                     link.symlink_to(film)
             out = folder / f"out{n}_{turn}"
             words = ["batch", str(config), str(films), "-o", str(out), "--workers", str(n),
-                     "--threads", "1", "--json"]  # fmt: skip
+                     "--threads", "1", "--device", "cpu", "--json"]  # fmt: skip
             done = json.loads(_noria(words, cores[:n]))
             assert done["frames"] == n * FILMS * FRAMES, done
             rates[n].append(done["fps"])
