@@ -12,6 +12,7 @@ from noria.errors import MediaError, NoriaError
 from noria.infer.batch import Batch
 from noria.media import open_sink, open_source
 from noria.media.sources.packet_ring import PacketRing
+from noria.media.sources.packet_ring import PacketRing
 from noria.meta import Detections, Space
 from noria.pipeline import Pipeline
 from tests.media.conftest import write_clip
@@ -92,6 +93,22 @@ def test_on_call(tmp_path: Path) -> None:
     with pytest.raises(NoriaError, match="no output takes clips"):
         without.record_clip(0)
     without.close()
+
+
+def test_an_event_before_the_first_key_frame(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who joins a camera between two key frames: the clip begins at the next one."""
+    start_of = PacketRing.start_of
+
+    def from_36_on(self: PacketRing, time_ns: int) -> int | None:
+        found = start_of(self, time_ns)
+        return None if found is None or found < 36 else found
+
+    monkeypatch.setattr(PacketRing, "start_of", from_36_on)
+    (clip,) = record(tmp_path, "before=0&after=0.4&classes=person", person_at(20))
+    every, kept = packets(tmp_path / "in.mp4"), packets(clip)
+    assert every.index(kept[0]) == 36
 
 
 @pytest.mark.parametrize(
