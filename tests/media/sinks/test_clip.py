@@ -12,7 +12,6 @@ from noria.errors import MediaError, NoriaError
 from noria.infer.batch import Batch
 from noria.media import open_sink, open_source
 from noria.media.sources.packet_ring import PacketRing
-from noria.media.sources.packet_ring import PacketRing
 from noria.meta import Detections, Space
 from noria.pipeline import Pipeline
 from tests.media.conftest import write_clip
