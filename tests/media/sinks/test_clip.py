@@ -94,6 +94,22 @@ def test_on_call(tmp_path: Path) -> None:
     without.close()
 
 
+def test_an_event_before_the_first_key_frame(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who joins a camera between two key frames: the clip begins at the next one."""
+    start_of = PacketRing.start_of
+
+    def from_36_on(self: PacketRing, time_ns: int) -> int | None:
+        found = start_of(self, time_ns)
+        return None if found is None or found < 36 else found
+
+    monkeypatch.setattr(PacketRing, "start_of", from_36_on)
+    (clip,) = record(tmp_path, "before=0&after=0.4&classes=person", person_at(20))
+    every, kept = packets(tmp_path / "in.mp4"), packets(clip)
+    assert every.index(kept[0]) == 36
+
+
 @pytest.mark.parametrize(
     ("options", "found"),
     [("befor=1", "not an option"), ("on=smoke", "unknown"), ("after=nan", "out of range")],

@@ -76,6 +76,22 @@ def test_over_udp(make_meta: MakeMeta) -> None:
         assert sum(len(decoder.decode(p)) for p in container.demux(video=0)) >= 49
 
 
+def test_nothing_is_dropped_while_it_opens(
+    make_meta: MakeMeta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opens = av.open
+
+    def slowly(*arguments: Any, **options: Any) -> Any:
+        time.sleep(0.1)
+        return opens(*arguments, **options)
+
+    monkeypatch.setattr(av, "open", slowly)
+    with open_sink("udp://127.0.0.1:9", fps=50) as sink:
+        send(sink, make_meta, range(20), 0)
+    assert isinstance(sink, PublishSink)
+    assert (sink.sent, sink.dropped) == (20, 0)
+
+
 def test_a_film_keeps_its_pace(make_meta: MakeMeta) -> None:
     listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     listener.bind(("127.0.0.1", 0))

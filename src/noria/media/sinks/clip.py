@@ -116,6 +116,9 @@ class ClipSink(Sink):
                 clip = self._new(label, ring, now)
                 if clip is not None:
                     self._clips[number] = clip
+                else:  # not before the next key frame
+                    with self._lock:
+                        self._called.add(number)
             if clip is not None:
                 if happened:
                     clip.end_ns = min(now + self._after_ns, clip.begin_ns + self._longest_ns)

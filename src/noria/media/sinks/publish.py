@@ -99,6 +99,7 @@ class PublishSink(Sink):
         self._changed = threading.Condition()
         self._ending = threading.Event()
         self._connected = self._slow = False
+        self._opening = True  # for the first time: it is not away yet
         self._live = False
         self._clocks: dict[int, tuple[float, int]] = {}  # of each film: when a time was due
         self._cause = "the other side took none in time"
@@ -122,7 +123,8 @@ class PublishSink(Sink):
             if not self._started:
                 self._started = True
                 self._thread.start()
-            if len(self._items) >= _ROOM and self._connected and not self._slow:
+            there = self._connected or self._opening
+            if len(self._items) >= _ROOM and there and not self._slow:
                 self._slow = not self._changed.wait_for(
                     lambda: len(self._items) < _ROOM, _PATIENCE_S
                 )
@@ -166,7 +168,7 @@ class PublishSink(Sink):
             self._cause = cause
             attempt = 0 if self._connected else attempt + 1
             with self._changed:
-                self._connected = False
+                self._connected = self._opening = False
                 self._changed.notify_all()
             if self._losses.away:
                 self._losses.tried(cause)
