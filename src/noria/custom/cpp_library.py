@@ -12,7 +12,7 @@ from noria._core.cuda import why_no_gpu
 from noria._core.errors import CustomLibraryError
 from noria._core.notices import Notice
 from noria.binary.code_calls import CodeCalls
-from noria.binary.entry_points import KINDS, kinds_of, returns_boxes, standing
+from noria.binary.entry_points import kinds_of, returns_boxes, standing
 from noria.binary.gpu_code import gpu_evidence
 from noria.binary.symbol_names import demangled, missing_name_hints, parser_like
 from noria.custom.box_layout import LayoutDecision
