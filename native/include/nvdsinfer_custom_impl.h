@@ -102,29 +102,40 @@ typedef bool (*NvDsInferEngineCreateCustomFunc)(
 
 // ---- prototype checks: `CHECK_..._PROTOTYPE(myFunction)` at namespace scope, with a semicolon or
 // without, stops compilation
-// if the function could not be called through its type, or lacks C linkage. No effect at run time.
+// if the function could not be called through its type, or lacks C linkage. The library keeps the
+// kind in the name of a symbol, by which noria refuses it under the key of another kind.
 
-#define NORIA_CHECK_PROTOTYPE(function, pointer, key)                            \
+#ifdef __CUDA_ARCH__
+#define NORIA_MARK_KIND(kind, function)
+#else
+#define NORIA_MARK_KIND(kind, function)              \
+    __asm__(".weak noria_is_" #kind "_" #function "\n" \
+            "noria_is_" #kind "_" #function " = 0");
+#endif
+
+#define NORIA_CHECK_PROTOTYPE(function, pointer, kind, key)                      \
     static_assert(sizeof(static_cast<pointer>(&function)) == sizeof(pointer),    \
                   #function " does not have the parameters that " key " needs"); \
+    NORIA_MARK_KIND(kind, function)                                              \
     extern "C" std::remove_pointer<pointer>::type function;
 
 #define CHECK_CUSTOM_PARSE_FUNC_PROTOTYPE(function) \
-    NORIA_CHECK_PROTOTYPE(function, NvDsInferParseCustomFunc, "parse-bbox-func-name")
+    NORIA_CHECK_PROTOTYPE(function, NvDsInferParseCustomFunc, detector, "parse-bbox-func-name")
 
-#define CHECK_CUSTOM_INSTANCE_MASK_PARSE_FUNC_PROTOTYPE(function)         \
-    NORIA_CHECK_PROTOTYPE(function, NvDsInferInstanceMaskParseCustomFunc, \
+#define CHECK_CUSTOM_INSTANCE_MASK_PARSE_FUNC_PROTOTYPE(function)                   \
+    NORIA_CHECK_PROTOTYPE(function, NvDsInferInstanceMaskParseCustomFunc, instance, \
                           "parse-bbox-instance-mask-func-name")
 
-#define CHECK_CUSTOM_CLASSIFIER_PARSE_FUNC_PROTOTYPE(function) \
-    NORIA_CHECK_PROTOTYPE(function, NvDsInferClassiferParseCustomFunc, "parse-classifier-func-name")
+#define CHECK_CUSTOM_CLASSIFIER_PARSE_FUNC_PROTOTYPE(function)                     \
+    NORIA_CHECK_PROTOTYPE(function, NvDsInferClassiferParseCustomFunc, classifier, \
+                          "parse-classifier-func-name")
 
-#define CHECK_CUSTOM_SEM_SEGMENTATION_PARSE_FUNC_PROTOTYPE(function)        \
-    NORIA_CHECK_PROTOTYPE(function, NvDsInferSemSegmentationParseCustomFunc, \
+#define CHECK_CUSTOM_SEM_SEGMENTATION_PARSE_FUNC_PROTOTYPE(function)                       \
+    NORIA_CHECK_PROTOTYPE(function, NvDsInferSemSegmentationParseCustomFunc, segmentation, \
                           "parse-segmentation-func-name")
 
 #define CHECK_CUSTOM_ENGINE_CREATE_FUNC_PROTOTYPE(function) \
-    NORIA_CHECK_PROTOTYPE(function, NvDsInferEngineCreateCustomFunc, "engine-create-func-name")
+    NORIA_CHECK_PROTOTYPE(function, NvDsInferEngineCreateCustomFunc, creator, "engine-create-func-name")
 
 // ---- functions of fixed names. Their C linkage comes from these declarations: shipped sources
 // define them without repeating extern "C".

@@ -136,6 +136,52 @@ def test_hints_name_functions_of_the_kind_first(library: Path) -> None:
     assert "ParseThree, for parse-classifier-func-name by its code" not in str(refused.value)
 
 
+CHECKED = """
+#include "nvdsinfer_custom_impl.h"
+extern "C" bool ClassMap(LAYERS, float, unsigned, int *map, float *&) { return *map = 0, true; }
+CHECK_CUSTOM_SEM_SEGMENTATION_PARSE_FUNC_PROTOTYPE(ClassMap)
+CHECK_CUSTOM_SEM_SEGMENTATION_PARSE_FUNC_PROTOTYPE(ClassMap);  // twice, as headers do
+extern "C" bool ParseOnce(LAYERS, float, std::vector<NvDsInferAttribute> &a, std::string &) {
+    a.emplace_back();
+    return true;
+}
+CHECK_CUSTOM_CLASSIFIER_PARSE_FUNC_PROTOTYPE(ParseOnce)
+extern "C" bool Boxes(LAYERS, PARAMS, std::vector<NvDsInferObjectDetectionInfo> &) { return true; }
+CHECK_CUSTOM_PARSE_FUNC_PROTOTYPE(Boxes)
+"""
+DEFINED = (
+    "-DLAYERS=const std::vector<NvDsInferLayerInfo> &, const NvDsInferNetworkInfo &",
+    "-DPARAMS=const NvDsInferParseDetectionParams &",
+)
+
+
+def test_the_kind_that_a_source_checks_counts_whatever_code_and_name_say(tmp_path: Path) -> None:
+    """Segmentation fills no vector."""
+    (tmp_path / "l.cpp").write_text(CHECKED)
+    path = tmp_path / "libl.so"
+    command = ["g++", "-shared", "-fPIC", "-O3", "-s", f"-I{INCLUDE}", *DEFINED]
+    subprocess.run([*command, str(tmp_path / "l.cpp"), "-o", str(path)], check=True)
+    elf = ElfFile.read(path)
+    assert {p.name: p.kind for p in entry_points(elf) if p.checked and p.certain} == {
+        "Boxes": "detector",
+        "ClassMap": "segmentation",
+        "ParseOnce": "classifier",
+    }
+    opened = open_library(path, guard="never")
+    find = {
+        "Boxes": opened.bbox_parser,
+        "ClassMap": opened.segmentation_parser,
+        "ParseOnce": opened.classifier_parser,
+    }
+    for name in find:
+        for right, finder in find.items():
+            if name == right:
+                finder(name)
+                continue
+            with pytest.raises(CustomLibraryError, match=f"{name} is a .*, as its source checks"):
+                finder(name)
+
+
 @given(data=st.data())
 def test_damaged_code_is_no_crash(library: Path, data: st.DataObject) -> None:
     content = bytearray(library.read_bytes())

@@ -153,7 +153,7 @@ def test_a_detector_parser_is_told_from_an_instance_parser_and_nothing_is_freed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By its result, where its code shows nothing."""
-    monkeypatch.setattr("noria.custom.cpp_library.filled_by", lambda calls, name: ())
+    monkeypatch.setattr("noria.custom.cpp_library.kinds_of", lambda calls, name: ())
     library = open_library(compile_parser("items.cpp", *flags), guard="never")
     rows = np.tile(ROWS, (16, 1))[:count]
     with pytest.raises(ParserError) as caught:

@@ -146,6 +146,8 @@ def test_nothing_is_captured_on_a_cpu(tmp_path: Path) -> None:
         ("void f(NvDsBatchMeta *b) { nvds_add_obj_meta_to_frame(0, 0, b); }", "leave it out of"),
         ("#include <nvdspreprocess_meta.h>", "leave it out of"),
         ("#include <opencv2/nothing.hpp>", "libopencv-dev"),
+        ("namespace cv { void imread(int); }\nvoid f() { cv::imread(1); }", "libopencv-dev"),
+        ("#include <app/nvdsinfer_own.h>", "-I <folder>"),  # the project's own
     ],
 )
 def test_what_belongs_elsewhere_is_named(tmp_path: Path, line: str, words: str) -> None:

@@ -91,6 +91,8 @@ def test_failing_sibling_is_told_by_its_own_line(tmp_path: Path) -> None:
         ("class parse:\n    pass", "is a class"),
         ("async def parse(a, b, c): return None", "coroutine"),
         ("def parse(a, b, c):\n    yield 1", "generator"),
+        ("def parse(a, b, c) -> 'noria.Classification': ...", "name it in parse-classifier-func"),
+        ("def parse(a, b, c) -> 'Segmentation': ...", "returns Segmentation by its annotation"),
     ],
 )
 def test_what_cannot_be_a_parser_is_refused_before_the_first_frame(

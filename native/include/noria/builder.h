@@ -216,10 +216,7 @@ public:
         return noria::call<ITimingCache *>(this, "get_timing_cache");
     }
     void setAlgorithmSelector(IAlgorithmSelector *selector) {
-        const noria_host *h = noria::host();
-        if (selector && h)
-            h->tell(2, "setAlgorithmSelector: the selector is not asked: a CPU runtime has one "
-                       "algorithm for each layer");
+        if (selector) noria::call<void>(nullptr, "refuse_selector", {noria::Value(this)});
     }
     void reset() { noria::call<void>(this, "reset"); }
 

@@ -125,8 +125,9 @@ class EntryPoint:
     """A function that the host would call.
 
     Attributes:
-        certain: its name is fixed, or its code fills vectors of one kind alone; else its kind is a
-            guess by its name.
+        certain: its name is fixed, its source checks it, or its code fills vectors of one kind
+            alone; else its kind is a guess by its name.
+        checked: its source checks its type by a macro of noria's headers.
         device: by convention of its name, it takes pointers to GPU memory.
     """
 
@@ -134,6 +135,7 @@ class EntryPoint:
     kind: str
     certain: bool
     device: bool = False
+    checked: bool = False
 
     @property
     def about(self) -> EntryPointKind:
@@ -144,26 +146,56 @@ class EntryPoint:
 def entry_points(elf: ElfFile) -> list[EntryPoint]:
     """Return the entry points among the exported functions.
 
-    Those of fixed names come first, then those of usual names. A function of any other name is one,
-    too, where its code fills vectors of a kind that none of these has.
+    Those of fixed names come first, then those whose source checks their type, or of usual names. A
+    function of any other name is one, too, where its code fills vectors of a kind that none of
+    these has.
     """
     names = sorted(n for n in elf.functions() if not n.startswith("_"))
     calls = CodeCalls(elf)
     found = [EntryPoint(name, FIXED[name], True) for name in names if name in FIXED]
+    others = []
     for name in names:
-        if name in FIXED or not _may_be(name):
+        checked = checked_kind(elf, name)
+        if name in FIXED:
             continue
-        fills = filled_by(calls, name)
-        if kind := fills[0] if len(fills) == 1 else _kind_of(name):
+        if not (checked or _may_be(name)):
+            others.append(name)
+            continue
+        kinds = kinds_of(calls, name)
+        if kind := kinds[0] if len(kinds) == 1 else _kind_of(name):
             device = bool(_DEVICE.search(name))
-            found.append(EntryPoint(name, kind, len(fills) == 1, device=device))
+            found.append(EntryPoint(name, kind, len(kinds) == 1, device, checked is not None))
     missing = set(filled(elf)) - {point.kind for point in found}
-    for name in names if missing else ():
-        if name not in FIXED and not _may_be(name):
-            fills = filled_by(calls, name)
-            if len(fills) == 1 and fills[0] in missing:
-                found.append(EntryPoint(name, fills[0], True, bool(_DEVICE.search(name))))
+    for name in others if missing else ():
+        fills = filled_by(calls, name)
+        if len(fills) == 1 and fills[0] in missing:
+            found.append(EntryPoint(name, fills[0], True, bool(_DEVICE.search(name))))
     return found
+
+
+# As the symbols that the CHECK_CUSTOM_… macros make call the kinds.
+_CHECKED = {
+    "detector": "detector",
+    "instance": "instance segmentation",
+    "classifier": "classifier",
+    "segmentation": "segmentation",
+    "creator": "engine creator",
+}
+
+
+def checked_kind(elf: ElfFile, name: str) -> str | None:
+    """The kind of a function whose source checks its type by a macro of noria's headers."""
+    marks = {f"noria_is_{mark}_{name}": kind for mark, kind in _CHECKED.items()}
+    return next((marks[s.name] for s in elf.symbols if s.defined and s.name in marks), None)
+
+
+def kinds_of(calls: CodeCalls, name: str) -> tuple[str, ...]:
+    """Kinds that a function can be: the one that its source checks, else those that it fills.
+
+    Empty where nothing shows.
+    """
+    checked = checked_kind(calls.elf, name)
+    return (checked,) if checked else filled_by(calls, name)
 
 
 # Types whose vectors a library instantiates: what its parsers fill.
@@ -220,10 +252,10 @@ def standing(name: str, wanted: str, calls: CodeCalls) -> tuple[int, str]:
     """
     if _DEVICE.search(name):
         return 3, "for GPU memory by its name"
-    fills = filled_by(calls, name)
-    if fills and wanted not in fills:
-        return 2, f"for {KINDS[fills[0]].key} by its code"
-    kind = wanted if fills else FIXED.get(name) or _kind_of(name)
+    kinds = kinds_of(calls, name)
+    if kinds and wanted not in kinds:
+        return 2, f"for {KINDS[kinds[0]].key} by its code"
+    kind = wanted if kinds else FIXED.get(name) or _kind_of(name)
     if kind == wanted:
         return 0, ""
     # any parser may be called Parse…: that it is a detector's is a guess

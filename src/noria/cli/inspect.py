@@ -56,8 +56,9 @@ def _print(report: LibraryReport, signatures: bool) -> None:
     say("library", f"{report.path} ({report.size_bytes:,} bytes)")
     say("built", report.built)
     for point in report.entry_points:
-        by_code = point.certain and point.about.key
-        sure = ", by what it fills" if by_code else "" if point.certain else ", by its name"
+        told = "what it fills" if point.certain else "its name"
+        told = "the check in its source" if point.checked else told
+        sure = f", by {told}" if point.about.key or not point.certain else ""
         key = f", {point.about.key}" if point.about.key else ""
         device = ", for GPU memory" if point.device else ""
         say("function", f"{point.name}: {point.kind}{sure}{key}{device}")

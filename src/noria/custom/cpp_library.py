@@ -12,14 +12,20 @@ from noria._core.cuda import why_no_gpu
 from noria._core.errors import CustomLibraryError
 from noria._core.notices import Notice
 from noria.binary.code_calls import CodeCalls
-from noria.binary.entry_points import KINDS, filled_by, returns_boxes, standing
+from noria.binary.entry_points import kinds_of, returns_boxes, standing
 from noria.binary.gpu_code import gpu_evidence
 from noria.binary.symbol_names import demangled, missing_name_hints, parser_like
 from noria.custom.box_layout import LayoutDecision
 from noria.custom.cpp_parsers import PARSERS, CppParser, cpp_initializer
 from noria.custom.device_tensors import DeviceTensors
 from noria.custom.in_process import note_loading
-from noria.custom.load_errors import check_header, compile_command, load_failed, no_such_function
+from noria.custom.load_errors import (
+    check_header,
+    compile_command,
+    load_failed,
+    no_such_function,
+    of_another_kind,
+)
 from noria.custom.stand_ins import note_calls, provide_stand_ins
 from noria.custom.user_calls import (
     INPUT_INITIALIZER,
@@ -140,8 +146,8 @@ class CppLibrary(CustomLibrary):
         if not self._object.has(name):
             raise no_such_function(self._elf, name, kind.kind, kind.check_macro)
         calls = CodeCalls(self._elf)
-        if (fills := filled_by(calls, name)) and kind.kind not in fills:
-            raise _of_another_kind(name, kind.kind, fills[0], where)
+        if (kinds := kinds_of(calls, name)) and kind.kind not in kinds:
+            raise of_another_kind(self._elf, name, kind.kind, kinds[0])
         if _TAKES_DEVICE_POINTERS.search(name) and (reason := self._why_not_on_device()):
             others = [n for n in self.symbols() if not _TAKES_DEVICE_POINTERS.search(n)]
             raise CustomLibraryError(
@@ -163,24 +169,3 @@ class CppLibrary(CustomLibrary):
         if gpu_evidence(self.path) is None:
             return "the library has no code for a GPU"
         return why_no_gpu()
-
-
-def _of_another_kind(name: str, wanted: str, kind: str, where: str) -> CustomLibraryError:
-    """Make the error for a function that fills the vectors of another kind of parser."""
-    types = {
-        "detector": ("NvDsInferParseObjectInfo", 0),
-        "instance segmentation": ("NvDsInferInstanceMaskInfo", 3),
-        "classifier": ("NvDsInferAttribute", 1),
-    }
-    element, network_type = types[kind]
-    article = "an" if kind[0] in "aeiou" else "a"
-    return CustomLibraryError(
-        f"{name} fills a vector of {element}: it is {article} {kind} parser",
-        where=where,
-        expected=f"{wanted}: {KINDS[wanted].signature.replace('bool (', f'bool {name}(', 1)}",
-        fix=[
-            f"name it in {KINDS[kind].key}, with network-type={network_type}",
-            "or name a function of the kind that the key is for: noria inspect lists them",
-        ],
-        rule="function-of-other-kind",
-    )

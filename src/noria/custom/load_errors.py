@@ -12,7 +12,7 @@ from noria import _native
 from noria._core.errors import CustomLibraryError
 from noria.binary.code_calls import CodeCalls
 from noria.binary.elf import MACHINES, ElfError, ElfFile, version_key
-from noria.binary.entry_points import KINDS, standing
+from noria.binary.entry_points import KINDS, checked_kind, standing
 from noria.binary.library_search import find_library
 from noria.binary.symbol_names import missing_name_hints, parser_like
 from noria.custom.stand_ins import is_nvidia, supported
@@ -220,6 +220,34 @@ def no_such_function(elf: ElfFile, name: str, kind: str, check_macro: str) -> Cu
         where=str(elf.path),
         fix=missing_hints(elf, name, kind),
         rule="function-missing",
+    )
+
+
+_ELEMENTS = {
+    "detector": "NvDsInferParseObjectInfo",
+    "instance segmentation": "NvDsInferInstanceMaskInfo",
+    "classifier": "NvDsInferAttribute",
+}
+_NETWORK_TYPES = {"detector": 0, "classifier": 1, "segmentation": 2, "instance segmentation": 3}
+
+
+def of_another_kind(elf: ElfFile, name: str, wanted: str, kind: str) -> CustomLibraryError:
+    """Make the error for a function that its source, or its code, shows to be of another kind."""
+    what = f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+    what += " parser" if kind in _NETWORK_TYPES else ""
+    told = f"{name} is {what}, as its source checks"
+    if checked_kind(elf, name) is None:
+        told = f"{name} fills a vector of {_ELEMENTS[kind]}: it is {what}"
+    network = f", with network-type={_NETWORK_TYPES[kind]}" if kind in _NETWORK_TYPES else ""
+    return CustomLibraryError(
+        told,
+        where=f"{elf.path}: {name}",
+        expected=f"{wanted}: {KINDS[wanted].signature.replace('bool (', f'bool {name}(', 1)}",
+        fix=[
+            f"name it in {KINDS[kind].key}{network}",
+            "or name a function of the kind that the key is for: noria inspect lists them",
+        ],
+        rule="function-of-other-kind",
     )
 
 

@@ -28,6 +28,11 @@ _RESULTS: dict[ParserKind, str] = {
     "classifier": "Classification",
     "segmentation": "Segmentation",
 }
+_KEYS = {
+    "Detections": "parse-bbox-func-name or parse-bbox-instance-mask-func-name",
+    "Classification": "parse-classifier-func-name",
+    "Segmentation": "parse-segmentation-func-name",
+}
 
 
 class PythonLibrary(CustomLibrary):
@@ -113,15 +118,26 @@ class PythonLibrary(CustomLibrary):
                 rule="function-missing",
             )
         _require_function(function, name, where, signature)
+        if returned := self._returns_other(name, result):
+            raise CustomLibraryError(
+                f"{name} returns {returned} by its annotation: it is another kind of parser",
+                where=where,
+                expected=signature,
+                fix=f"name it in {_KEYS[returned]}, or name a function that returns {result}",
+                rule="function-of-other-kind",
+            )
         return function, where, self.path.parent, []
 
     def _standing(self, name: str, result: str) -> tuple[int, str]:
         """Return how badly a function fits one that returns `result`, by its annotations."""
+        returned = self._returns_other(name, result)
+        return (1, f"which returns {returned}") if returned else (0, "")
+
+    def _returns_other(self, name: str, result: str) -> str | None:
+        """The other kind of result that a function's annotation names, if it names one."""
         returns = getattr(getattr(self._module, name), "__annotations__", {}).get("return", result)
         returned = str(getattr(returns, "__name__", returns)).rpartition(".")[2]
-        if returned in _RESULTS.values() and returned != result:
-            return 1, f"which returns {returned}"
-        return 0, ""
+        return returned if returned in _RESULTS.values() and returned != result else None
 
 
 def _require_function(function: Any, name: str, where: str, expected: str) -> None:

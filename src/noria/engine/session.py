@@ -279,14 +279,28 @@ class Session:
                     f"output {spec.name!r} has shape {'x'.join(map(str, array.shape)) or 'scalar'}"
                     f" for a batch of {size}: its first axis is not the batch",
                     where=self._where,
-                    fix="export the model with batch-first outputs; "
-                    "NMS inside the model must keep a fixed number of boxes per item",
+                    fix=_batch_first(spec.name, array.shape, size),
                 )
             if isinstance(array, np.ndarray):
                 array = array[:real]
                 array = array.reshape(real, 1) if array.ndim == 1 else array
             named[spec.name] = array
         return named
+
+
+def _batch_first(name: str, shape: tuple[int, ...], size: int) -> list[str]:
+    """List what makes the batch an output's first axis."""
+    hints = [
+        "export the model with batch-first outputs; "
+        "NMS inside the model must keep a fixed number of boxes per item"
+    ]
+    if size == 1:
+        axes = ", ".join(map(str, (1, *shape)))
+        hints.append(
+            "or, in a network made by code, put the batch first by a shuffle before markOutput: "
+            f"{name!r} with the dimensions ({axes})"
+        )
+    return hints
 
 
 class FreeSession(Session):

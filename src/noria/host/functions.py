@@ -12,6 +12,7 @@ from noria.host.creators import GIVEN, register_given
 from noria.plugins.drivers import deserialising
 from noria.plugins.registry import PluginRegistry, known_plugins
 from noria.plugins.registry import get_plugin_registry as _registry
+from noria.trt.api.reporting import Severity, report
 
 _resources: dict[str, list[int]] = {}
 """Key -> [address of the C++ resource, number of holders]."""
@@ -62,6 +63,12 @@ def deserialize_with_factory(runtime: Any, engine: bytes, factory: Any) -> Any:
     register_given()
     with deserialising({GIVEN: factory.native}):
         return runtime.deserialize_cuda_engine(engine)
+
+
+def refuse_selector(config: Any) -> None:
+    """IBuilderConfig::setAlgorithmSelector: say that it is not asked."""
+    text = "setAlgorithmSelector: the selector is not asked: each layer has one algorithm on a CPU"
+    report(config._logger, Severity.WARNING, text)
 
 
 def builder_setting(builder: Any, name: str, value: Any) -> bool:

@@ -55,7 +55,7 @@ def library_source(cfg: ModelConfig, notices: list[Notice]) -> FunctionSource | 
             notices.append(Notice("warning", text, str(path), rule="not-guarded"))
         return made
     from noria.binary.elf import ElfError, ElfFile  # for C++ libraries alone
-    from noria.binary.entry_points import made_for_tensorrt, uses_host
+    from noria.binary.entry_points import checked_kind, made_for_tensorrt, uses_host
 
     try:
         elf = ElfFile.read(path)
@@ -68,6 +68,11 @@ def library_source(cfg: ModelConfig, notices: list[Notice]) -> FunctionSource | 
 
         macro = "CHECK_CUSTOM_ENGINE_CREATE_FUNC_PROTOTYPE"
         error = no_such_function(elf, named, "engine creator", macro)
+        raise named_at(error, cfg.origin("engine_create_func_name"))
+    if named and (kind := checked_kind(elf, named)) not in (None, "engine creator"):
+        from noria.custom.load_errors import named_at, of_another_kind
+
+        error = of_another_kind(elf, named, "engine creator", kind)
         raise named_at(error, cfg.origin("engine_create_func_name"))
     function = function_of(cfg, exported)
     ours = uses_host(elf) or (function is not None and made_for_tensorrt(elf) is not None)

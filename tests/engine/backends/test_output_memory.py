@@ -90,6 +90,10 @@ def test_padded_and_split_batches_and_unknown_shapes(backend, tmp_path) -> None:
         ones[:] = 1
         with pytest.raises(EngineError, match="its first axis is not the batch"):
             session.run({"x": ones})
+        with pytest.raises(
+            EngineError, match=r"a shuffle before markOutput.* dimensions \(1, 4, 2\)"
+        ):
+            session.run({"x": ones[:1]})
 
 
 @pytest.mark.slow

@@ -76,6 +76,35 @@ static std::vector<float> read(const char *path) {
     return std::vector<float>(values, values + bytes.size() / sizeof(float));
 }
 
+class Choose : public IAlgorithmSelector {
+public:
+    int32_t selectAlgorithms(const IAlgorithmContext &, const IAlgorithm *const *, int32_t,
+                             int32_t *) noexcept override {
+        return 0;
+    }
+    void reportAlgorithms(const IAlgorithmContext *const *, const IAlgorithm *const *,
+                          int32_t) noexcept override {}
+};
+
+// Of the time before explicit batches: what is behind the batch's last item stays as it was.
+static bool runsImplicitBatches(IBuilder &builder, IBuilderConfig &config) {
+    std::unique_ptr<INetworkDefinition> network{builder.createNetwork()};
+    ITensor *x = network->addInput("x", DataType::kFLOAT, Dims3{1, 1, 2});
+    ITensor *y = network->addActivation(*x, ActivationType::kRELU)->getOutput(0);
+    y->setName("y");
+    network->markOutput(*y);
+    builder.setMaxBatchSize(2);
+    std::unique_ptr<ICudaEngine> engine{builder.buildEngineWithConfig(*network, config)};
+    if (!engine) return false;
+    std::unique_ptr<IExecutionContext> context{engine->createExecutionContext()};
+    float in[] = {-1, 2, -3, 4}, out[] = {9, 9, 9, 9};
+    void *bindings[] = {in, out};
+    if (!context->setOptimizationProfile(0)) return false;
+    if (!context->enqueue(1, bindings, nullptr, nullptr) || out[1] != 2 || out[2] != 9) return false;
+    return context->execute(2, bindings) && out[0] == 0 && out[2] == 0 && out[3] == 4 &&
+           !context->execute(3, bindings);
+}
+
 static int build(const char *weights, const char *plan) {
     const std::vector<float> all = read(weights);
     const float *at = all.data();
@@ -121,6 +150,10 @@ static int build(const char *weights, const char *plan) {
     config->setFlag(BuilderFlag::kREFIT);
     std::unique_ptr<ITimingCache> cache{config->createTimingCache("", 0)};
     config->setTimingCache(*cache, false);
+    std::unique_ptr<IBuilderConfig> plain{builder->createBuilderConfig()};
+    if (!runsImplicitBatches(*builder, *plain)) return 2;
+    Choose choose;
+    config->setAlgorithmSelector(&choose);
     std::unique_ptr<IHostMemory> made{builder->buildSerializedNetwork(*network, *config)};
     if (!made) return 1;
     std::ofstream(plan, std::ios::binary)

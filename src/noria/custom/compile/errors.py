@@ -38,10 +38,10 @@ _ENGINE = (
 # What a message says -> what to do. The first that fits a message gives its hint.
 _HINTS: tuple[tuple[str, str], ...] = (
     (r"has no member named 'rotation_angle'", _BOX_HINT),
-    (r"opencv2?/\S*: No such file", _OPENCV),
+    (r"opencv2?/\S*: No such file|^nothing defines cv::", _OPENCV),
     (r"(thrust|cub|cuda|cooperative_groups)/\S*: No such file", _GPU_CODE),
     (r"nvtx3?/\S*: No such file", _GPU_CODE),
-    (r"(gst/\S*|glib\S*|nvbuf\S*|gst-?nv\S*|nvds\S*)\.h: No such file", _PIPELINE),
+    (r"\b(gst/\S*|glib\S*|nvbuf\w*|gst-?nv\w*|nvds(?!infer|parse)\w*)\.h: No such file", _PIPELINE),
     (r"'(nvds_\w+|gst_\w+|g_\w+)' was not declared", _PIPELINE),
     (
         r"(\S+\.h\w*): No such file",
@@ -92,9 +92,10 @@ def compile_failed(
             fix += _defined_beside(name, sources)
         errors += [f"(and {len(undefined) - SHOWN} more)"] if len(undefined) > SHOWN else []
     if missing := re.search(r"cannot find -l(\S+?):? ", output + " "):
-        fix.append(
-            f"-l{missing[1].rstrip(':')} is not installed; leave it out if no parser needs it"
-        )
+        name = missing[1].rstrip(":")
+        other = "leave it out if no parser needs it"
+        other = _OPENCV if name.startswith("opencv_") else other
+        fix.append(f"-l{name} is not installed; {other}")
     for message in errors or lines[-SHOWN:]:
         if hint := _hint(message):
             fix.append(hint)
