@@ -151,20 +151,19 @@ def entry_points(elf: ElfFile) -> list[EntryPoint]:
     these has.
     """
     names = sorted(n for n in elf.functions() if not n.startswith("_"))
-    calls = CodeCalls(elf)
+    calls, checked = CodeCalls(elf), _checked_kinds(elf)
     found = [EntryPoint(name, FIXED[name], True) for name in names if name in FIXED]
     others = []
     for name in names:
-        checked = checked_kind(elf, name)
         if name in FIXED:
             continue
-        if not (checked or _may_be(name)):
+        if not (name in checked or _may_be(name)):
             others.append(name)
             continue
-        kinds = kinds_of(calls, name)
+        kinds = (checked[name],) if name in checked else filled_by(calls, name)
         if kind := kinds[0] if len(kinds) == 1 else _kind_of(name):
             device = bool(_DEVICE.search(name))
-            found.append(EntryPoint(name, kind, len(kinds) == 1, device, checked is not None))
+            found.append(EntryPoint(name, kind, len(kinds) == 1, device, name in checked))
     missing = set(filled(elf)) - {point.kind for point in found}
     for name in others if missing else ():
         fills = filled_by(calls, name)
@@ -185,8 +184,18 @@ _CHECKED = {
 
 def checked_kind(elf: ElfFile, name: str) -> str | None:
     """The kind of a function whose source checks its type by a macro of noria's headers."""
-    marks = {f"noria_is_{mark}_{name}": kind for mark, kind in _CHECKED.items()}
-    return next((marks[s.name] for s in elf.symbols if s.defined and s.name in marks), None)
+    return _checked_kinds(elf).get(name)
+
+
+def _checked_kinds(elf: ElfFile) -> dict[str, str]:
+    """The kinds of all such functions, by name."""
+    found = {}
+    for symbol in elf.symbols:
+        if symbol.defined and symbol.name.startswith("noria_is_"):
+            mark, _, name = symbol.name.removeprefix("noria_is_").partition("_")
+            if mark in _CHECKED:
+                found[name] = _CHECKED[mark]
+    return found
 
 
 def kinds_of(calls: CodeCalls, name: str) -> tuple[str, ...]:
