@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from noria.binary.code_calls import CodeCalls
 from noria.binary.elf import ElfError, ElfFile
 from noria.binary.entry_points import entry_points, filled_by
+from noria.config import ModelConfig
 from noria.custom import open_library
 from noria.errors import CustomLibraryError
+from noria.model.library_source import library_source
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
 INCLUDE = Path(__file__).parents[2] / "native" / "include"
@@ -180,6 +182,11 @@ def test_the_kind_that_a_source_checks_counts_whatever_code_and_name_say(tmp_pat
                 continue
             with pytest.raises(CustomLibraryError, match=f"{name} is a .*, as its source checks"):
                 finder(name)
+    config = tmp_path / "config.txt"
+    lines = f"[property]\ncustom-lib-path={path}\nengine-create-func-name=Boxes\nnetwork-type=100\n"
+    config.write_text(lines)
+    with pytest.raises(CustomLibraryError, match="Boxes is a detector parser, as its source"):
+        library_source(ModelConfig.load(config), [])
 
 
 @given(data=st.data())
