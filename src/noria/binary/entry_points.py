@@ -183,12 +183,12 @@ _CHECKED = {
 
 
 def checked_kind(elf: ElfFile, name: str) -> str | None:
-    """The kind of a function whose source checks its type by a macro of noria's headers."""
+    """Return the kind that a macro of noria's headers checks in a function's source, or None."""
     return _checked_kinds(elf).get(name)
 
 
 def _checked_kinds(elf: ElfFile) -> dict[str, str]:
-    """The kinds of all such functions, by name."""
+    """Return the kinds of all such functions, by name."""
     found = {}
     for symbol in elf.symbols:
         if symbol.defined and symbol.name.startswith("noria_is_"):
