@@ -139,6 +139,24 @@ def test_refit_replaces_weights_by_layer_and_by_name():
     assert not trt.Refitter(plain, net.builder.logger).refit_cuda_engine()
 
 
+def test_the_exponent_of_a_scale_layer_is_no_weight_to_refit():
+    """WeightsRole has no member for it."""
+    net = network()
+    x = net.add_input("x", trt.float32, (1, 1, 2, 2))
+    one, two = np.ones(1, np.float32), np.full(1, 2, np.float32)
+    layer = net.add_scale(x, trt.ScaleMode.UNIFORM, shift=one, scale=two, power=two)
+    layer.get_output(0).name = "y"
+    net.mark_output(layer.get_output(0))
+    config = net.builder.create_builder_config()
+    config.set_flag(trt.BuilderFlag.REFIT)
+    engine = engine_of(net, config)
+    refitter = trt.Refitter(engine, net.builder.logger)
+    assert set(refitter.get_all()[1]) == {trt.WeightsRole.SCALE, trt.WeightsRole.SHIFT}
+    assert refitter.set_weights(layer.name, trt.WeightsRole.SCALE, 2 * two)
+    assert refitter.refit_cuda_engine()
+    assert (execute(engine, x=np.ones((1, 1, 2, 2)))["y"] == 25).all()
+
+
 def test_inspector():
     net = two_convolutions()
     config = net.builder.create_builder_config()

@@ -51,6 +51,7 @@ class Refitter(Closable):
             (layer.name, role): name
             for layer in record.layers
             for role, name in layer.weights.items()
+            if role in WeightsRole.__members__  # the exponents of a scale layer have none
         }
         self._names = dict(record.names)
         self._sizes = _sizes(engine._plan)
