@@ -184,6 +184,17 @@ def test_setting_max_batch_size_makes_the_batch_implicit():
     assert "--trt-version 8.6" in late.logger.said[-1][1]
 
 
+@pytest.mark.parametrize("axes", [(3, 8, 8), (1, 3, 8, 8)])
+def test_a_picture_without_a_batch_that_cannot_be_built_names_the_release(axes):
+    builder = trt.Builder(Messages())
+    net = builder.create_network()
+    x = net.add_input("x", trt.float32, axes)
+    weights = np.ones((4, 3 if len(axes) == 3 else 5, 3, 3), np.float32)
+    net.mark_output(net.add_convolution_nd(x, 4, (3, 3), weights).get_output(0))
+    assert builder.build_serialized_network(net, builder.create_builder_config()) is None
+    assert ("--trt-version 8.6" in builder.logger.said[-1][1]) == (len(axes) == 3)
+
+
 def test_a_batch_for_an_explicit_engine_names_the_way_out():
     engine = engine_of(two_layers())
     assert not engine.create_execution_context().execute(2, [1, 2])

@@ -165,6 +165,12 @@ a = gpuarray.to_gpu(np.arange(6, dtype=np.float32).reshape(2, 3))
 b = 2 * a + gpuarray.zeros((2, 3), np.float32)
 b[0] = 7
 print(b.get().tolist(), b.shape, b.dtype, b.ptr == int(b.gpudata) != a.ptr, len(b))
+b[1].set(np.arange(3))
+b[:, 2].fill(5)
+c = gpuarray.to_gpu(np.zeros((2, 2), np.float32))[1]  # keeps the memory of the whole
+c[0] = 9
+print(b.get().tolist(), b[1, 1].get(), int(b[1].gpudata) - b.ptr, b[[1]].shape, c.get().tolist())
+print(gpuarray.sum(b).get(), gpuarray.max(a).get(), gpuarray.dot(a.ravel(), a.ravel()).get())
 print(inner.float32 is trt.float32, bool(ctypes.CDLL("libnvinfer_plugin.so.8")))
 """
 
@@ -173,6 +179,8 @@ def test_gpu_arrays_compute_in_the_hosts_memory(tmp_path):
     done = noria_exec(tmp_path, GPUARRAY)
     assert done.stdout.splitlines() == [
         "[[7.0, 7.0, 7.0], [6.0, 8.0, 10.0]] (2, 3) float32 True 2",
+        "[[7.0, 7.0, 5.0], [0.0, 1.0, 5.0]] 1.0 12 (1, 3) [9.0, 0.0]",
+        "25.0 5.0 55.0",
         "True True",
     ], done.stderr
 

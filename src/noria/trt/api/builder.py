@@ -184,6 +184,8 @@ class Builder(Closable):
             return build_plan(network, config, self._logger, max_batch=self._max_batch)
         except NoriaError as error:
             self._tell(str(error), network)
+            if network in self._undecided and any(len(x.shape) == 3 for x in network._inputs):
+                report(self._logger, Severity.WARNING, CHOOSE_RELEASE)  # pictures without a batch
             return None
 
     def _engine(self, plan: Plan | None) -> ICudaEngine | None:

@@ -47,8 +47,12 @@ class GPUArray(NDArrayOperatorsMixin):
 
     ndim = property(lambda self: len(self.shape), doc="Number of axes.")
 
+    _view: npt.NDArray[Any] | None = None
+
     @property
     def _array(self) -> npt.NDArray[Any]:
+        if self._view is not None:
+            return self._view
         return array_at(self.ptr, self.shape, self.dtype, writable=True)
 
     def get(self, ary: Any = None, **options: Any) -> npt.NDArray[Any]:
@@ -81,6 +85,8 @@ class GPUArray(NDArrayOperatorsMixin):
 
     def reshape(self, *shape: Any, order: str = "C") -> GPUArray:
         """View the same memory with another shape."""
+        if not self._array.flags.c_contiguous:
+            raise LogicError("a part with gaps cannot be viewed with another shape: copy it first")
         made = self._array.reshape(*shape)
         return GPUArray(made.shape, self.dtype, gpudata=self.gpudata)
 
@@ -104,7 +110,15 @@ class GPUArray(NDArrayOperatorsMixin):
         return out[0] if out else to_gpu(made)
 
     def __getitem__(self, index: Any) -> GPUArray:
-        return to_gpu(self._array[index])
+        """View a part of the memory; by a list or a mask, copy it."""
+        index = index if isinstance(index, tuple) else (index,)
+        rest = () if any(i is ... for i in index) else (...,)
+        part = self._array[(*index, *rest)]
+        if not np.shares_memory(part, self._array):
+            return to_gpu(part)
+        made = GPUArray(part.shape, part.dtype, gpudata=_Part(self.gpudata, part.ctypes.data))
+        made._view = part
+        return made
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self._array[index] = value.get() if isinstance(value, GPUArray) else value
@@ -114,6 +128,19 @@ class GPUArray(NDArrayOperatorsMixin):
 
     def __repr__(self) -> str:
         return repr(self._array)
+
+
+class _Part:
+    """An address within memory, which it keeps."""
+
+    def __init__(self, whole: Any, address: int) -> None:
+        self._whole = whole
+        self._address = address
+
+    def __int__(self) -> int:
+        return self._address
+
+    __index__ = __int__
 
 
 def to_gpu(ary: Any, allocator: Any = None) -> GPUArray:
@@ -152,3 +179,20 @@ def zeros_like(other: GPUArray) -> GPUArray:
 def arange(*numbers: Any, dtype: Any = None, **options: Any) -> GPUArray:
     """Make an array of numbers in steps, as `numpy.arange`."""
     return to_gpu(np.arange(*numbers, dtype=dtype))
+
+
+def _computing(function: Any) -> Any:
+    """Make a function of arrays here from one of NumPy."""
+
+    def compute(*arrays: Any, dtype: Any = None, **options: Any) -> GPUArray:
+        plain = [a._array if isinstance(a, GPUArray) else a for a in arrays]
+        made = np.asarray(function(*plain))
+        return to_gpu(made if dtype is None else made.astype(dtype))
+
+    compute.__doc__ = f"As `numpy.{function.__name__}`, of arrays here."
+    return compute
+
+
+sum, min, max, dot, maximum, minimum = map(
+    _computing, (np.sum, np.min, np.max, np.dot, np.maximum, np.minimum)
+)
