@@ -4,6 +4,9 @@
 #define NV_INFER_PLUGIN_H  // NVIDIA's own header, before or after this one, declares the same
 
 #include "NvInfer.h"
+#ifndef NORIA_NV_INFER_H
+#error "NvInfer.h is NVIDIA's and NvInferPlugin.h is noria's: name the folder of NVIDIA's headers by -I, or take noria's NvInfer.h"
+#else
 #include "NvInferPluginUtils.h"
 
 // Makes all of them known under a namespace.
@@ -139,4 +142,5 @@ static inline INvPlugin *createFasterRCNNPlugin(const void *data, size_t length)
 }  // namespace plugin
 }  // namespace nvinfer1
 
+#endif  // NORIA_NV_INFER_H
 #endif  // NORIA_NV_INFER_PLUGIN_H

@@ -56,6 +56,7 @@ def test_ffmpegs_errors_about_damage_are_not_shown(mean_config: Config, tmp_path
     done = noria("run", mean_config(), path, "-o", "a.jsonl", "-o", "b.mp4", cwd=tmp_path)
     assert "damaged" in done.stderr
     assert not RAW.search(done.stderr)
+    assert not [text for _, _, text in said if text.strip() in done.stderr]
 
 
 @pytest.mark.parametrize("head", ["NoriaParseDetrSoftmax", "coverage"])

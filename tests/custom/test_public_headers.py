@@ -104,11 +104,18 @@ bool g(IBuilderConfig *c, ICudaEngine *e, ILogger &l) {
     return c->setTimingCache(*cache, false) && createInferRefitter(*e, l);
 }
 struct Selector : IAlgorithmSelector {
-    int32_t selectAlgorithms(IAlgorithmContext const &, IAlgorithm const *const *, int32_t,
-                             int32_t *) noexcept override { return 0; }
-    void reportAlgorithms(IAlgorithmContext const *const *, IAlgorithm const *const *, int32_t,
-                          ITimingCache const *) noexcept {}
-};
+    int32_t selectAlgorithms(IAlgorithmContext const &layer, IAlgorithm const *const *choices,
+                             int32_t count, int32_t *selection) noexcept override {
+        IAlgorithmIOInfo const *first = choices[0]->getAlgorithmIOInfoByIndex(0);
+        selection[0] = first->getDataType() == DataType::kFLOAT && layer.getNbInputs() == 1;
+        return choices[0]->getAlgorithmVariant().getTactic() < count;
+    }
+    void reportAlgorithms(IAlgorithmContext const *const *layers, IAlgorithm const *const *,
+                          int32_t) noexcept override {
+        layers[0]->getDimensions(0, OptProfileSelector::kOPT);
+    }
+} selector;
+void h(IBuilderConfig *c) { c->setAlgorithmSelector(&selector); }
 """
 VERSION = """
 #include "nvds_version.h"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -76,6 +77,13 @@ def test_a_program_builds_saves_loads_and_runs_an_engine(program: Path, tmp_path
 def test_the_exit_code_and_the_name_are_the_programs(program: Path) -> None:
     done = start(program)
     assert (done.returncode, done.stderr) == (64, f"usage: {program} build|run …\n")
+
+
+def test_a_call_that_fails_is_told_once(program: Path) -> None:
+    done = start(program, "wrong")
+    assert done.returncode == 0  # all flags are read, the last ones, too
+    (line,) = done.stderr.splitlines()
+    assert re.match(r"noria: set_flag: .*BuilderFlag", line)
 
 
 def test_sources_without_main_are_no_program(tmp_path: Path) -> None:

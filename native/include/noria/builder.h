@@ -134,8 +134,50 @@ private:
     ITimingCache() = delete;
 };
 
-class IAlgorithm;
-class IAlgorithmContext;
+// What a selector is shown. There is none of them: no selector is asked.
+class IAlgorithmIOInfo {
+public:
+    virtual TensorFormat getTensorFormat() const = 0;
+    virtual DataType getDataType() const = 0;
+    virtual Dims getStrides() const = 0;
+    virtual int64_t getVectorizedDim() const = 0;
+    virtual int64_t getComponentsPerElement() const = 0;
+
+protected:
+    virtual ~IAlgorithmIOInfo() = default;
+};
+
+class IAlgorithmVariant {
+public:
+    virtual int64_t getImplementation() const = 0;
+    virtual int64_t getTactic() const = 0;
+
+protected:
+    virtual ~IAlgorithmVariant() = default;
+};
+
+class IAlgorithmContext {
+public:
+    virtual const char *getName() const = 0;
+    virtual Dims getDimensions(int32_t index, OptProfileSelector select) const = 0;
+    virtual int32_t getNbInputs() const = 0;
+    virtual int32_t getNbOutputs() const = 0;
+
+protected:
+    virtual ~IAlgorithmContext() = default;
+};
+
+class IAlgorithm {
+public:
+    virtual const IAlgorithmIOInfo &getAlgorithmIOInfo(int32_t index) const = 0;
+    virtual const IAlgorithmIOInfo *getAlgorithmIOInfoByIndex(int32_t index) const = 0;
+    virtual const IAlgorithmVariant &getAlgorithmVariant() const = 0;
+    virtual float getTimingMSec() const = 0;
+    virtual size_t getWorkspaceSize() const = 0;
+
+protected:
+    virtual ~IAlgorithm() = default;
+};
 
 // Refused by IBuilderConfig::setAlgorithmSelector: every layer has one algorithm here.
 class IAlgorithmSelector {
@@ -160,11 +202,12 @@ public:
     }
     void setFlags(BuilderFlags flags) {
         for (int32_t i = 0; i <= static_cast<int32_t>(BuilderFlag::kINT4); ++i)
-            if ((flags >> i) & 1U) setFlag(static_cast<BuilderFlag>(i));
+            (flags >> i) & 1U ? setFlag(static_cast<BuilderFlag>(i))
+                              : clearFlag(static_cast<BuilderFlag>(i));
     }
     BuilderFlags getFlags() const {
         BuilderFlags flags = 0;
-        for (int32_t i = 0; i <= static_cast<int32_t>(BuilderFlag::kFP8); ++i)
+        for (int32_t i = 0; i <= static_cast<int32_t>(BuilderFlag::kINT4); ++i)
             if (getFlag(static_cast<BuilderFlag>(i))) flags |= 1U << i;
         return flags;
     }
@@ -218,6 +261,7 @@ public:
     void setAlgorithmSelector(IAlgorithmSelector *selector) {
         if (selector) noria::call<void>(nullptr, "refuse_selector", {noria::Value(this)});
     }
+    IAlgorithmSelector *getAlgorithmSelector() const { return nullptr; }
     void reset() { noria::call<void>(this, "reset"); }
 
 private:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from noria._core.errors import NoriaError
 from noria._core.text import error_text
 
 MOST = 100
+_WARNING = 2  # as TensorRT counts severities
 log = logging.getLogger("noria.host")
 
 
@@ -35,15 +37,41 @@ class CallbackErrors:
         errors = [text for severity, text in self.log if severity <= 1]
         return "; ".join(dict.fromkeys([*self.failures[:3], *errors[:3]]))
 
+    def add_failure(self, message: str, hints: list[str]) -> None:
+        """Keep a call that failed."""
+        if len(self.failures) < MOST:
+            self.failures.append(message)
+            self.hints += hints
+
+    def add_log(self, severity: int, text: str) -> None:
+        """Keep a message to the logger."""
+        if len(self.log) < MOST:
+            self.log.append((severity, text))
+
+
+class PrintedErrors(CallbackErrors):
+    """Prints each kind of failure once, and warnings: a program reads no collection of errors."""
+
+    def add_failure(self, message: str, hints: list[str]) -> None:
+        """Print a call that failed."""
+        if message not in self.failures:
+            super().add_failure(message, hints)
+            print("\n  ".join([f"noria: {message}", *hints]), file=sys.stderr, flush=True)
+
+    def add_log(self, severity: int, text: str) -> None:
+        """Print a warning or an error of the headers."""
+        if severity <= _WARNING:
+            print(f"noria: {text}", file=sys.stderr, flush=True)
+
 
 _collecting: list[CallbackErrors] = []
 _lock = threading.Lock()
 
 
 @contextmanager
-def collected_errors() -> Iterator[CallbackErrors]:
+def collected_errors(into: CallbackErrors | None = None) -> Iterator[CallbackErrors]:
     """Collect the errors of all threads inside the block."""
-    collected = CallbackErrors()
+    collected = CallbackErrors() if into is None else into
     with _lock:
         _collecting.append(collected)
     try:
@@ -63,14 +91,11 @@ def report_failure(method: str, error: BaseException | str) -> None:
     log.debug("%s", message, exc_info=error if isinstance(error, BaseException) else None)
     with _lock:
         for collected in _collecting:
-            if len(collected.failures) < MOST:
-                collected.failures.append(message)
-                collected.hints += error.fix if isinstance(error, NoriaError) else []
+            collected.add_failure(message, error.fix if isinstance(error, NoriaError) else [])
 
 
 def report_log(severity: int, text: str) -> None:
     """Add a message to the logger to all open collections."""
     with _lock:
         for collected in _collecting:
-            if len(collected.log) < MOST:
-                collected.log.append((severity, text))
+            collected.add_log(severity, text)

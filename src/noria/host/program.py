@@ -15,6 +15,7 @@ from pathlib import Path
 from noria._core.errors import CustomLibraryError, NoriaError
 from noria._core.notices import Notice
 from noria.binary.elf import ElfError, ElfFile
+from noria.host.callback_errors import PrintedErrors, collected_errors
 from noria.host.loading import open_shared_object, set_up
 
 MISUSED = 2
@@ -50,7 +51,8 @@ def run_program(path: Path, words: Sequence[str]) -> int:
     for number in (signal.SIGINT, signal.SIGPIPE):  # the program's own, not Python's
         signal.signal(number, signal.SIG_DFL)
     argv = (ctypes.c_char_p * (len(words) + 1))(*(word.encode() for word in words), None)
-    code = int(function(len(words), argv))
+    with collected_errors(PrintedErrors()):
+        code = int(function(len(words), argv))
     del opened
     return code & 0xFF
 

@@ -214,7 +214,17 @@ static int run(const char *plan, const char *input, const char *output) {
     return 0;
 }
 
+// Calls that cannot be answered: the program sees nothing of them.
+static int wrong() {
+    std::unique_ptr<IBuilder> builder{createInferBuilder(logger)};
+    std::unique_ptr<IBuilderConfig> config{builder->createBuilderConfig()};
+    for (int i = 0; i < 3; ++i) config->setFlag(static_cast<BuilderFlag>(99));
+    config->setFlags(1U << static_cast<int>(BuilderFlag::kSTRIP_PLAN));
+    return config->getFlags() == 1U << static_cast<int>(BuilderFlag::kSTRIP_PLAN) ? 0 : 1;
+}
+
 int main(int argc, char **argv) {
+    if (argc == 2 && std::string(argv[1]) == "wrong") return wrong();
     if (argc == 4 && std::string(argv[1]) == "build") return build(argv[2], argv[3]);
     if (argc == 5 && std::string(argv[1]) == "run") return run(argv[2], argv[3], argv[4]);
     std::cerr << "usage: " << argv[0] << " build|run …" << std::endl;
