@@ -388,10 +388,21 @@ def test_refused_tables(read: Read, tmp_path: Path, csv: str | None, found: str)
         read("source:\n  csv-file-path: sources.csv\n", source=False, name="app.yml")
 
 
-def test_passwords_do_not_appear_in_refusals(read: Read) -> None:
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("uri=rtsp://u:s3cr3t@h\\q", ""),
+        ("uri rtsp://u:s3cr3t@h/1", "rtsp://h/1"),
+        ("rtsp://u:s3cr3t@h/1", "rtsp://h/1"),
+        ("[rtsp://u:s3cr3t@h", "[rtsp://h"),
+        ("type=rtsp://u:s3cr3t@h/1", "rtsp://h/1"),
+    ],
+)
+def test_passwords_do_not_appear_in_refusals(read: Read, line: str, shown: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        read("[source1]\nenable=1\ntype=4\nuri=rtsp://u:s3cr3t@h\\q\n")
+        read(f"[source1]\nenable=1\ntype=4\n{line}\n")
     assert "s3cr3t" not in str(caught.value)
+    assert shown in str(caught.value)
 
 
 @pytest.mark.parametrize("head", ["%YAML:1.0\n", "# an app\n%YAML 1.2\n---\n", "%YAML 1.2\n"])
