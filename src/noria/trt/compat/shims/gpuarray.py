@@ -114,7 +114,7 @@ class GPUArray(NDArrayOperatorsMixin):
         index = index if isinstance(index, tuple) else (index,)
         rest = () if any(i is ... for i in index) else (...,)
         part = self._array[(*index, *rest)]
-        if not np.shares_memory(part, self._array):
+        if not np.may_share_memory(part, self._array):
             return to_gpu(part)
         made = GPUArray(part.shape, part.dtype, gpudata=_Part(self.gpudata, part.ctypes.data))
         made._view = part
