@@ -3,6 +3,7 @@
 // NVIDIA's own NvInfer.h was included first; only the name is needed then.
 namespace nvonnxparser {
 class IParser;
+class IParserRefitter;
 }
 #elif !defined(NORIA_NV_ONNX_PARSER_H) && !defined(NV_ONNX_PARSER_H)
 #define NORIA_NV_ONNX_PARSER_H
@@ -68,6 +69,33 @@ public:
 private:
     IParser() = delete;
 };
+
+// Gives a refitter the weights of a model of the same graph.
+class IParserRefitter : public noria::Object {
+public:
+    bool refitFromFile(const char *file) noexcept {
+        return noria::call<bool>(this, "refit_from_file", {file});
+    }
+    bool refitFromBytes(const void *model, size_t size, const char *path = nullptr) noexcept {
+        return noria::call<bool>(this, "refit_from_bytes",
+                                 {noria::Value::bytes(model, size), path});
+    }
+    NORIA_GET(int32_t, getNbErrors, "num_errors")
+    const IParserError *getError(int32_t index) {
+        return noria::call<IParserError *>(this, "get_error", {index});
+    }
+    void clearErrors() { noria::call<void>(this, "clear_errors"); }
+
+private:
+    IParserRefitter() = delete;
+};
+
+inline IParserRefitter *createParserRefitter(nvinfer1::IRefitter &refitter,
+                                             nvinfer1::ILogger &logger) {
+    const noria::LoggerValue given(&logger);
+    return noria::call<IParserRefitter *>(nullptr, "create_parser_refitter",
+                                          {refitter, given.value()});
+}
 
 inline IParser *createParser(nvinfer1::INetworkDefinition &network, nvinfer1::ILogger &logger) {
     const noria::LoggerValue given(&logger);

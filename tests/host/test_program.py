@@ -10,7 +10,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 from noria.custom.compile.build_library import compile_library
 from noria.errors import CustomLibraryError
@@ -84,6 +86,24 @@ def test_a_call_that_fails_is_told_once(program: Path) -> None:
     assert done.returncode == 0  # all flags are read, the last ones, too
     (line,) = done.stderr.splitlines()
     assert re.match(r"noria: set_flag: .*BuilderFlag", line)
+
+
+@pytest.mark.slow
+def test_an_engine_gets_the_weights_of_another_model(program: Path, tmp_path: Path) -> None:
+    models = []
+    for factor in (2, 3):
+        w = numpy_helper.from_array(np.full(2, factor, np.float32), "w")
+        ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 2]) for n in "xy"]
+        node = helper.make_node("Mul", ["x", "w"], ["y"])
+        graph = helper.make_graph([node], "g", ends[:1], ends[1:], [w])
+        opset = [helper.make_opsetid("", 13)]
+        models.append(tmp_path / f"{factor}.onnx")
+        onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), models[-1])
+    done = start(program, "refit", *models)
+    assert done.returncode == 0, done.stderr
+    reason, result = done.stdout.splitlines()
+    assert "/no.onnx" in reason
+    assert result == "3 6"
 
 
 def test_sources_without_main_are_no_program(tmp_path: Path) -> None:

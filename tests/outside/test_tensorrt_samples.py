@@ -1,4 +1,4 @@
-"""sampleOnnxMNIST of NVIDIA/TensorRT 8.6, unchanged, with a model that knows ten pictures."""
+"""sampleOnnxMNIST of NVIDIA/TensorRT, unchanged, with a model that knows ten pictures."""
 
 from __future__ import annotations
 
@@ -43,16 +43,20 @@ def write_data(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_sample_reads_onnx_and_finds_the_digit(outside: Path, tmp_path: Path) -> None:
-    root = checkout(outside, "TensorRT-8.6")
+@pytest.mark.parametrize(("name", "major"), [("TensorRT-8.6", 8), ("TensorRT", 10)])
+def test_the_sample_reads_onnx_and_finds_the_digit(
+    outside: Path, tmp_path: Path, name: str, major: int
+) -> None:
+    root = checkout(outside, name)
     samples, common = root / "samples", root / "samples" / "common"
     program = tmp_path / "sample_onnx_mnist"
+    helpers = sorted((root / "shared" / "utils").glob("*.cpp"))  # none in 8.6
     compile_library(
-        [samples / "sampleOnnxMNIST" / "sampleOnnxMNIST.cpp", common / "logger.cpp"],
+        [samples / "sampleOnnxMNIST" / "sampleOnnxMNIST.cpp", common / "logger.cpp", *helpers],
         program,
         program=True,
-        define=["NV_TENSORRT_MAJOR=8"],
-        include=[common, samples],
+        define=[f"NV_TENSORRT_MAJOR={major}"],
+        include=[common, samples, root / "shared"],
         flags=["-w"],
     )
     write_data(tmp_path / "data" / "mnist")

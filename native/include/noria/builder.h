@@ -66,6 +66,8 @@ enum class PreviewFeature : int32_t {
     kALIASED_PLUGIN_IO_10_03 = 3
 };
 enum class HardwareCompatibilityLevel : int32_t { kNONE = 0, kAMPERE_PLUS = 1 };
+enum class RuntimePlatform : int32_t { kSAME_AS_BUILD = 0, kWINDOWS_AMD64 = 1 };
+enum class TilingOptimizationLevel : int32_t { kNONE = 0, kFAST = 1, kMODERATE = 2, kFULL = 3 };
 
 }  // namespace nvinfer1
 
@@ -74,6 +76,8 @@ inline namespace NORIA_GENERATION {
 NORIA_ENUM(MemoryPoolType);
 NORIA_ENUM(DeviceType);
 NORIA_ENUM(HardwareCompatibilityLevel);
+NORIA_ENUM(RuntimePlatform);
+NORIA_ENUM(TilingOptimizationLevel);
 
 // A member by its name: its number differs between generations.
 static inline Value namedFlag(nvinfer1::BuilderFlag flag) {
@@ -239,6 +243,11 @@ public:
     void setMinTimingIterations(int32_t) {}
     bool setTacticSources(TacticSources) { return true; }
     TacticSources getTacticSources() const { return 0; }
+    NORIA_PROPERTY(RuntimePlatform, getRuntimePlatform, setRuntimePlatform, "runtime_platform")
+    bool setTilingOptimizationLevel(TilingOptimizationLevel level) {
+        return noria::set(this, "tiling_optimization_level", level);
+    }
+    NORIA_GET(TilingOptimizationLevel, getTilingOptimizationLevel, "tiling_optimization_level")
     void setPreviewFeature(PreviewFeature, bool) {}
     void setHardwareCompatibilityLevel(HardwareCompatibilityLevel) {}
     void setQuantizationFlag(QuantizationFlag) {}

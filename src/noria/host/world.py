@@ -38,6 +38,7 @@ _MAKERS = {
     "create_infer_refitter": "Refitter",
     "create_infer_runtime": "Runtime",
     "create_onnx_parser": "OnnxParser",
+    "create_parser_refitter": "OnnxParserRefitter",
     "create_caffe_parser": "CaffeParser",
     "create_uff_parser": "UffParser",
 }

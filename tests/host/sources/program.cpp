@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "NvInfer.h"
+#include "NvOnnxParser.h"
 #include "cuda_fp16.h"
 #include "cuda_runtime_api.h"
 #include "nvdsinfer_custom_impl.h"
@@ -223,7 +224,39 @@ static int wrong() {
     return config->getFlags() == 1U << static_cast<int>(BuilderFlag::kSTRIP_PLAN) ? 0 : 1;
 }
 
+// An engine of one model gets the weights of another.
+static int refit(const char *model, const char *other) {
+    std::unique_ptr<IBuilder> builder{createInferBuilder(logger)};
+    std::unique_ptr<INetworkDefinition> network{builder->createNetworkV2(1U)};
+    std::unique_ptr<IBuilderConfig> config{builder->createBuilderConfig()};
+    std::unique_ptr<nvonnxparser::IParser> parser{nvonnxparser::createParser(*network, logger)};
+    config->setFlag(BuilderFlag::kREFIT);
+    config->setRuntimePlatform(RuntimePlatform::kSAME_AS_BUILD);
+    if (!config->setTilingOptimizationLevel(TilingOptimizationLevel::kFAST) ||
+        config->getTilingOptimizationLevel() != TilingOptimizationLevel::kFAST)
+        return 1;
+    if (!parser->parseFromFile(model, 0)) return 2;
+    std::unique_ptr<IHostMemory> plan{builder->buildSerializedNetwork(*network, *config)};
+    std::unique_ptr<IRuntime> runtime{createInferRuntime(logger)};
+    std::unique_ptr<ICudaEngine> engine{runtime->deserializeCudaEngine(plan->data(), plan->size())};
+    std::unique_ptr<IRefitter> refitter{createInferRefitter(*engine, logger)};
+    std::unique_ptr<nvonnxparser::IParserRefitter> reader{
+        nvonnxparser::createParserRefitter(*refitter, logger)};
+    if (reader->refitFromFile("/no.onnx") || reader->getNbErrors() != 1) return 3;
+    std::cout << reader->getError(0)->desc() << std::endl;
+    reader->clearErrors();
+    if (!reader->refitFromFile(other) || reader->getNbErrors() || !refitter->refitCudaEngine())
+        return 4;
+    std::unique_ptr<IExecutionContext> context{engine->createExecutionContext()};
+    float in[] = {1, 2}, out[2];
+    void *bindings[] = {in, out};
+    if (!context->executeV2(bindings)) return 5;
+    std::cout << out[0] << " " << out[1] << std::endl;
+    return 0;
+}
+
 int main(int argc, char **argv) {
+    if (argc == 4 && std::string(argv[1]) == "refit") return refit(argv[2], argv[3]);
     if (argc == 2 && std::string(argv[1]) == "wrong") return wrong();
     if (argc == 4 && std::string(argv[1]) == "build") return build(argv[2], argv[3]);
     if (argc == 5 && std::string(argv[1]) == "run") return run(argv[2], argv[3], argv[4]);

@@ -54,6 +54,11 @@ _HINTS: tuple[tuple[str, str], ...] = (
         "the source is of an older C++: try --std gnu++11",
     ),
     (r"does not have the parameters that|with 'C' linkage", "see noria's nvdsinfer_custom_impl.h"),
+    (
+        r"^nothing defines nv(infer1|onnxparser|caffeparser1|uffparser)::",
+        "what noria's headers declare they define: another file of these sources declares it; "
+        "compile the source that defines it, too",
+    ),
     (r"nvinfer1|nvonnxparser|nvcaffeparser|nvuffparser", _ENGINE),
     (r"'__global__'|<<<|blockIdx|threadIdx|'cuda\w+'", _GPU_CODE),
     (
