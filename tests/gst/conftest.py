@@ -99,6 +99,7 @@ def play(gst: Any) -> Iterator[Run]:
         pipeline.set_state(gst.State.NULL)
         return ran
 
+    gc.freeze()  # what is alive here is no part of the pipeline: the collection below skips it
     yield run
     from noria.pyds.bridge import bridge
 
