@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
-from threading import Lock
+from threading import Barrier, Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria._core.errors import DeviceMemoryError, EngineError, GeometryError
+from noria.config import ProcessMode
 from noria.infer.batch import Batch
 from noria.infer.dump import TensorFiles
 from noria.infer.geometry import ScaleTransform
@@ -190,15 +192,42 @@ class EngineRuns:
         Raises:
             EngineError: an earlier run of an asynchronous classifier failed.
         """
-        if self._workers is None:
-            self._workers = ThreadPoolExecutor(self._streams, thread_name_prefix="noria-engine")
         first = None
         if self._files.replaces_input and model.preprocessor is not None:
             first = self._files.replacement(model.preprocessor.shape)
         run = Run(items, Future())
         run.watched = model.watch is not None and model.watch.due()
-        run.future = self._workers.submit(self._execute, model, run, inputs, first)
+        run.future = self._threads().submit(self._execute, model, run, inputs, first)
         return run
+
+    def prepare(self, model: Model, frames: int) -> None:
+        """Make each thread's first run on a GPU, on nothing, and keep the size of runs.
+
+        The runtime plans its kernels in it, for seconds: a live source would lose its frames.
+
+        Args:
+            model: whose engine runs; nothing is done for one on the CPU.
+            frames: what a buffer will have. How many objects these have nobody knows.
+        """
+        scaler, cfg = model.gpu_scaler, model.config
+        if scaler is None:
+            return
+        items = cfg.batch_size if cfg.process_mode is ProcessMode.SECONDARY else frames
+        rows = model.session.fixed_batch or self._run_size.keep(items)
+        each = Barrier(self._streams)
+
+        def first() -> None:
+            each.wait()  # no thread takes two
+            with suppress(EngineError):  # the first real run meets it, and deals with it
+                model.session.run(model.feeds(scaler([], rows)))
+
+        for future in [self._threads().submit(first) for _ in range(self._streams)]:
+            future.result()
+
+    def _threads(self) -> ThreadPoolExecutor:
+        if self._workers is None:
+            self._workers = ThreadPoolExecutor(self._streams, thread_name_prefix="noria-engine")
+        return self._workers
 
     def follow(self, run: Run) -> None:
         """Let a run of an asynchronous classifier finish by itself; wait if too many do.

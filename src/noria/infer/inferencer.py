@@ -118,13 +118,13 @@ class Inferencer:
         Args:
             config: loaded, or the path of an INI or YAML nvinfer config, or of a bare model.
             threads: CPU threads of the engine; None is one per core.
-            streams: batches that run at once, sharing the threads; None is what the engine was
-                tuned for, unless `threads` is given; else one per thread, at most 4.
-            abi: box layout of a C++ parser, `auto`, `24` or `28` bytes; None takes the config's.
+            streams: batches that run at once, sharing the threads; None is as tuned, unless
+                `threads` is given; else one per thread, at most 4.
+            abi: box layout of a C++ parser, `auto`, `24` or `28` bytes.
             rebuild: build the engine even if a valid one is saved.
             generation: `9.1` or `6.2`, whose rules apply where they differ.
-            guard: whether a user's library runs in a worker process; None takes the config's.
-            profile: `nvinfer` or `modern`; None takes the config's.
+            guard: whether a user's library runs in a worker process.
+            profile: `nvinfer` or `modern`. Of this, `guard` and `abi` None takes the config's.
             unique_id, name: stand in for `gie-unique-id`, and for the file's name in reports.
             parser: a function `(layers, network, params)` instead of the config's parser.
             device: `cpu`, `cuda`, `cuda:N`, or `auto`: a GPU that is there and can be used.
@@ -170,10 +170,9 @@ class Inferencer:
 
     @property
     def on_raw_output(self) -> Callable[[RawOutput], None] | None:
-        """Called with each run's outputs before results are attached.
+        """Called with each run's outputs before results are attached, by `complete`'s thread.
 
-        By a thread of the engine for an asynchronous classifier, else by the one that calls
-        `complete`.
+        For an asynchronous classifier a thread of the engine calls it.
         """
         return self.runs.on_raw_output
 
@@ -250,7 +249,7 @@ class Inferencer:
 
     @property
     def failed_items(self) -> int:
-        """Number of inferred items with outputs that could not be parsed."""
+        """Inferred items with outputs that could not be parsed."""
         return self._record.failed_items
 
     @property
@@ -264,8 +263,7 @@ class Inferencer:
         """One batch from start to end; plain frames are one buffer. Source: spec D.1, D.2.
 
         Returns:
-            The frames' metadata, which is the batch's. Frames that `stabilize-buffer-count`
-            discards are not among them.
+            The frames' metadata; frames that `stabilize-buffer-count` discards have none.
         """
         following = self._turns.last_buffer + 1
         batch = frames if isinstance(frames, Batch) else Batch.of(frames, buffer=following)
@@ -428,11 +426,13 @@ class Inferencer:
         if self.model.selector is not None:
             self.model.selector.end_of_stream(source_id)
 
-    def restart(self) -> None:
-        """A new stream begins: the next buffer is inferred, and no object is known.
+    def restart(self, live: int = 0) -> None:
+        """A new stream begins: the next buffer is inferred, no object is known. Spec D.1, D.3.
 
-        Source: spec D.1, D.3.
+        `live`: frames of live sources that a buffer will have; a GPU gets ready for them now.
         """
+        if live:
+            self.runs.prepare(self.model, live)
         self._turns.restart()
         self._record.tally.clear()
         if self.model.selector is not None:

@@ -128,6 +128,9 @@ class Pipeline(RunningChanges):
         rows = int(getattr(model, "run_rows", 0))
         if batch_size is None and rows and not interval and tiler is None:
             batch_size = rows  # with more sources than that, runs are full and sources take turns
+        if rows and not keep_open and any(source.live for source in self.sources):
+            # Joined buffers would be larger than those that the GPU is ready for.
+            fill, rows = min(fill, len(self.sources)), 0
         self._mux = Muxer(
             self.sources,
             buffer_size=batch_size,
@@ -140,6 +143,7 @@ class Pipeline(RunningChanges):
             keep_open=keep_open,
         )
         self._keep_open = keep_open
+        self._run_size = fill
         self._coming_and_going = threading.Lock()  # `sources` is replaced by several threads
         self._events = Events()
         self._next_id = count(max((s.source_id for s in self.sources), default=-1) + 1)
@@ -408,10 +412,11 @@ class Pipeline(RunningChanges):
                 fix="open the sources again and make a new Pipeline",
             )
         self._state = "running"
+        live = self._run_size if self._mux.live or self._keep_open else 0
         for segment in self._segments:
             restart = getattr(segment.stage, "restart", None)
             if restart is not None:
-                restart()
+                restart(live)
         self._meters = [Meter(s.stage) for s in self._segments if s.stage is not None]
         self._started = perf_counter()
         written: Channel[Batch] | None = None

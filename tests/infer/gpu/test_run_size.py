@@ -38,3 +38,11 @@ def test_one_larger_run_among_many_keeps_the_size() -> None:
     size.rows(32)
     found = {size.rows(20 if i % 100 == 0 else 2) for i in range(5 * _PATIENCE)}
     assert found == {32}
+
+
+def test_rows_that_are_kept_grow_and_do_not_shrink() -> None:
+    size = RunSize(32)
+    assert size.keep(5) == 8
+    assert {size.rows(1) for _ in range(2 * _PATIENCE)} == {8}
+    assert [size.rows(9), size.rows(1)] == [16, 16]
+    assert RunSize(32).keep(64) == 32

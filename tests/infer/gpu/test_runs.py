@@ -248,3 +248,31 @@ def test_a_pipeline_on_a_gpu_fills_its_runs(gpu: None, mean_config: Config) -> N
         inferencer.begin = lambda batch: sizes.append(len(batch.frames)) or begin(batch)  # type: ignore
         pipeline.run()
     assert [n for n in sizes if n] == [4] * 12
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_kernels_are_planned_before_live_frames_come(
+    gpu: None,
+    mean_config: Config,
+    monkeypatch: pytest.MonkeyPatch,
+    live: bool,
+) -> None:
+    rows: list[int] = []
+    bind = Binding.bind_ortvalue_input
+
+    def seen(self: Binding, name: str, value: CudaTensor) -> None:
+        rows.append(value.shape[0])
+        bind(self, name, value)
+
+    with noria.Inferencer.from_config(mean_config(batch_size=8), device="cuda", streams=2) as model:
+        sources = [FakeSource(3, source_id=n) for n in range(4)]
+        for source in sources:
+            source.live = live
+        pipeline = noria.Pipeline(sources, model)
+        monkeypatch.setattr(Binding, "bind_ortvalue_input", seen)
+        start = pipeline._mux.start
+        monkeypatch.setattr(pipeline._mux, "start", lambda: rows.append(-1) or start())  # type: ignore
+        pipeline.run()
+    before = rows[: rows.index(-1)]
+    assert before == ([4, 4] if live else [])  # one run of each thread
+    assert not live or set(rows) == {4, -1}

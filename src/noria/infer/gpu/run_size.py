@@ -20,9 +20,17 @@ class RunSize:
     def __init__(self, most: int) -> None:
         self._most = most
         self._rows = 0
+        self._kept = False
         self._highest = 0
         self._runs = 0
         self._lock = threading.Lock()
+
+    def keep(self, items: int) -> int:
+        """Return the rows of all runs of up to `items` from now on: these never shrink again."""
+        with self._lock:
+            self._kept = True
+            self._start(min(items, self._most))
+            return self._rows
 
     def rows(self, items: int) -> int:
         """Return the rows of the next run, at least its number of items.
@@ -35,7 +43,7 @@ class RunSize:
                 return self._rows
             self._highest = max(self._highest, items)
             self._runs += 1
-            if self._runs >= _PATIENCE:
+            if self._runs >= _PATIENCE and not self._kept:
                 if 2 * self._highest <= self._rows:
                     self._start(self._highest)
                     return max(items, self._rows)
