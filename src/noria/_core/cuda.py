@@ -413,7 +413,7 @@ class CudaTensor:
         """A copy on the host."""
         array = np.empty(self.shape, self.dtype)
         with entered():
-            stream = Stream()
+            stream = Stream(apart=True)  # complete: there is nothing to wait for
             stream.download(self.pointer, array.ctypes.data, array.nbytes)
             stream.wait()
         return array

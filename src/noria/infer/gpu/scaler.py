@@ -57,7 +57,7 @@ class GpuScaler:
         self._mean: Memory | None = None
         if pre.mean_planes is not None:
             with entered():
-                stream = Stream()
+                stream = Stream(apart=True)
                 self._mean = Memory(pre.mean_planes.nbytes)
                 upload(stream, self._mean.pointer, pre.mean_planes)
                 stream.wait()
@@ -138,7 +138,7 @@ class GpuScaler:
         with self._lock:
             if key not in self._kinds:
                 words, places = self._tables(piece)
-                memory, stream = Memory(words.nbytes), Stream()
+                memory, stream = Memory(words.nbytes), Stream(apart=True)
                 upload(stream, memory.pointer, words)
                 stream.wait()
                 item = frame_template(frame.format, frame.color, wide=wide)

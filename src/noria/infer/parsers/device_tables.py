@@ -96,7 +96,7 @@ class DeviceTables:
         self._require_contiguous()
         out = np.empty(shape, self.dtype)
         with entered():
-            stream = Stream()
+            stream = Stream(apart=True)  # complete: there is nothing to wait for
             stream.download(pointer, out.ctypes.data, out.nbytes)
             stream.wait()
         return out
