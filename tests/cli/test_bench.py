@@ -119,6 +119,7 @@ def test_bench_refuses_what_the_engine_does_not_take(mean_config: Config, noria:
     assert noria("bench", "nothing.engine").returncode == 4
 
 
+@pytest.mark.slow
 def test_a_model_on_objects_has_no_stages(mean_config: Config, noria: Noria) -> None:
     done = noria("bench", mean_config(process_mode=2), "--duration", "0.3", "--json")
     assert done.returncode == 0, done.stderr
@@ -150,6 +151,7 @@ def test_dynamic_batch_is_built_and_run(tmp_path: Path, noria: Noria) -> None:
     assert shown["fixed_batch"] is None
 
 
+@pytest.mark.slow
 def test_items_of_a_fixed_batch_are_all_run() -> None:
     """Items that are counted are run: eight of them take eight goes of a model that fixes one."""
     runs: list[int] = []

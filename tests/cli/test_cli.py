@@ -396,6 +396,7 @@ def test_show_of_a_name_that_no_file_can_have(tmp_path: Path, suffix: str) -> No
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_lines_to_a_closed_standard_output_are_refused(mean_config: Config, photos: Path) -> None:
     command = f"exec {sys.executable} -m noria run {mean_config()} {photos} -o jsonl:- >&-"
     done = subprocess.run(
@@ -477,6 +478,7 @@ def shout(*args):
     assert r"a\x1b[31m.mp4" in done.stderr
 
 
+@pytest.mark.slow
 def test_names_that_are_no_text_leave_the_report_json(mean_config: Config, tmp_path: Path) -> None:
     picture = os.fsencode(tmp_path) + b"/\xff.png"
     Image.new("RGB", (64, 48)).save(tmp_path / "a.png")

@@ -84,6 +84,7 @@ def test_models_of_two_kinds_are_refused(scene):
     assert "A is a detector, B a classifier" in done.stderr
 
 
+@pytest.mark.slow
 def test_classifiers_are_compared_by_their_attributes(scene, tmp_path):
     crops = tmp_path / "crops"
     crops.mkdir()
@@ -112,6 +113,7 @@ def test_classifiers_are_compared_by_their_attributes(scene, tmp_path):
     assert "<rect" not in report.read_text()
 
 
+@pytest.mark.slow
 def test_other_networks_are_compared_by_their_outputs(scene):
     words = ["compare", *[str(scene / CONFIG)] * 2, str(scene / "conveyor.mp4"), "--frames", "2"]
     words += ["--set", "1:network-type=100", "--set", "2:network-type=100"]

@@ -177,6 +177,7 @@ def test_words_that_do_not_go_together(tmp_path: Path, words: list[str], says: s
     assert says in done.stderr
 
 
+@pytest.mark.slow
 def test_a_rigid_model_keeps_its_size(tmp_path: Path) -> None:
     rows_of(tmp_path / "m.onnx", pixel_rows(84, 7), spread=500)  # its scaling is undecided
     nodes = [node("Flatten", ["x"], ["flat"]), node("MatMul", ["flat", "w"], ["y"])]

@@ -310,6 +310,7 @@ def test_outputs_are_the_same_as_in_runs_of_their_own(scene: Path) -> None:
         assert (scene / "alone.jsonl").read_text() == (scene / f"{name}.jsonl").read_text()
 
 
+@pytest.mark.slow
 def test_a_stream_that_is_away_is_told_while_the_run_waits_for_it(scene: Path) -> None:
     (scene / "pipeline.yml").write_text(
         "sources:\n  - left\n  - {uri: 'rtsp://127.0.0.1:1/x', reconnect-interval-s: 60}\n"

@@ -118,6 +118,7 @@ def test_warnings_are_errors_where_asked(scene: Path) -> None:
     assert not (scene / "out.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_a_source_that_fails_does_not_disturb_the_others(scene: Path) -> None:
     (scene / "bad.mp4").write_bytes(b"no film" * 100)
     done = noria(

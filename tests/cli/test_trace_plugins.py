@@ -239,6 +239,7 @@ def test_a_script_gets_none_from_a_creator_that_refuses(tmp_path: Path) -> None:
     assert "it has 'iou_threshold'" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_config_loads_the_plugins_it_names(with_template: Path) -> None:
     (with_template / "config.txt").write_text(
         "[property]\nonnx-file=model.onnx\nbatch-size=2\nnetwork-type=100\n"

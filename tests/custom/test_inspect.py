@@ -143,7 +143,7 @@ extern "C" void NAME(double x) { fields.push_back({x, x, x}); }
 
 
 @pytest.mark.parametrize("name", ["parseMine", "enlist"])
-@pytest.mark.sampled
+@pytest.mark.slow
 def test_boxes_are_spoken_of_where_a_parser_returns_them(tmp_path: Path, name: str) -> None:
     """Vectors of 24-byte elements in a library of plugins are no boxes."""
     library = build(tmp_path, VECTORS, f"-DNAME={name}")

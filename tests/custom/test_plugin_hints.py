@@ -50,6 +50,7 @@ def refusal(folder: Path, guard: str) -> str:
     return text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guard", GUARDS)
 def test_what_it_registers_instead_is_named(
     folder: Path, compile_host: Compile, guard: str

@@ -107,6 +107,7 @@ def test_a_thread_of_the_library_gets_0(library: CustomLibrary, frame: Arguments
     assert library.bbox_parser("ParseThread")(*frame).boxes[0, 3] == 5
 
 
+@pytest.mark.slow
 def test_a_later_library_asks_for_more(
     library: CustomLibrary, tmp_path: Path, sdk: Path, frame: Arguments
 ) -> None:

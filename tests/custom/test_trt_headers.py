@@ -61,6 +61,7 @@ def test_another_generation_is_refused(tmp_path: Path) -> None:
     assert "NV_TENSORRT_MAJOR must be 5 to 10" in done.stderr
 
 
+@pytest.mark.slow
 def test_memory_and_half_floats(compile_parser: Compile) -> None:
     library = ctypes.CDLL(str(compile_parser("trt_surface.cpp", "-DNV_TENSORRT_MAJOR=8", *STRICT)))
     library.surface_memory.restype = ctypes.c_float

@@ -47,6 +47,7 @@ def test_cpp_and_python_agree(compile_parser: Compile, layout: int, seed: int) -
     np.testing.assert_allclose(rows_of(cpp(*arguments)), expected, rtol=2e-5, atol=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cpp", "python"])
 def test_a_wrong_tensor_is_refused(compile_parser: Compile, kind: str) -> None:
     path = EXAMPLE / "yolox_parser.py"

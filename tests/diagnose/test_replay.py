@@ -75,7 +75,7 @@ def cause(config: Path) -> NoriaError | str:
         ("crash", "plugin", "Hostile version 1", "enqueue", r"gave out0 float32 \(1, 3, 16, 16\)"),
     ],
 )
-@pytest.mark.sampled
+@pytest.mark.slow
 def test_plugins(
     compile_host: Compile,
     tmp_path: Path,

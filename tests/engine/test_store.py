@@ -68,6 +68,7 @@ def waits(process):
     return any("another process is building this engine: waiting" in x for x in process.stderr)
 
 
+@pytest.mark.slow
 def test_two_processes_build_once(model_path):
     first = start(SLOW_BUILD, model_path, stdin=subprocess.PIPE)
     assert first.stdout.readline().strip() == "building"

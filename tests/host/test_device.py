@@ -253,6 +253,7 @@ def test_an_endless_kernel_is_ended_with_its_worker(gpu: Gpu, tmp_path: Path) ->
     assert again is True
 
 
+@pytest.mark.slow
 def test_a_fault_without_a_worker_says_that_the_process_is_lost(gpu: Gpu, tmp_path: Path) -> None:
     config = write_config(tmp_path, gpu.library, "never", "ScaleDynamic")
     good, bad, after, new = gpu.run(RUNS, config, 1, 666, 2, cwd=tmp_path)["found"]
@@ -364,6 +365,7 @@ def test_memory_is_lent_as_it_is_on_the_host(
     assert said["live"] == 0
 
 
+@pytest.mark.slow
 def test_what_says_that_a_library_has_gpu_code(gpu: Gpu, compile_host: Compile) -> None:
     assert gpu_evidence(compile_host("twins.cpp", 10)) is None
     if gpu.driver is None:
@@ -452,6 +454,7 @@ print(json.dumps(reads[0] > 12))
 """
 
 
+@pytest.mark.slow
 def test_looking_for_the_driver_waits_for_no_library(
     compile_host: Compile, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

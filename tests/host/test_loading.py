@@ -103,7 +103,7 @@ def test_a_trace_of_a_config_sees_it(compile_host: Compile, folder: Path, guard:
 
 
 @pytest.mark.parametrize("guard", GUARDS)
-@pytest.mark.sampled
+@pytest.mark.slow
 def test_a_wrong_type_names_the_plugin(compile_host: Compile, folder: Path, guard: str) -> None:
     put(compile_host("swish.cpp", 10, "-DWRONG_TYPE"), folder)
     done = noria("build", f"{guard}.txt", cwd=folder)
@@ -146,6 +146,7 @@ PARSER = """#include "nvdsinfer_custom_impl.h"
 """
 
 
+@pytest.mark.slow
 def test_what_a_library_lacks_is_told_when_it_is_compiled(folder: Path) -> None:
     shutil.which("g++") or pytest.skip("no g++")
     (folder / "plain.cpp").write_text(PARSER.format(""))

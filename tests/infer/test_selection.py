@@ -363,6 +363,7 @@ def feed(selector, frames, objects=(), source=0, store=True):
             selector.store_many(selection, [says("x ")] * len(selection.infer))
 
 
+@pytest.mark.slow
 def test_objects_that_left_are_forgotten():
     selector = Selector(config())
     feed(selector, range(1), [thing(1), thing(2)])

@@ -120,7 +120,7 @@ def test_a_crash_while_a_network_is_made(library: Path, model: Model) -> None:
     assert not loaded(library)
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 def test_a_network_that_is_never_made(library: Path, model: Model) -> None:
     cfg = _config(model, library, f"{CREATE}Loops", guard="always")
     engines = GuardedEngines(cfg, library, GuardOptions(build_timeout_s=1, restarts=1))
@@ -200,7 +200,7 @@ def test_plugins_of_a_worker_cannot_be_created_here(
         creator.create_plugin("layer", creator.field_names)
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 def test_factories_rule_it_out_and_that_is_told(compile_host: Compile, model: Model) -> None:
     library = compile_host("mini_yolo.cpp", 10, "-DWITH_MODEL_PARSER")
     plan = load_or_build(_config(model, library, guard="always"))

@@ -65,7 +65,7 @@ CASES = [
 
 @pytest.mark.parametrize("guard", GUARDS)
 @pytest.mark.parametrize(("how", "words"), CASES, ids=[how for how, _ in CASES])
-@pytest.mark.sampled
+@pytest.mark.slow
 def test_it_is_told_where_and_what(
     compile_host: Compile, tmp_path: Path, guard: str, how: str, words: list[str]
 ) -> None:
@@ -97,7 +97,7 @@ def test_a_plugin_that_always_crashes_fails_the_run(compile_host: Compile, tmp_p
 
 @pytest.mark.skipif("always" not in GUARDS, reason="no workers here")
 @pytest.mark.parametrize("how", ["crash_create", "crash_deserialize"])
-@pytest.mark.sampled
+@pytest.mark.slow
 def test_a_plugin_that_is_never_made_ends_the_run(
     compile_host: Compile, tmp_path: Path, how: str
 ) -> None:

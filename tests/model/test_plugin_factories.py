@@ -198,6 +198,7 @@ def test_a_runtime_factory_that_says_false_builds_anew(
     assert made.count("RuntimeGet") == 1
 
 
+@pytest.mark.slow
 def test_a_changed_library_builds_anew(compile_host: Compile, tmp_path: Path) -> None:
     path, _ = _library(compile_host, tmp_path, 7)
     load_or_build(_caffe(path))

@@ -49,6 +49,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return read
 
 
+@pytest.mark.slow
 def test_good_ones_among_broken_ones_give_what_they_give_alone(
     models: list[str], tmp_path: Path
 ) -> None:

@@ -202,6 +202,7 @@ def test_lists_of_sources(maker: Any, tmp_path: Path) -> None:
         config.load(path)
 
 
+@pytest.mark.slow
 def test_a_stream_is_served(maker: Any) -> None:
     gi = pytest.importorskip("gi")
     try:

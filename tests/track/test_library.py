@@ -46,6 +46,7 @@ def test_classes_are_kept_apart_unless_told_otherwise(name: str) -> None:
         assert track(open_tracker(spec), metas)[-1] == [last]
 
 
+@pytest.mark.slow
 @needs_library
 def test_ids_of_dead_tracks_are_forgotten() -> None:
     ids, select = TrackIds(), Selection()

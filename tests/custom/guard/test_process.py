@@ -115,6 +115,7 @@ def test_killed_from_outside(guarded: GuardedLibrary) -> None:
     assert guarded.process.pid != before
 
 
+@pytest.mark.slow
 def test_the_process_that_starts_them_is_replaced(guarded: GuardedLibrary) -> None:
     parse = guarded.bbox_parser("ParseSegfault")
     parent = int(status(guarded.process.pid)["PPid"])
@@ -207,6 +208,7 @@ parse({"mean": Layer("mean", np.ones(3, "f4"))}, NetworkInfo(8, 8, 3), params)
 """
 
 
+@pytest.mark.slow
 def test_it_ends_with_the_application(compile_parser: Compile) -> None:
     path = compile_parser("crashes.cpp", "-g")
     with subprocess.Popen(

@@ -99,7 +99,7 @@ def laid_out(array: np.ndarray[Any, Any], layout: int) -> Mapping[str, Layer]:
     return {"a": Layer("a", array)}
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 def test_calls_go_on_when_the_memory_of_requests_has_moved(parsers: Parsers) -> None:
     _, parse, library = parsers
     array = np.zeros((1, 64), np.float32)

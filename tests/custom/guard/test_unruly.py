@@ -99,7 +99,7 @@ def test_it_cannot_signal_the_application(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize("what", [FULL, SHUT])
-@pytest.mark.sampled
+@pytest.mark.slow
 def test_the_application_waits_for_nothing_but_its_limit(ask: Ask, what: int) -> None:
     ask(PLAIN)
     started = time.monotonic()
@@ -109,6 +109,7 @@ def test_the_application_waits_for_nothing_but_its_limit(ask: Ask, what: int) ->
     assert ask(PLAIN) == SIZE - 2
 
 
+@pytest.mark.slow
 def test_signals_of_the_application_do_not_prolong_the_limit(ask: Ask) -> None:
     ticks = []
     before = signal.signal(signal.SIGALRM, lambda *_: ticks.append(1))

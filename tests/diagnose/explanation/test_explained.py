@@ -228,6 +228,7 @@ def test_an_asynchronous_classifier_behind_a_tracker_is_looked_at(
     assert len(explain(path).data.models[1].results) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_a_real_detector_on_a_photo(data_dir: Path, tmp_path: Path) -> None:
     """A person at the left edge is just below the threshold."""

@@ -96,6 +96,7 @@ with Plan.load(sys.argv[1]).open_session() as session:
 """
 
 
+@pytest.mark.slow
 def test_one_process_saves_and_another_loads(tmp_path: Path) -> None:
     known = registry()
     plan = build(network(conv_plugin_conv()[0], tmp_path), BuildOptions(registry=known))

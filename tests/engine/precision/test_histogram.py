@@ -72,7 +72,7 @@ def slow_divergence(counts, keep, levels=128):
 
 
 @pytest.mark.parametrize("kind", ["normal", "laplace", "tail", "sparse", "uniform"])
-@pytest.mark.sampled
+@pytest.mark.slow
 def test_entropy_agrees_with_the_slow_way(kind):
     rng = np.random.default_rng(3)
     values = {

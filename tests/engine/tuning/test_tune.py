@@ -115,6 +115,7 @@ def test_what_hangs_does_not_take_the_budget(network, impatient):
     assert outcomes(plan)["slow"] in ("ok", "measured")
 
 
+@pytest.mark.slow
 def test_what_dies_while_the_best_are_compared_does_not_win(network):
     plan = tuned(network, "quick", "later_crash")
     assert plan.header.runtime.name == "quick"
@@ -163,6 +164,7 @@ def test_latency_and_throughput_are_different_questions(network):
         assert (plan.header.tuning.objective, plan.tactic.runtime) == (objective, best)
 
 
+@pytest.mark.slow
 def test_progress_rises_to_its_end_and_may_interrupt(network):
     told = []
     tuning = TuneOptions(budget_s=20, tactics=[Tactic("quick", 1, 1), Tactic("slow", 1, 1)])
@@ -193,6 +195,7 @@ def test_the_next_build_measures_nothing(network):
     assert any("known from the timing cache" in n.message for n in second.decisions)
 
 
+@pytest.mark.slow
 def test_unless_it_is_told_to(network):
     tuned(network, "quick")
     assert not tuned(network, "quick", use_cache=False).header.tuning.cached
@@ -238,7 +241,7 @@ def test_another_model_batch_runtime_version_or_machine_is_measured_again(
         slow(lambda p: (p.unlink(), p.mkdir())),
     ],
 )
-@pytest.mark.sampled
+@pytest.mark.slow
 def test_a_damaged_entry_is_measured_again(network, tmp_path, spoil):
     tuned(network, "quick")
     (entry,) = (tmp_path / "timings").glob("*.json")
@@ -335,6 +338,7 @@ def test_a_tuned_plan_is_kept_and_run_as_tuned(config, model_path):
     assert any("loaded" in n.message for n in load_or_build(cfg, tuning=tuning).decisions)
 
 
+@pytest.mark.slow
 def test_an_untuned_plan_is_tuned_when_asked(config):
     cfg = config()
     load_or_build(cfg)

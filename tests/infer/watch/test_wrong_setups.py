@@ -118,6 +118,7 @@ def test_one_object_a_picture_shows_that_corners_are_read_as_centres(tmp_path: P
     assert found(config_for(tmp_path, "ssd"), inside) == {}
 
 
+@pytest.mark.slow
 def test_objects_at_the_edges_alone_say_nothing(tmp_path: Path) -> None:
     for places in ([(0, 0)], [(0, 3)], [(7, 7)], [(3, 0), (0, 4), (7, 2), (4, 7)]):
         for head in ("ssd", "centres"):

@@ -61,6 +61,7 @@ def test_spans_of_every_structure_are_the_film(name: str, tmp_path: Path) -> Non
     assert union(path, structure, 10) == whole
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(
     frames=st.integers(1, 40),

@@ -59,6 +59,7 @@ def test_a_pipe_nobody_writes_to(pipe: Path) -> None:
         list(source)
 
 
+@pytest.mark.slow
 def test_a_pipe_whose_writer_is_silent(pipe: Path, tmp_path: Path) -> None:
     data = write_clip(tmp_path / "c.ts", 150).read_bytes()
     with open_source(str(pipe), timeout_s=0.5) as source:
@@ -184,6 +185,7 @@ def test_a_stream_that_turns_to_garbage(tmp_path: Path) -> None:
         assert source.given >= 90
 
 
+@pytest.mark.slow
 def test_a_stream_of_garbage() -> None:
     with serve(random.Random(2).randbytes(400_000), hang=True) as url:
         start = time.monotonic()

@@ -149,7 +149,7 @@ def test_a_server_that_stops_answering(server: Server) -> None:
 
 
 @pytest.mark.parametrize("state", ["dead", "silent"])
-@pytest.mark.sampled
+@pytest.mark.slow
 def test_close_ends_a_source_that_waits(server: Server, state: str) -> None:
     server.start()
     slow = ReconnectPolicy(first_s=60, max_s=60, jitter=False)
@@ -183,6 +183,7 @@ def test_a_number_of_attempts(server: Server) -> None:
         assert list(source) == []
 
 
+@pytest.mark.slow
 def test_from_start(server: Server) -> None:
     server.start()
     server.kill()  # the port is known now
@@ -227,6 +228,7 @@ def test_passwords(
     assert not any(secret in text for secret in (password, written) for text in told)
 
 
+@pytest.mark.slow
 def test_two_clients(server: Server) -> None:
     server.start()
     with (
