@@ -12,6 +12,7 @@ import pytest
 
 from noria.infer.inferencer import Inferencer
 from noria.infer.losses import InferenceLosses
+from noria.infer.postprocess import _seldom
 from tests.infer.models import node, write_config, write_model
 from tests.infer.scenes import looked_at
 
@@ -278,3 +279,10 @@ def test_a_new_run_counts_anew(tmp_path: Path) -> None:
         model.restart()
         assert model.losses == InferenceLosses()
         assert looked_at(model).dropped["detected-min-w"] == {"car": 2, "person": 1}
+
+
+def test_looks_below_the_thresholds_become_seldom() -> None:
+    looks = [count for count in range(1, 2**16) if _seldom(count)]
+    assert looks[:7] == [1, 2, 3, 4, 8, 16, 24]
+    for power in range(6, 16):
+        assert len([n for n in looks if 2**power <= n < 2 ** (power + 1)]) == 8
