@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from noria.live.log import log_as_json, log_sources
+from noria.live.log import log_as_json, log_end, log_sources
 from noria.pipeline import Pipeline
 from tests.pipeline.fakes import FakeModel, FakeSource
 
@@ -48,3 +48,12 @@ def test_an_error_with_its_trace(stream: io.StringIO) -> None:
     (row,) = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert (row["level"], row["message"]) == ("error", "it failed")
     assert "ValueError: broken" in row["error"]
+
+
+def test_the_end_has_the_counts(stream: io.StringIO) -> None:
+    report = Pipeline(FakeSource(3), FakeModel()).run()
+    log_end(report)
+    (row,) = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert (row["event"], row["frames"], row["outputs"]) == ("stopped", 3, [])
+    assert row["message"].startswith("stopped after 3 frames in ")
+    assert sum(row["objects"].values()) == sum(report.objects.values()) > 0

@@ -230,11 +230,13 @@ def test_every_line_of_a_json_log_is_json(tmp_path: Path) -> None:
     time.sleep(1)  # the notice is looked for twice a second
     found.client.close()
     found.process.send_signal(signal.SIGTERM)
-    _, err = found.process.communicate(timeout=30)
-    assert found.process.returncode == 0
+    out, err = found.process.communicate(timeout=30)
+    assert (found.process.returncode, out) == (0, "")
     rows = [json.loads(line) for line in err.splitlines()]
     assert any("was lost" in r["message"] and r["level"] == "warning" for r in rows)
     assert any(r.get("event") == "source" and r["source"] == "gate" for r in rows)
+    assert rows[-1]["event"] == "stopped"
+    assert rows[-1]["frames"] > 0
 
 
 @pytest.mark.slow

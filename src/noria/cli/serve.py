@@ -88,5 +88,10 @@ def serve(
     made = AssemblyOptions(**options)
     page = live_page(spec, made, listen, service=True, json_log=log_format == "json")
     report = execute(spec, made, strict=strict, quiet=True, page=page)
-    print_report(report, notes=page.log is None)
+    if page.log is None:
+        print_report(report)
+    else:
+        from noria.live.log import log_end
+
+        log_end(report)
     return 0

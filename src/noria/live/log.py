@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
-    from noria.pipeline import Pipeline
+    from noria.pipeline import Pipeline, RunReport
     from noria.pipeline.events import PipelineEvent
 
-_FIELDS = ("event", "source", "source_id", "state", "url", "where")
+_COUNTS = ("frames", "dropped", "failed", "objects", "seconds", "outputs")
+_FIELDS = ("event", "source", "source_id", "state", "url", "where", *_COUNTS)
 
 
 class JsonFormatter(logging.Formatter):
@@ -58,3 +59,14 @@ def log_sources(pipeline: Pipeline) -> None:
         logger.log(level, "source %s: %s", event.source_id, event.name, extra=extra)
 
     pipeline.on_event("source", source)
+
+
+def log_end(report: RunReport) -> None:
+    """Log the counts of a service that has stopped."""
+    counts = (
+        report.frames, report.dropped_frames, report.failed_frames, dict(report.objects),
+        round(report.seconds, 1), list(report.outputs),
+    )  # fmt: skip
+    extra = {"event": "stopped", **dict(zip(_COUNTS, counts, strict=True))}
+    words = (report.frames, report.seconds)
+    logging.getLogger("noria.live").info("stopped after %d frames in %.1f s", *words, extra=extra)
