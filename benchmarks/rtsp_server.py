@@ -11,6 +11,8 @@ import contextlib
 import multiprocessing
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -24,23 +26,46 @@ _SPS, _PPS, _FRAGMENT = 7, 8, 28
 _START = b"\0\0\1"
 
 
+@dataclass(frozen=True, slots=True)
+class _Picture:
+    """A picture in the order of decoding; times are from the first one's decoding on.
+
+    With B frames a picture is shown in another order than it is decoded in: it is sent when it is
+    to be decoded, and its packets say when it is to be shown.
+    """
+
+    parts: list[bytes]
+    sent_s: Fraction
+    shown_s: Fraction
+
+
 class _Film:
-    """The payloads of each picture; the last one of a picture is marked."""
+    """The pictures of a film, and how long it is until it begins again."""
 
     def __init__(self, path: Path) -> None:
         with av.open(str(path)) as container:
             stream = container.streams.video[0]
-            rate = stream.average_rate
+            rate, base = stream.average_rate, stream.time_base
             assert rate is not None
-            self.step_s = float(1 / rate)
+            assert base is not None
             filter = BitStreamFilterContext("h264_mp4toannexb", stream)
-            packets = [p for one in container.demux(stream) for p in filter.filter(one)]
-        units = [list(_units(bytes(packet))) for packet in packets if packet.size]
+            packets = [p for one in container.demux(stream) for p in filter.filter(one) if p.size]
+        units = [list(_units(bytes(packet))) for packet in packets]
         known = {unit[0] & 31: unit for picture in units for unit in picture}
         self.parameters = ",".join(base64.b64encode(known[kind]).decode() for kind in (_SPS, _PPS))
+        sent, shown = [_ticks(p.dts) for p in packets], [_ticks(p.pts) for p in packets]
         self.pictures = [
-            [part for unit in picture for part in _payloads(unit)] for picture in units
+            _Picture(
+                [x for u in unit for x in _payloads(u)], (d - sent[0]) * base, (s - sent[0]) * base
+            )
+            for unit, d, s in zip(units, sent, shown, strict=True)
         ]
+        self.length_s = max((max(x) - min(x)) * base for x in (sent, shown)) + 1 / rate
+
+
+def _ticks(time: int | None) -> int:
+    assert time is not None, "the film has no times"
+    return time
 
 
 def _units(data: bytes) -> Iterator[bytes]:
@@ -113,17 +138,17 @@ async def _play(film: _Film, writer: asyncio.StreamWriter) -> None:
     loop = asyncio.get_running_loop()
     start, sequence = loop.time(), 0
     with contextlib.suppress(OSError):
-        for number in count():
-            parts = film.pictures[number % len(film.pictures)]
-            stamp = _FIRST + int(number * film.step_s * _CLOCK) & 0xFFFFFFFF
-            for place, part in enumerate(parts):
-                last = place == len(parts) - 1
+        for turn, picture in ((turn, one) for turn in count() for one in film.pictures):
+            begin_s = turn * film.length_s
+            await asyncio.sleep(start + float(begin_s + picture.sent_s) - loop.time())
+            stamp = _FIRST + round((begin_s + picture.shown_s) * _CLOCK) & 0xFFFFFFFF
+            for place, part in enumerate(picture.parts):
+                last = place == len(picture.parts) - 1
                 header = b"\x80" + bytes([last << 7 | 96]) + sequence.to_bytes(2, "big")
                 packet = header + stamp.to_bytes(4, "big") + bytes(4) + part
                 writer.write(b"$\0" + len(packet).to_bytes(2, "big") + packet)
                 sequence = sequence + 1 & 0xFFFF
             await writer.drain()
-            await asyncio.sleep(start + (number + 1) * film.step_s - loop.time())
 
 
 def _run(path: Path, talk: Any) -> None:
