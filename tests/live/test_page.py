@@ -107,6 +107,57 @@ def test_watching(browser: Any, running: tuple[Any, str]) -> None:
     assert [e for e in browser.get_log("browser") if e["level"] == "SEVERE"] == []
 
 
+def test_what_stays_is_not_put_in_again(browser: Any, running: tuple[Any, str]) -> None:
+    """A screen reader would read it twice a second, and selected text would be lost."""
+    browser.get(running[1])
+    wait_until(lambda: "running" in texts(browser, "#state") and texts(browser, "#notices li"))
+    browser.execute_script(
+        """window.changes = [];
+        for (const id of ["state", "notices"]) {
+          new MutationObserver((all) => window.changes.push(...all.map((one) => id))).observe(
+            document.getElementById(id), {childList: true, characterData: true, subtree: true});
+        }"""
+    )
+    before, seen = texts(browser, "#figures"), texts(browser, "#notices li")
+    wait_until(lambda: texts(browser, "#figures") != before)
+    before = texts(browser, "#figures")
+    wait_until(lambda: texts(browser, "#figures") != before)
+    if texts(browser, "#notices li") == seen:  # no new one came meanwhile
+        assert browser.execute_script("return window.changes") == []
+
+
+def test_a_narrow_page(browser: Any, running: tuple[Any, str]) -> None:
+    """Nothing is wider than the page, rows of tables are one line, what was chosen is in sight."""
+    lines = """return [...document.querySelectorAll("#chosen .row")].map(
+        (e) => e.clientHeight < 2 * parseFloat(getComputedStyle(e).fontSize))"""
+    seen = """const b = document.getElementById("chosen").getBoundingClientRect();
+        return b.top < innerHeight && b.bottom > 0
+            && document.documentElement.scrollWidth <= innerWidth"""
+    size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        browser.get(running[1])
+        wait_until(lambda: texts(browser, ".tile"))
+        browser.find_element("css selector", ".tile").click()
+        wait_until(lambda: texts(browser, "#objects button"))
+        browser.find_element("id", "hold").click()
+        browser.execute_script(
+            """scrollTo(0, document.body.scrollHeight);
+            document.querySelector("#objects li:last-child button").click();"""
+        )
+        assert browser.execute_script(seen)
+        browser.execute_script(
+            """const c = document.getElementById("picture"), b = c.getBoundingClientRect();
+            c.dispatchEvent(new MouseEvent("click",
+              {clientX: b.left + b.width / 2, clientY: b.bottom - 3, bubbles: true}));"""
+        )
+        wait_until(lambda: browser.execute_script(lines))
+        assert all(browser.execute_script(lines))
+        assert browser.execute_script(seen)
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 def test_full_screen(browser: Any, running: tuple[Any, str]) -> None:
     """The button shows the picture alone on the whole screen; Escape leads back to the page."""
     element = "return document.fullscreenElement && document.fullscreenElement.tagName"
@@ -152,6 +203,52 @@ def test_more_sources_than_one_answer_holds(browser: Any, tmp_path: Path) -> Non
         pipeline.stop()
         run.join(20)
         server.close()
+
+
+@pytest.mark.skipif(not test_rtsp.available(), reason="no RTSP server of GStreamer")
+def test_a_source_that_is_killed_while_the_page_is_open(browser: Any) -> None:
+    """Its tile and its facts say that it reconnects and why, then that it runs again."""
+    camera = test_rtsp.Server()
+    camera.start("--size", "320x192", "--fps", "10")
+    view = LiveView()
+    source = noria.open_source(camera.url(), timeout_s=5, reconnect=test_rtsp.FAST)
+    pipeline = noria.Pipeline([source], lambda _: None, [view])
+    server = LiveServer(pipeline, view, Address(port=0))
+    run = threading.Thread(target=pipeline.run)
+    run.start()
+
+    def said(selector: str, *words: str) -> bool:
+        text = " ".join(texts(browser, selector))
+        return all(word in text for word in words)
+
+    try:
+        browser.get(server.address.url)
+        wait_until(lambda: said(".tile .running", "fps"))
+        before = pixels(browser, ".tile canvas")
+        wait_until(lambda: pixels(browser, ".tile canvas") != before)
+        camera.kill()
+        wait_until(
+            lambda: said(".tile .reconnecting", "reconnecting: ", "lost at frame", "last try")
+        )
+        spoken = browser.find_element("css selector", ".tile").get_attribute("aria-label")
+        assert "reconnecting" in spoken
+        assert said("#notices .warning", camera.url(), "not back yet")
+        assert not said(".tile .what", "fps")
+        before = pixels(browser, ".tile canvas")
+        browser.find_element("css selector", ".tile").click()
+        wait_until(lambda: said("#facts .reconnecting", "reconnecting: ", "lost at frame"))
+        camera.start("--size", "320x192", "--fps", "10")
+        wait_until(lambda: said("#facts .running", "running"))
+        wait_until(lambda: said("#facts", "reconnected"))
+        browser.find_element("id", "back").click()
+        wait_until(lambda: said(".tile .running", "fps") and not texts(browser, ".reconnecting"))
+        wait_until(lambda: pixels(browser, ".tile canvas") != before)
+        wait_until(lambda: said("#notices .warning", "back after"))
+    finally:
+        pipeline.stop()
+        run.join(20)
+        server.close()
+        camera.kill()
 
 
 _DRAWN = """

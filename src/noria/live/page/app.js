@@ -61,7 +61,8 @@ function showState(now) {
   now.sources.sort((a, b) => a.id - b.id);
   const rate = now.sources.reduce((sum, s) => sum + s.fps, 0);
   const word = now.state === "running" ? "running" : "the run is over";
-  $("state").textContent = `${word}, ${now.frames} frames in ${now.seconds} s, now ${rate.toFixed(1)} fps`;
+  say($("state"), word);
+  $("figures").textContent = `, ${now.frames} frames in ${now.seconds} s, now ${rate.toFixed(1)} fps`;
   const ids = new Set(now.sources.filter((s) => s.state !== "removed").map((s) => s.id));
   for (const [id, tile] of tiles) {
     if (!ids.has(id)) { tile.button.remove(); tiles.delete(id); if (chosen === id) choose(null); }
@@ -69,10 +70,10 @@ function showState(now) {
   for (const source of now.sources) {
     if (!ids.has(source.id)) continue;
     const { under, button } = tileOf(source);
-    const what = source.state === "running" ? `${source.fps} fps` : source.state;
+    const what = source.state === "running" ? `${source.fps} fps` : stateOf(source);
     under.replaceChildren(
       element("span", source.name, "name"),
-      element("span", source.reason ? `${what}: ${source.reason}` : what, `what ${source.state}`),
+      element("span", what, `what ${source.state}`),
       element("span", counted(source.counts) || "no objects", "what"),
     );
     button.setAttribute("aria-label", `${source.name}, ${what}, ${counted(source.counts) || "no objects"}`);
@@ -82,13 +83,29 @@ function showState(now) {
   if (location.hash && chosen === null && tiles.has(linked) && !opened) choose(linked);
   opened = true;
   facts($("stages"), Object.entries(now.stages).map(([kind, ms]) => [kind, `${ms} ms`]));
-  $("notices").replaceChildren(...now.notices.map((n) =>
-    element("li", n.where ? `${n.where}: ${n.message}` : n.message, n.level)));
+  showNotices(now.notices.map((n) => [n.where ? `${n.where}: ${n.message}` : n.message, n.level]).reverse());
 }
+
+// Screen readers read what is put in, and selected text is lost: what stays is left alone.
+function say(place, text) {
+  if (place.textContent !== text) place.textContent = text;
+}
+
+function showNotices(wanted) {
+  const list = $("notices"), texts = new Set(wanted.map(([text]) => text));
+  for (const item of [...list.children]) if (!texts.has(item.textContent)) item.remove();
+  wanted.forEach(([text, level], i) => {
+    const there = list.children[i];
+    if (!there || there.textContent !== text) list.insertBefore(element("li", text, level), there || null);
+  });
+  while (list.children.length > wanted.length) list.lastChild.remove();
+}
+
+const stateOf = (source) => (source.reason ? `${source.state}: ${source.reason}` : source.state);
 
 function showFacts(source) {
   $("name").textContent = source.name;
-  const rows = [["state", source.reason || source.state, source.state], ["rate", `${source.fps} fps`],
+  const rows = [["state", stateOf(source), source.state], ["rate", `${source.fps} fps`],
     ["frames", source.frames], ["in the picture", counted(source.counts) || "nothing"]];
   if (source.dropped) rows.push(["dropped", source.dropped]);
   if (source.reconnects) rows.push(["reconnected", source.reconnects]);
@@ -207,12 +224,22 @@ function pick(one) {
   crop.width = Math.max(1, Math.min(600, width));
   crop.height = Math.max(1, (crop.width * height) / Math.max(1, width));
   crop.getContext("2d").drawImage(picture, left, top, width, height, 0, 0, crop.width, crop.height);
-  $("chosen").replaceChildren(element("h3", one.label), crop, list);
+  showChosen(element("h3", one.label), crop, list);
+}
+
+function showChosen(...parts) {
+  $("chosen").replaceChildren(...parts);
+  $("chosen").scrollIntoView({ block: "nearest" }); // on a narrow page the list is far below it
 }
 
 async function explain(x, y) {
-  const note = (text) => $("chosen").replaceChildren(
-    element("h3", `At ${Math.round(x)}, ${Math.round(y)}`), element("pre", text));
+  const note = (text) => {
+    const said = element("pre");
+    // a row of a table stays one line, of which a narrow page shows a part; sentences are broken
+    said.append(...text.split("\n").map((line) =>
+      element("span", `${line}\n`, /\S {2,}\S/.test(line) ? "row" : undefined)));
+    showChosen(element("h3", `At ${Math.round(x)}, ${Math.round(y)}`), said);
+  };
   picked = [x, y];
   if (!state.explains) return note("no object is here");
   note("looking at this frame …");
@@ -253,7 +280,8 @@ async function forever(work, ms) {
     try {
       await work();
     } catch (error) {
-      $("state").textContent = `no answer: ${error.message}`;
+      say($("state"), `no answer: ${error.message}`);
+      $("figures").textContent = "";
       await pause(1000);
     }
     if (ms) await pause(ms);
