@@ -16,7 +16,6 @@ import pytest
 import noria
 from noria.config import ModelConfig
 from noria.live import Address, LiveServer, LiveView
-from noria.media.sources.reconnect import ReconnectPolicy
 from noria.pipeline.mux import Muxer
 from tests.live.test_server import FILES, SCENE
 from tests.media.conftest import write_clip
@@ -266,45 +265,6 @@ CanvasRenderingContext2D.prototype.drawImage = function (...given) {
   if (head) window.drawn.push([head.source, head.frame, Date.now() / 1000]);
 };
 """
-
-
-@pytest.mark.skipif(not test_rtsp.available(), reason="no RTSP server of GStreamer")
-def test_a_camera_that_goes_and_comes(browser: Any) -> None:
-    """The tile says that the camera is away and why, and that it is back; the film goes on."""
-    camera = test_rtsp.Server()
-    camera.start("--size", "320x192", "--fps", "8")
-    view = LiveView()
-    film = noria.open_source(str(SCENE / "conveyor.mp4"))
-    policy = ReconnectPolicy(first_s=0.2, max_s=0.5)
-    gate = noria.open_source(camera.url(), source_id=1, timeout_s=2.0, reconnect=policy)
-    model = SCENE / "config_infer_primary.txt"
-    pipeline = noria.open_pipeline(model, sources=[film, gate], outputs=[view])
-    server = LiveServer(pipeline, view, Address(port=0))
-    thread = threading.Thread(target=pipeline.run)
-    thread.start()
-    try:
-        browser.get(server.address.url)
-        wait_until(lambda: " fps" in tile_of(browser, 1))
-        camera.kill()
-        wait_until(lambda: "reconnecting" in tile_of(browser, 1))
-        wait_until(lambda: "connection refused" in tile_of(browser, 1))
-        camera.start("--size", "320x192", "--fps", "8")
-        wait_until(lambda: " fps" in tile_of(browser, 1))
-        picture = ".tile:nth-child(2) canvas"
-        before = pixels(browser, picture)
-        wait_until(lambda: pixels(browser, picture) != before)
-    finally:
-        pipeline.stop()
-        thread.join(20)
-        server.close()
-        camera.kill()
-    assert [source.reconnects for source in pipeline.report.sources] == [0, 1]
-
-
-def tile_of(browser: Any, place: int) -> str:
-    """All that the tile of a source says, in small letters."""
-    found = texts(browser, ".tile")
-    return found[place].lower() if len(found) > place else ""
 
 
 @pytest.mark.skipif(not test_rtsp.available(), reason="no RTSP server of GStreamer")
