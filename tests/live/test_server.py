@@ -328,6 +328,9 @@ def test_a_taken_port(quiet: Client) -> None:
     view = LiveView()
     with pytest.raises(NoriaError, match="it is taken"):
         LiveServer(noria.Pipeline(FakeSource(1), sinks=[view]), view, quiet.address)
+    with pytest.raises(NoriaError, match="--listen=127") as error:
+        LiveServer(noria.Pipeline(FakeSource(1), sinks=[view]), view, quiet.address, service=True)
+    assert error.value.where == "--listen"
 
 
 def test_the_sink_does_no_work() -> None:

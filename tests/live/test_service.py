@@ -82,7 +82,11 @@ def test_a_service(service: Service) -> None:
     # what cannot be opened is refused with the reason, and nothing else happens
     status, data, _ = ask("/api/sources", {"uri": "nowhere.mp4"})
     assert (status, "there is no such file" in data.decode()) == (422, True)
-    for body in ({}, {"uri": 3}, {"uri": "a", "name": 3}, b"[" * 3000, b"x" * 5000):
+    text = {"uri": "config_infer_primary.txt"}  # FFmpeg would show it as a film of a terminal
+    status, data, _ = ask("/api/sources", text)
+    assert (status, "is not a video" in data.decode()) == (422, True)
+    half = b'{"uri": "\\ud800"}'
+    for body in ({}, {"uri": 3}, {"uri": "a", "name": 3}, half, b"[" * 3000, b"x" * 5000):
         assert ask("/api/sources", body)[0] in (400, 413)
 
     # the original's paths; a film that is over leaves the list when its last frames are done

@@ -76,10 +76,12 @@ class Guard(BaseHTTPMiddleware):
 async def body_of(request: Request) -> dict[str, Any]:
     """The JSON object that a request carries; empty if it carries none.
 
-    Numbers are finite: NaN and what no float holds, such as 1e400, make it none.
+    Numbers are finite: NaN and what no float holds, such as 1e400, make it none. So does text
+    that no file name and no answer can hold: half of a surrogate pair.
     """
     try:
         found = json.loads(await request.body(), parse_constant=_finite, parse_float=_finite)
+        json.dumps(found, ensure_ascii=False).encode()
     except (ValueError, RecursionError, ClientDisconnect):
         return {}
     return found if isinstance(found, dict) else {}

@@ -130,7 +130,8 @@ class LiveServer:
         from noria.live.app import make_app
         from noria.live.connections import BoundedProtocol
 
-        token = require_token(address)
+        option = "--listen" if service else "--view"
+        token = require_token(address, option=option)
         app = make_app(pipeline, view, address, token, models, service=service)
         config = uvicorn.Config(
             app, host=address.host, port=address.port, log_config=None, lifespan="off",
@@ -145,8 +146,8 @@ class LiveServer:
             raise NoriaError(
                 f"cannot listen at {address.host}:{address.port}: it is taken, or not of this "
                 "machine",
-                where="--view",
-                fix="choose another port: --view=127.0.0.1:8089; port 0 takes any that is free",
+                where=option,
+                fix=f"choose another port: {option}=127.0.0.1:8089; port 0 takes any that is free",
             ) from error
         self.address = Address(address.host, socket.getsockname()[1])
         app.state.host = self.address

@@ -20,6 +20,7 @@ from noria.media.sources.decoded import (
 )
 
 _WHOLE = 0.9  # of the frames that a length promises: rates vary, and sound may be longer
+_TEXT = "tty"  # FFmpeg draws text files as pictures of a terminal
 
 
 class VideoSource(DecodedSource):
@@ -89,13 +90,17 @@ class VideoSource(DecodedSource):
     def _open(self) -> Any:
         try:
             # A colon in a plain name would be taken for a protocol.
-            return av.open(f"file:{self._path}", **(gpu_decoding() if self._wants_gpu else {}))
+            container = av.open(f"file:{self._path}", **(gpu_decoding() if self._wants_gpu else {}))
+            if container.format.name != _TEXT:
+                return container
+            container.close()
         except (av.error.FFmpegError, OSError, ValueError):
-            raise MediaError(
-                f"is not a video that can be read: it is {sniff(self._path)}",
-                where=self.name,
-                expected="a video file (mp4, mkv, mov, avi, webm, ts, …) or an image",
-            ) from None
+            pass
+        raise MediaError(
+            f"is not a video that can be read: it is {sniff(self._path)}",
+            where=self.name,
+            expected="a video file (mp4, mkv, mov, avi, webm, ts, …) or an image",
+        )
 
     def _packets(self) -> Iterator[Any]:
         """Packets of the stream; a read error ends it with a notice."""
