@@ -508,3 +508,14 @@ def test_a_usual_application_file_passes_strict(mean_config: Config, tmp_path: P
     assert done.returncode == 0, done.stderr
     assert "done: 10 frames" in done.stdout
     assert "warning" not in done.stderr
+
+
+def test_the_page_is_an_output_too(scene: Path) -> None:
+    words = ("run", "pgie.txt", "right", "-o", "view:127.0.0.1:0", "-o", "x.jsonl")
+    done = noria(*words, cwd=scene)
+    assert done.returncode == 0, done.stderr
+    assert "watch it at http://127.0.0.1:" in done.stderr
+    assert (scene / "x.jsonl").read_text().count("\n") > 0
+    done = noria(*words, "--view", cwd=scene)
+    assert done.returncode == 2
+    assert "a run has one page: give --view or -o view: once" in done.stderr

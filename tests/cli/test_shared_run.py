@@ -93,6 +93,7 @@ def test_lines_to_standard_output_stay_whole(scene: Path) -> None:
         (("-o", "out.jsonl", "-o", "out.json"), "several processes cannot write "),
         (("-o", "{source}.jsonl"), "several processes cannot write"),
         (("--view",), "--view shows one process"),
+        (("-o", "view:"), "--view shows one process"),
         (("--set", "cluster-mode=9"), "cluster-mode=9"),
         (("--device", "cpu,gpu"), "no device is called 'gpu'"),
         (("-o", "x.jsonl", "-o", "y.jsonl"), "several processes cannot write"),

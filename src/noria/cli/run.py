@@ -66,6 +66,8 @@ Examples:
   noria run pipeline.yml
 """
 
+_VIEW = "view:"  # the output that is a page
+
 
 @click.command(epilog=EPILOG)
 @click.argument("inputs", nargs=-1, required=True, metavar="CONFIG... SOURCE...")
@@ -158,7 +160,7 @@ Examples:
     flag_value="",
     metavar="HOST:PORT",
     help="Show the run in a browser: a page at 127.0.0.1:8088, or --view=HOST:PORT. Other machines "
-    "may connect where NORIA_VIEW_TOKEN holds a token.",
+    "may connect where NORIA_VIEW_TOKEN holds a token. -o view:HOST:PORT does the same.",
 )
 @click.option("--rebuild", is_flag=True, help="Build engines even if valid ones are saved.")
 @click.option("--strict", is_flag=True, help="Treat every warning as an error.")
@@ -183,6 +185,7 @@ def run(
     from noria.cli.live_page import live_page
     from noria.pipeline.assembly import AssemblyOptions
 
+    outs, view = _without_view(outs, view)
     clash = "--json and -o jsonl:- both write to standard output; choose one"
     if as_json and any(out.endswith(":-") for out in outs):
         raise click.UsageError(clash)
@@ -211,6 +214,18 @@ def run(
         return 130
     failed = any(source.state == "failed" for source in report.sources)
     return MediaError.exit_code if failed else 0
+
+
+def _without_view(outs: Sequence[str], view: str | None) -> tuple[tuple[str, ...], str | None]:
+    """The outputs that are none of the page, and the page's address: that of `-o view:` too.
+
+    Raises:
+        click.UsageError: there are several.
+    """
+    pages = [out.removeprefix(_VIEW) for out in outs if out.startswith(_VIEW)]
+    if len(pages) + (view is not None) > 1:
+        raise click.UsageError("a run has one page: give --view or -o view: once")
+    return tuple(out for out in outs if not out.startswith(_VIEW)), pages[0] if pages else view
 
 
 def _spec(
