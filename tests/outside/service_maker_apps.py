@@ -260,9 +260,10 @@ def run(
     found = re.findall(app.counts, done.stdout)
     seconds = time.monotonic() - start
     shown = " ".join([app.script, *app.arguments])
-    total = sum(map(int, found))
+    counted = {"frames": len(found), "objects": sum(map(int, found))}
+    output = done.stdout + done.stderr
     return Outcome(
-        shown, done.returncode, len(found), total, seconds, done.stdout + done.stderr, len(messages)
+        shown, done.returncode, len(found), seconds, output, counted, messages=len(messages)
     )
 
 
@@ -277,8 +278,9 @@ def main() -> None:
                 print(f"{name:20} needs {', '.join(lacking)}")
                 continue
             done = run(APPS[name], checkout, root, values)
+            counted = done.metadata["objects"]
             print(
-                f"{name:20} {done.frames:7} {done.objects:8} {done.seconds:8.1f} {done.code:5}",
+                f"{name:20} {done.frames:7} {counted:8} {done.seconds:8.1f} {done.code:5}",
                 flush=True,
             )
             if done.messages:

@@ -38,4 +38,4 @@ def test_it_runs_to_its_end(installed: tuple[Path, Path, dict[str, object]], nam
     assert done.frames == app.frames, done.output[-2000:]
     assert "CRITICAL" not in done.output
     assert not app.topic or done.messages > done.frames
-    assert done.objects > done.frames
+    assert done.metadata["objects"] > done.frames
