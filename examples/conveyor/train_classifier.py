@@ -5,7 +5,7 @@ outputs of 32 classes, which to nvinfer are four attributes of one object. A sma
 features; for each character an attention map says where to look, and one shared layer says what
 is there. The maps are taught with the true character boxes, then find them by themselves.
 
-    pip install 'noria[train]'
+    pip install '.[train]'
     python examples/conveyor/train_classifier.py          # a GPU if there is one, else the CPU
 """
 

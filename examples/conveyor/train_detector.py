@@ -4,7 +4,7 @@ A small anchor-free network: a depthwise trunk down to 1/32, two steps up again,
 8-pixel cells. The class logits are trained to predict the overlap the box will have (quality
 focal loss), so that the best cell of a parcel also has the best box.
 
-    pip install 'noria[train]'
+    pip install '.[train]'
     python examples/conveyor/train_detector.py            # a GPU if there is one, else the CPU
 """
 

@@ -90,3 +90,16 @@ def test_prose_names_the_actor(page: Path) -> None:
     riddles = re.compile(r"\b(told|nobody|somebody|anybody)\b", re.I)
     found = [f"{n}: {x}" for n, x in outside_code(page.read_text()) if riddles.search(x)]
     assert found == []
+
+
+def test_nothing_says_to_install_noria_by_its_name() -> None:
+    """A stranger's project has it on PyPI."""
+    sources = (ROOT / "src").rglob("*.py")
+    asked = [
+        f"{file.relative_to(ROOT)}: {line.strip()}"
+        for file in (*PAGES, *sources, ROOT / "CONTRIBUTING.md", *(ROOT / "examples").rglob("*.py"))
+        if file.name != "CHANGELOG.md"
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if re.search(r"pip install (?:-\S+ )*['\"]?noria\b(?!-)", line)
+    ]
+    assert asked == []

@@ -71,7 +71,7 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ConfigError) as caught:
         open_tracker("bytetrack")
-    assert "noria[tracking]" in str(caught.value)
+    assert "pip install 'trackers>=" in str(caught.value)
     assert "iou" in str(caught.value)
     assert track(open_tracker("iou"), [meta(0, [BOX])]) == [[None]]
 

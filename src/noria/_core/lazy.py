@@ -56,7 +56,7 @@ def import_extra(module: str, extra: str) -> Any:
     """The module of an optional package.
 
     Raises:
-        MissingExtraError: the package is not installed; the error names `noria[extra]`.
+        MissingExtraError: the package is not installed; the error says how to install it.
     """
     try:
         return import_module(module)
@@ -67,5 +67,20 @@ def import_extra(module: str, extra: str) -> Any:
         from noria._core.errors import MissingExtraError  # names of errors are late, too
 
         raise MissingExtraError(
-            f"{package} is not installed, and this needs it", fix=f"pip install 'noria[{extra}]'"
+            f"{package} is not installed, and this needs it", fix=install_command(extra)
         ) from error
+
+
+def install_command(extra: str) -> str:
+    """The `pip install` of the packages of an extra, as the installed noria lists them.
+
+    It does not name `noria[extra]`: on PyPI that name belongs to another project.
+    """
+    from importlib.metadata import PackageNotFoundError, requires  # late: 10 ms
+
+    try:
+        lines = [line.partition(";") for line in requires("noria") or ()]
+    except PackageNotFoundError:  # its source is on the path, nothing is installed
+        lines = []
+    packages = [f"'{name.strip()}'" for name, _, when in lines if f'extra == "{extra}"' in when]
+    return f"pip install {' '.join(packages) or repr(f'.[{extra}]') + ' in the checkout of noria'}"

@@ -32,4 +32,4 @@ def _advice() -> str:
     checkout = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
     if os.path.isfile(os.path.join(checkout, "CMakeLists.txt")):
         return f"run `make build` in {checkout}"
-    return "install noria again: pip install --force-reinstall noria"
+    return "install noria again, in its checkout: pip install --force-reinstall ."

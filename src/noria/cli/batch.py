@@ -39,7 +39,7 @@ CONFIG is that of noria run: nvinfer configs, a bare model, or a pipeline file.
 \b
 INPUT is a film or picture, a folder (with all below it), a quoted pattern ('clips/*.mp4'), a
 list (.txt, a name on each line), a manifest (.csv or .parquet with a column "input"), or a URL:
-s3://, gs://, http:// (pip install 'noria[remote]'). Each file is a unit of its own.
+s3://, gs://, http:// (pip install fsspec). Each file is a unit of its own.
 
 \b
 DIR has

@@ -91,7 +91,7 @@ def coco_scores(
         sizes: width and height of each picture in pixels, for masks.
 
     Raises:
-        MissingExtraError: the extra `noria[eval]` is not installed.
+        MissingExtraError: the extra `eval` is not installed.
     """
     faster = import_extra("faster_coco_eval", "eval")
     rows, results = _annotations(truths, kind), _Results(found, sizes)
@@ -128,7 +128,7 @@ def average_precision(
     """Mean over classes that occur and IoU thresholds, 0 to 1; NaN if nothing is true.
 
     Raises:
-        MissingExtraError: the extra `noria[eval]` is not installed.
+        MissingExtraError: the extra `eval` is not installed.
     Source: the COCO evaluation (101 recall points, at most 100 boxes of a class in a picture).
     """
     ids = [*(t.class_ids for t in truths), *(f.class_ids for f in found)]

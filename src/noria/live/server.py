@@ -112,7 +112,7 @@ class LiveServer:
         service: also serve the paths that drive the pipeline, see docs/cli/serve.md.
 
     Raises:
-        MissingExtraError: the extra `noria[live]` is not installed.
+        MissingExtraError: the extra `live` is not installed.
         NoriaError: the address is taken or not of this machine, or needs a token.
     """
 

@@ -215,7 +215,7 @@ class Detections:
         """The same boxes as `supervision.Detections` (xyxy), for its annotators and trackers.
 
         Raises:
-            MissingExtraError: the extra `noria[supervision]` is not installed.
+            MissingExtraError: the extra `supervision` is not installed.
         """
         supervision = import_extra("supervision", "supervision")
         corners = self.boxes.copy()

@@ -62,7 +62,7 @@ class FrameMeta:
             object has a mask; `data["class_name"]` the labels.
 
         Raises:
-            MissingExtraError: the extra `noria[supervision]` is not installed.
+            MissingExtraError: the extra `supervision` is not installed.
         """
         supervision = import_extra("supervision", "supervision")
         o = self.objects
@@ -93,7 +93,7 @@ class FrameMeta:
             that of the object with the most points, others end with points of confidence 0.
 
         Raises:
-            MissingExtraError: the extra `noria[supervision]` is not installed.
+            MissingExtraError: the extra `supervision` is not installed.
         """
         supervision = import_extra("supervision", "supervision")
         o = self.objects

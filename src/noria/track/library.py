@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria._core.errors import ConfigError
+from noria._core.lazy import install_command
 from noria.track.selection import Corners, Found
 from noria.track.settings import Setting
 from noria.track.tracker import Followed, TrackIds
@@ -34,7 +35,7 @@ def library_tracker(name: str) -> type[Any]:
             f"the tracker {name} is one of the library trackers, which cannot be used: {error}",
             where="tracker",
             expected="trackers >= 2.6",
-            fix=["pip install 'noria[tracking]'", "or use the tracker iou, which needs nothing"],
+            fix=[install_command("tracking"), "or use the tracker iou, which needs nothing"],
         ) from None
 
 

@@ -216,7 +216,7 @@ def evaluate_detector(
         as_configured: keep the config's thresholds for average precision, too.
 
     Raises:
-        MissingExtraError: the extra `noria[eval]` is not installed.
+        MissingExtraError: the extra `eval` is not installed.
         NoriaError: the model cannot be run; see `run_over`.
     """
     masks = dataset.has_masks and cfg.network_type is NetworkType.INSTANCE_SEGMENTATION

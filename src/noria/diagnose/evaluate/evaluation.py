@@ -80,7 +80,7 @@ def evaluate(
     Raises:
         ConfigError: a config is refused; model and data set do not fit.
         MediaError: the data set or its pictures cannot be read.
-        MissingExtraError: detectors need the extra `noria[eval]`.
+        MissingExtraError: detectors need the extra `eval`.
         NoriaError: a model cannot be run.
     """
     several = [configs] if isinstance(configs, str | PathLike | ModelConfig) else list(configs)

@@ -7,6 +7,7 @@ import importlib.util
 from typing import cast
 
 from noria._core.errors import EngineError
+from noria._core.lazy import install_command
 from noria.engine.backends.protocol import (
     Backend,
     CallingBackend,
@@ -51,10 +52,10 @@ GPU_RUNTIMES = ("onnxruntime-cuda", "tensorrt")
 """Backends that compute on an NVIDIA GPU; engines are built for the first."""
 
 _PACKAGES = {
-    "openvino": (("openvino",), "noria[openvino]"),
-    "tensorrt": (("tensorrt", "tensorrt_rtx"), "noria[tensorrt]"),
+    "openvino": (("openvino",), "openvino"),
+    "tensorrt": (("tensorrt", "tensorrt_rtx"), "tensorrt"),
 }
-"""Backend name -> packages of which it imports one, what to install; for those that are not always
+"""Backend name -> packages of which it imports one, its extra; for those that are not always
 there."""
 
 
@@ -71,10 +72,11 @@ def get_backend(name: str) -> Backend:
     try:
         return cast(Backend, importlib.import_module(BACKENDS[name]).backend)
     except ImportError as error:
-        packages, install = _PACKAGES.get(name, ((), name))
+        packages, extra = _PACKAGES.get(name, ((), ""))
         missing = isinstance(error, ModuleNotFoundError) and error.name in packages
         why = "is not installed" if missing else f"cannot be loaded: {error}"
-        raise EngineError(f"the runtime {name} {why}", fix=f"pip install '{install}'") from error
+        fix = install_command(extra) if extra else f"pip install {name}"
+        raise EngineError(f"the runtime {name} {why}", fix=fix) from error
 
 
 def installed_backends() -> list[str]:
