@@ -24,6 +24,8 @@ NB_MODULE(_native, m) {
     bind_segment(m);
     bind_track(m);
     bind_track_iou(m);
+    bind_track_found(m);
+    bind_count_pairs(m);
     bind_json_numbers(m);
     bind_plugin_nms(m);
     bind_host(m);

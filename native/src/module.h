@@ -12,6 +12,8 @@ void bind_stand_in(nanobind::module_ &m);        // stand_in.cpp
 void bind_segment(nanobind::module_ &m);         // segment.cpp
 void bind_track(nanobind::module_ &m);           // track.cpp
 void bind_track_iou(nanobind::module_ &m);       // track_iou.cpp
+void bind_track_found(nanobind::module_ &m);     // track_found.cpp
+void bind_count_pairs(nanobind::module_ &m);     // count_pairs.cpp
 void bind_json_numbers(nanobind::module_ &m);    // json_numbers.cpp
 void bind_draw_blend(nanobind::module_ &m);      // draw_blend.cpp
 void bind_plugin_nms(nanobind::module_ &m);      // plugin_nms.cpp

@@ -1,18 +1,13 @@
-// The tracks of one source of the `iou` tracker, and which objects of a frame trackers look at.
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/vector.h>
-
+// The tracks of one source of the `iou` tracker.
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
-#include <numeric>
-#include <optional>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "arrays.h"
 #include "module.h"
+#include "track_found.h"
 #include "track_match.h"
 #include "unlocked.h"
 
@@ -22,8 +17,8 @@ namespace nt = noria::track;
 namespace {
 
 using noria::Fill;
-using noria::In;
-using Box = std::array<double, 4>;
+using nt::Box;
+using nt::TrackedObjects;
 using Numbers = std::vector<std::int32_t>;
 
 struct Settings {
@@ -71,27 +66,32 @@ public:
                max_tracks} {}
 
     // Continues tracks with the objects found and starts new ones; how many of them need an id.
-    std::int64_t step(In<double, nb::shape<-1, 4>> corners, In<float, nb::ndim<1>> scores,
-                      In<std::int64_t, nb::ndim<1>> groups, std::int64_t elapsed) {
-        Unlocked release(corners.shape(0) + tracks_.size() > kFew / 2);
-        take(corners.data(), scores.data(), groups.data(), corners.shape(0), elapsed);
+    std::int64_t step(const TrackedObjects &objects, std::int64_t elapsed) {
+        Unlocked release(objects.size() + tracks_.size() > kFew / 2);
+        take(objects, elapsed);
         return std::count_if(tracks_.begin(), tracks_.end(),
                              [&](const Track &t) { return !t.id && t.hits >= set_.min_hits; });
     }
 
-    // Gives out ids from `next` on, and fills in id and velocity of each object of the last step.
-    void name(std::int64_t next, Fill<std::int64_t, nb::ndim<1>> ids,
-              Fill<double, nb::shape<-1, 4>> velocities) {
+    // Gives out ids from `next` on, and fills in the id of each object of the last step.
+    void name(std::int64_t next, Fill<std::int64_t, nb::ndim<1>> ids) {
         for (Track &t : tracks_)
             if (!t.id && t.hits >= set_.min_hits) t.id = next++;
+        velocities_.assign(track_of_.size(), Box{});
         for (std::size_t i = 0; i < track_of_.size(); ++i) {
             const std::int32_t t = track_of_[i];
-            const Track none{{}, {}, 0};
-            const Track &track = t < 0 ? none : tracks_[static_cast<std::size_t>(t)];
-            ids.data()[i] = track.id;
-            std::copy(track.velocity.begin(), track.velocity.end(), velocities.data() + 4 * i);
+            ids.data()[i] = t < 0 ? 0 : tracks_[static_cast<std::size_t>(t)].id;
+            if (t >= 0) velocities_[i] = tracks_[static_cast<std::size_t>(t)].velocity;
         }
         forget();
+    }
+
+    // Of the edges of each object of the last step.
+    nb::ndarray<nb::numpy, double, nb::shape<-1, 4>> velocities() const {
+        std::vector<double> flat;
+        for (const Box &box : velocities_) flat.insert(flat.end(), box.begin(), box.end());
+        return nb::ndarray<nb::numpy, double, nb::shape<-1, 4>>(
+            noria::array_of(std::move(flat), {velocities_.size(), 4}));
     }
 
     void pass_over(std::int64_t elapsed) {
@@ -105,11 +105,13 @@ public:
     std::size_t size() const { return tracks_.size(); }
 
 private:
-    void take(const double *corners, const float *scores, const std::int64_t *groups, std::size_t n,
-              std::int64_t elapsed) {
+    void take(const TrackedObjects &objects, std::int64_t elapsed) {
+        const std::size_t n = objects.size();
+        const std::vector<float> &scores = objects.scores;
         boxes_.clear();
         own_groups_.clear();
         Numbers ranks;
+        ranks.reserve(tracks_.size());
         for (Track &t : tracks_) {
             t.since += elapsed;
             boxes_.push_back(predicted(t));
@@ -119,11 +121,14 @@ private:
         Numbers rows;  // objects that are looked at
         std::vector<Box> found;
         std::vector<std::int64_t> found_groups;
+        rows.reserve(n);
+        found.reserve(n);
+        found_groups.reserve(n);
         for (std::size_t i = 0; i < n; ++i) {
             if (!(scores[i] >= set_.min_confidence)) continue;
             rows.push_back(static_cast<std::int32_t>(i));
-            found.push_back({corners[4 * i], corners[4 * i + 1], corners[4 * i + 2], corners[4 * i + 3]});
-            found_groups.push_back(groups[i]);
+            found.push_back(objects.corners[i]);
+            found_groups.push_back(objects.groups[i]);
         }
         const Numbers matched = nt::match(own(), ranks.data(), of(found, found_groups), set_.min_iou);
         for (Track &t : tracks_) ++t.missed;
@@ -159,7 +164,8 @@ private:
     // Those of the free objects that start a track: no doubles, and the best where room is short.
     std::vector<std::size_t> starters(std::vector<std::size_t> free, const Numbers &rows,
                                       const std::vector<Box> &found,
-                                      const std::vector<std::int64_t> &groups, const float *scores) {
+                                      const std::vector<std::int64_t> &groups,
+                                      const std::vector<float> &scores) {
         if (!free.empty() && !tracks_.empty() && set_.max_new_iou < 1) {
             std::vector<Box> boxes;
             std::vector<std::int64_t> of_free;
@@ -204,64 +210,8 @@ private:
     std::vector<Box> boxes_;     // where each is expected, or was found
     std::vector<std::int64_t> own_groups_;
     Numbers track_of_;  // of each object of the last step, -1 for none
+    std::vector<Box> velocities_;
 };
-
-using Ids = In<std::int32_t, nb::ndim<1>>;
-using Chosen = std::optional<std::vector<std::int32_t>>;
-
-constexpr float kFarthest = 1e9f;  // pixels; beyond it areas lose their digits
-
-bool among(const Chosen &chosen, std::int32_t value, bool otherwise) {
-    if (!chosen) return otherwise;
-    return std::find(chosen->begin(), chosen->end(), value) != chosen->end();
-}
-
-std::size_t tracked_objects(In<float, nb::shape<-1, 4>> rects, Ids components, Ids classes, Ids parents,
-                            In<float, nb::ndim<1>> confidences, const Chosen &component_ids,
-                            const Chosen &class_ids, bool match_classes,
-                            Fill<std::int64_t, nb::ndim<1>> index,
-                            Fill<double, nb::shape<-1, 4>> corners, Fill<float, nb::ndim<1>> scores,
-                            Fill<std::int64_t, nb::ndim<1>> groups) {
-    Unlocked release(rects.shape(0) > kFew);
-    const float *r = rects.data(), *confidence = confidences.data();
-    Numbers rows;
-    for (std::size_t i = 0; i < rects.shape(0); ++i) {
-        const float *box = r + 4 * i;
-        const bool near = std::all_of(box, box + 4, [](float v) { return std::fabs(v) < kFarthest; });
-        if (near && box[2] > 0 && box[3] > 0 &&
-            among(component_ids, components.data()[i], parents.data()[i] < 0) &&
-            among(class_ids, classes.data()[i], classes.data()[i] >= 0))
-            rows.push_back(static_cast<std::int32_t>(i));
-    }
-    // Equal in every key is equal in everything that tracking looks at.
-    std::stable_sort(rows.begin(), rows.end(), [&](std::int32_t a, std::int32_t b) {
-        if (components.data()[a] != components.data()[b])
-            return components.data()[a] < components.data()[b];
-        if (classes.data()[a] != classes.data()[b]) return classes.data()[a] < classes.data()[b];
-        const float *x = r + 4 * static_cast<std::size_t>(a), *y = r + 4 * static_cast<std::size_t>(b);
-        for (std::size_t k : {1, 0, 2, 3})  // top first
-            if (x[k] != y[k]) return x[k] < y[k];
-        if (std::isnan(confidence[b])) return !std::isnan(confidence[a]);  // last
-        return confidence[a] < confidence[b];
-    });
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        const std::int32_t row = rows[i];
-        const float *box = r + 4 * static_cast<std::size_t>(row);
-        index.data()[i] = row;
-        scores.data()[i] = confidence[row];
-        for (std::size_t k = 0; k < 2; ++k) {
-            const double start = box[k];
-            corners.data()[4 * i + k] = start;
-            corners.data()[4 * i + 2 + k] = start + static_cast<double>(box[2 + k]);
-        }
-        const auto high = static_cast<std::uint64_t>(static_cast<std::int64_t>(components.data()[row]))
-                          << 32;
-        const std::uint64_t low =
-            match_classes ? static_cast<std::uint32_t>(classes.data()[row]) : 0;
-        groups.data()[i] = static_cast<std::int64_t>(high | low);
-    }
-    return rows.size();
-}
 
 }  // namespace
 
@@ -272,20 +222,15 @@ void bind_track_iou(nb::module_ &m) {
              nb::kw_only(), nb::arg("min_iou"), nb::arg("max_new_iou"), nb::arg("velocity_gain"),
              nb::arg("min_confidence"), nb::arg("min_new_confidence"), nb::arg("min_hits"),
              nb::arg("max_age"), nb::arg("max_probation_misses"), nb::arg("max_tracks"))
-        .def("step", &IouTracks::step, nb::arg("corners"), nb::arg("scores"), nb::arg("groups"),
-             nb::arg("elapsed"),
-             "Continue tracks with the objects of a frame; how many of the tracks need an id. Releases the "
-             "GIL.")
-        .def("name", &IouTracks::name, nb::arg("next"), nb::arg("ids"), nb::arg("velocities"),
-             "Give out ids from next on, fill in those of the objects of the last step (0 without) and the "
-             "velocities of their edges, and forget old tracks.")
+        .def("step", &IouTracks::step, nb::arg("objects"), nb::arg("elapsed"),
+             "Continue tracks with the objects of a frame; how many of the tracks need an id. Of many it "
+             "releases the GIL.")
+        .def("name", &IouTracks::name, nb::arg("next"), nb::arg("ids"),
+             "Give out ids from next on, fill in those of the objects of the last step (0 without), and "
+             "forget old tracks.")
+        .def("velocities", &IouTracks::velocities,
+             "(N, 4) pixels per frame of the edges of the objects of the last step.")
         .def("pass_over", &IouTracks::pass_over, nb::arg("elapsed"),
              "A frame in which nothing was looked for: lost tracks age, the others only move.")
         .def("__len__", &IouTracks::size);
-    m.def("tracked_objects", &tracked_objects, nb::arg("rects"), nb::arg("components"),
-          nb::arg("classes"), nb::arg("parents"), nb::arg("confidences"),
-          nb::arg("component_ids").none(), nb::arg("class_ids").none(), nb::arg("match_classes"),
-          nb::arg("index"), nb::arg("corners"), nb::arg("scores"), nb::arg("groups"),
-          "Objects of a frame that are tracked, in an order of their values; fills the last four, with room "
-          "for all, and returns how many there are. Releases the GIL.");
 }

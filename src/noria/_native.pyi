@@ -290,15 +290,18 @@ class IouTracks:
 
     def __init__(self, *, min_iou: float, max_new_iou: float, velocity_gain: float, min_confidence: float, min_new_confidence: float, min_hits: int, max_age: int, max_probation_misses: int, max_tracks: int) -> None: ...
 
-    def step(self, corners: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], groups: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], elapsed: int) -> int:
+    def step(self, objects: TrackedObjects, elapsed: int) -> int:
         """
-        Continue tracks with the objects of a frame; how many of the tracks need an id. Releases the GIL.
+        Continue tracks with the objects of a frame; how many of the tracks need an id. Of many it releases the GIL.
         """
 
-    def name(self, next: int, ids: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], velocities: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), order='C', device='cpu')]) -> None:
+    def name(self, next: int, ids: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> None:
         """
-        Give out ids from next on, fill in those of the objects of the last step (0 without) and the velocities of their edges, and forget old tracks.
+        Give out ids from next on, fill in those of the objects of the last step (0 without), and forget old tracks.
         """
+
+    def velocities(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, 4))]:
+        """(N, 4) pixels per frame of the edges of the objects of the last step."""
 
     def pass_over(self, elapsed: int) -> None:
         """
@@ -307,10 +310,38 @@ class IouTracks:
 
     def __len__(self) -> int: ...
 
-def tracked_objects(rects: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], components: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], classes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], parents: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], confidences: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], component_ids: Sequence[int] | None, class_ids: Sequence[int] | None, match_classes: bool, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], corners: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), order='C', device='cpu')], scores: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], groups: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> int:
+class TrackedObjects:
     """
-    Objects of a frame that are tracked, in an order of their values; fills the last four, with room for all, and returns how many there are. Releases the GIL.
+    The objects of a frame that trackers look at, in an order of their values.
     """
+
+    def __init__(self, rects: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], components: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], classes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], parents: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], confidences: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], component_ids: Sequence[int] | None, class_ids: Sequence[int] | None, match_classes: bool) -> None: ...
+
+    @property
+    def index(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]:
+        """(N,) int64, where they are in the frame's objects."""
+
+    @property
+    def corners(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, 4), writable=False)]:
+        """(N, 4) float64 left, top, right, bottom in frame pixels."""
+
+    @property
+    def scores(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,), writable=False)]:
+        """(N,) float32 confidences; below 0 where unknown."""
+
+    @property
+    def groups(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)]:
+        """(N,) int64; only objects of one group can be one track."""
+
+    def write(self, ids: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], object_ids: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')], confidences: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None:
+        """
+        Write the track of each (0: none) into the columns of the frame, and 1 or 0 as confidence.
+        """
+
+    def __len__(self) -> int: ...
+
+def count_pairs(first: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], second: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> list:
+    """(first, second, how many) of each pair of values, in their order."""
 
 def json_objects(confidences: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], rects: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], components: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], classes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, none: int, heads: object, tails: list) -> tuple:
     """

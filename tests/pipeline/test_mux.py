@@ -140,6 +140,24 @@ def test_live_sources_of_one_rate_share_their_buffers() -> None:
     assert len(whole) >= 18
 
 
+@pytest.mark.parametrize(
+    ("given", "fill"),
+    [(sources(*[20] * 6, live=True, delay_s=0.02), 6), (sources(160, delay_s=0.001), 16)],
+    ids=["live", "film"],
+)
+def test_the_reader_is_woken_for_buffers_not_for_each_frame(
+    given: Any, fill: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    muxer = Muxer(given, fill=fill, room=100, timeout_s=0.5)
+    waits, wait = [], muxer._arrived.wait
+    monkeypatch.setattr(muxer._arrived, "wait", lambda *a: waits.append(wait(*a)))
+    muxer.start()
+    frames = sum(len(batch.frames) for batch in muxer.batches())
+    muxer.join()
+    assert frames >= 120
+    assert len(waits) < frames / 2
+
+
 def test_a_live_source_that_falls_silent_is_waited_for_once() -> None:
     good = FakeSource(30, live=True, source_id=0, delay_s=0.001)
     silent = FakeSource(5, live=True, source_id=1, hang_at=2)

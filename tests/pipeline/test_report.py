@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
 import noria
+from noria import _native
+from noria.pipeline.report import count_objects
+from tests.track.scenes import meta
 
 Config = Callable[..., Path]
 
@@ -55,3 +63,27 @@ def test_the_rate_counts_no_frame_that_was_dropped() -> None:
     assert report.fps == 12.5
     assert report.to_dict()["fps"] == 12.5
     assert "12.5 fps" in repr(report)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([-(2**31), -1, 0, 1, 7, 2**31 - 1]), st.integers(-2, 3)),
+        max_size=300,
+    )
+)
+def test_pairs_are_counted_in_their_order(pairs: list[tuple[int, int]]) -> None:
+    columns = np.array(pairs, np.int32).reshape(-1, 2)
+    first, second = np.ascontiguousarray(columns[:, 0]), np.ascontiguousarray(columns[:, 1])
+    counted = [(a, b, n) for (a, b), n in sorted(Counter(pairs).items())]
+    assert _native.count_pairs(first, second) == counted
+
+
+def test_objects_of_frames_with_other_labels_are_counted_by_their_own() -> None:
+    metas = []
+    for names in (["cat", "dog"], ["cat", "dog"], ["car", "bus"]):
+        m = meta(0, [[0, 0, 9, 9], [20, 0, 9, 9]], classes=[0, 1])
+        m.objects.labels = {1: names}
+        metas.append(m)
+    counts: Counter[str] = Counter()
+    count_objects(metas, counts)
+    assert counts == {"cat": 2, "dog": 2, "car": 1, "bus": 1}

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noria import _native
+from noria.meta import Detections, Objects, Space
 from noria.track.iou import IouFollower, IouSettings
-from noria.track.selection import Found
+from noria.track.selection import Found, Selection
 from noria.track.tracker import TrackIds, predict
 from tests.profiles import examples
 
@@ -109,6 +110,7 @@ RULES = st.fixed_dictionaries(
 def test_tracks_are_those_of_the_plain_rules(rules, seed):
     rng = np.random.default_rng(seed)
     ours, plain = IouFollower(IouSettings(**rules), TrackIds()), Plain(**rules)
+    select = Selection()
     place, size = rng.uniform(0, 300, (9, 2)), rng.uniform(5, 90, (9, 2))
     speed, groups = rng.normal(0, 6, (9, 2)), rng.integers(0, 2, 9)
     for frame in range(15):
@@ -119,11 +121,13 @@ def test_tracks_are_those_of_the_plain_rules(rules, seed):
             plain.pass_over(elapsed)
             continue
         start = (place + speed * frame + rng.normal(0, 2, (9, 2)))[seen]
-        corners = np.concatenate([start, start + size[seen]], axis=1)
+        rects = np.concatenate([start, size[seen]], axis=1).astype(np.float32)
         scores = rng.random(len(seen)).round(1).astype(np.float32)
         scores[rng.random(len(seen)) < 0.05] = np.nan
-        found = Found(seen, corners, scores, groups[seen])
-        followed = ours.step(found, elapsed)
+        objects = Objects()
+        found_there = Detections(rects, scores, groups[seen].astype(np.int32), space=Space.FRAME)
+        objects.append(found_there, component_id=1)
+        found = select(objects)
         ids, velocities = plain.step(found, elapsed)
-        assert followed.ids.tolist() == ids
-        assert followed.velocities.tolist() == velocities
+        assert ours.step(found, elapsed).tolist() == ids
+        assert ours.velocities().tolist() == velocities

@@ -7,7 +7,8 @@ import pytest
 
 from noria.meta import Detections, FrameMeta, Space
 from noria.track import open_tracker
-from tests.track.scenes import ALL, meta, track
+from noria.track.selection import Selection
+from tests.track.scenes import ALL, PICTURE, meta, track
 
 BOX = [100, 100, 50, 50]
 
@@ -80,3 +81,25 @@ def test_frames_without_objects_are_fine(spec: str) -> None:
 def test_a_confidence_that_is_no_number_is_left_alone() -> None:
     metas = [meta(i, [BOX], scores=[np.nan]) for i in range(3)]
     assert track(open_tracker("iou"), metas) == [[None]] * 3
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_columns_that_a_probe_has_replaced_are_written_to(name: str) -> None:
+    tracker = open_tracker(name)
+    for number in range(6):
+        m = meta(number, [BOX, [400, 100, 50, 50]])
+        wide = np.zeros(4, np.int64)
+        m.objects.object_ids, m.objects.tracker_confidences = wide[::2], np.zeros(2)
+        tracker.update(PICTURE, m)
+    assert sorted(m.objects.object_ids.tolist()) == [1, 2]
+    assert m.objects.tracker_confidences.tolist() == [1, 1]
+
+
+def test_tracks_are_not_written_into_a_frame_that_lost_objects() -> None:
+    m = meta(0, [BOX, [400, 100, 50, 50]])
+    found = Selection()(m.objects)
+    m.objects.keep(np.array([0]))
+    with pytest.raises(IndexError, match="lost objects"):
+        found.write(np.array([1, 2]), m.objects.object_ids, np.zeros(1, np.float32))
+    with pytest.raises(ValueError, match="an id for each"):
+        found.write(np.array([1]), m.objects.object_ids, np.zeros(1, np.float32))

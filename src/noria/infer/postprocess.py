@@ -211,6 +211,7 @@ class DetectorPostprocessor(Postprocessor):
         if step is None or step.error is None:
             for k, i in enumerate(places):
                 self._look(parsed, ends[k], ends[k + 1], outputs, i)
+            self._judge_classes(parsed)
         t1 = perf_counter()
         trace = step is not None
         clustered = self.clusterer(parsed, starts, trace=trace, tally=tally.clustered)
@@ -338,14 +339,6 @@ class DetectorPostprocessor(Postprocessor):
             self._look_for_missing(layers_of(outputs, place), missing)
         if self._unjudged:
             self._judge_scale(parsed.boxes[first:end])
-        if self._classes_fit:
-            highest = int(parsed.class_ids[first:end].max())
-            if highest >= self.params.num_classes > 0:
-                self._classes_fit = False
-                text = f"boxes of class {highest} and others outside 0 to"
-                text += f" {self.params.num_classes - 1} are dropped: num-detected-classes="
-                text += str(self.params.num_classes)
-                self._record.warn(text, self._source, rule="classes-dropped")
 
     def _look_below(self, layers: dict[str, Layer]) -> None:
         """Find the best score below the thresholds in outputs without a box.
@@ -373,6 +366,18 @@ class DetectorPostprocessor(Postprocessor):
         lower[classes] = lower.min()
         with suppress(ParserError):
             self._tally.saw_missing(classes, self._parse_at(layers, lower))
+
+    def _judge_classes(self, parsed: Detections) -> None:
+        """Say once if boxes have classes that the config does not know."""
+        if not (self._classes_fit and len(parsed)):
+            return
+        highest = int(parsed.class_ids.max())
+        if highest >= self.params.num_classes > 0:
+            self._classes_fit = False
+            text = f"boxes of class {highest} and others outside 0 to"
+            text += f" {self.params.num_classes - 1} are dropped: num-detected-classes="
+            text += str(self.params.num_classes)
+            self._record.warn(text, self._source, rule="classes-dropped")
 
     def _judge_scale(self, boxes: FloatArray) -> None:
         """Say once if the first boxes a parser finds look like 0..1 instead of network pixels."""

@@ -87,7 +87,8 @@ class Muxer:
         self._gone_frames = self._gone_dropped = 0
         self._gone_s = 0.0
         self._started = False
-        self._lacking: _Feed | None = None  # whose frame the reader waits for; None: any
+        self._lacking: _Feed | None = None  # whose frames the reader waits for; None: any
+        self._lacks = 0  # of these, or of frames of sources that had none: then it is woken
         self._keep_open = keep_open
         self._buffer_size = buffer_size
         self._fill = fill
@@ -236,8 +237,7 @@ class Muxer:
 
     def _put(self, feed: _Feed, frame: Frame) -> None:
         with self._lock:
-            room = max(_MIN_ROOM, -(-self._all_room // len(self._turns or self._feeds)))
-            while len(feed.items) >= room and not (self._abandoned or feed.removed):
+            while len(feed.items) >= self._room and not (self._abandoned or feed.removed):
                 if feed.live:
                     feed.items.popleft()
                     feed.report.dropped += 1
@@ -245,10 +245,17 @@ class Muxer:
                     feed.room.wait()
             if self._abandoned or feed.ended:
                 raise ChannelClosedError
+            if self._lacking is feed or (self._lacking is None and not feed.items):
+                self._lacks -= 1
+                if self._lacks <= 0:
+                    self._arrived.notify()
             feed.items.append(frame)
             feed.awaited = True
-            if self._lacking is None or self._lacking is feed:
-                self._arrived.notify()
+
+    @property
+    def _room(self) -> int:
+        """Frames of each source that may wait; the lock is held."""
+        return max(_MIN_ROOM, -(-self._all_room // len(self._turns or self._feeds)))
 
     # The reader's side.
 
@@ -258,7 +265,9 @@ class Muxer:
         while True:
             batch = Batch([], [], [])
             inferred = 0
-            while picks := self._next_buffer(wait=not batch.frames or not self.live):
+            while picks := self._next_buffer(
+                self._fill - inferred, wait=not batch.frames or not self.live
+            ):
                 turns = len(picks) if self._buffer % (self.interval + 1) == 0 else 0
                 total = len(batch.frames) + len(picks)
                 full = self._full(inferred, turns) or total > most
@@ -302,15 +311,22 @@ class Muxer:
         batch.buffers += [self._buffer] * len(frames)
         self._buffer += 1
 
-    def _next_buffer(self, *, wait: bool) -> list[_Feed]:
-        """Sources with next frames that form a buffer; none at the end, or without `wait`."""
+    def _next_buffer(self, wanted: int, *, wait: bool) -> list[_Feed]:
+        """Sources with next frames that form a buffer; none at the end.
+
+        Args:
+            wanted: frames that the batch has room for: the reader is not woken for each.
+            wait: with live sources: False gives none if no buffer is complete.
+        """
         deadline: float | None = None
         with self._lock:
             while True:
+                self._lacking = None
                 self._drop_ended()
                 if not self._turns:
                     if self._over or self.stopping or not (self._keep_open and wait):
                         return []
+                    self._lacks = 0
                     self._arrived.wait(_POLL_S)
                     continue
                 if self._over and wait and self._keep_open:
@@ -321,8 +337,8 @@ class Muxer:
                     self._lacking = next((f for f in picks if not f.items), None)
                     if self._lacking is None:
                         return picks
+                    self._lacks = min(self._room, -(-wanted // len(picks)))
                     self._arrived.wait(_POLL_S)
-                    self._lacking = None
                     continue
                 picks = [f for f in self._turns if f.items][:size]
                 lacking = [f for f in self._turns if f.awaited and not f.items]
@@ -337,6 +353,7 @@ class Muxer:
                         for feed in lacking:
                             feed.awaited = False
                         return picks
+                self._lacks = min(len(lacking), size - len(picks)) if picks else 1
                 self._arrived.wait(min(_POLL_S, deadline - now) if deadline else _POLL_S)
 
     def _drop_ended(self) -> None:

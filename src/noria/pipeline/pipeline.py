@@ -475,10 +475,10 @@ class Pipeline(RunningChanges):
         """A batch that is through all stages: count it, tell, and pass it on."""
         if batch.frames and self.report.first_result_s is None:
             self.report.first_result_s = perf_counter() - self._started
-        for meta in batch.metas:
-            self.report.inferred += meta.inferred
-            count_objects(meta, self.report.objects)
-            if self.on_result is not None:
+        self.report.inferred += sum(meta.inferred for meta in batch.metas)
+        count_objects(batch.metas, self.report.objects)
+        if self.on_result is not None:
+            for meta in batch.metas:
                 self.on_result(meta)
         self._events.look_at(batch, partial(_fate, self._mux))
         if self._keep_open and batch.ended:

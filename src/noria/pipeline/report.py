@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from noria import _native
 from noria._core.notices import Notice
 from noria.infer.labels import class_name
 from noria.infer.losses import Counts, InferenceLosses
@@ -273,20 +276,24 @@ class Meter:
         )
 
 
-def count_objects(meta: FrameMeta, counts: Counter[str]) -> None:
-    """Count a frame's objects by label.
+def count_objects(metas: Iterable[FrameMeta], counts: Counter[str]) -> None:
+    """Count the objects of frames by label.
 
     An object of class -1 is the whole frame, as a classifier saw it: it counts by its text.
     """
-    objects = meta.objects
-    if not len(objects):
-        return
-    found = Counter(zip(objects.component_ids.tolist(), objects.class_ids.tolist(), strict=True))
-    for (component, class_id), number in sorted(found.items()):
-        if class_id >= 0:
-            counts[class_name(objects.labels.get(component, ()), class_id)] += number
-        else:
-            _count_texts(objects, component, class_id, counts)
+    filled = (meta.objects for meta in metas if len(meta.objects))
+    for labels, group in groupby(filled, key=attrgetter("labels")):
+        some = list(group)
+        components, class_ids = (
+            np.concatenate([getattr(objects, column) for objects in some]).astype(np.int32)
+            for column in ("component_ids", "class_ids")
+        )
+        for component, class_id, number in _native.count_pairs(components, class_ids):
+            if class_id >= 0:
+                counts[class_name(labels.get(component, ()), class_id)] += number
+                continue
+            for objects in some:
+                _count_texts(objects, component, class_id, counts)
 
 
 def _count_texts(objects: Objects, component: int, class_id: int, counts: Counter[str]) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from noria import _native
-from noria.track.selection import Found
-from noria.track.tracker import Followed, TrackIds
+from noria.track.selection import Corners, Found
+from noria.track.tracker import Ids, TrackIds
 
 
 def _setting(default: Any, help: str, low: float = 0, high: float = 1e9) -> Any:
@@ -46,13 +46,17 @@ class IouFollower:
         self._ids = ids
         self._tracks = _native.IouTracks(**asdict(settings))
 
-    def step(self, found: Found, elapsed: int) -> Followed:
+    def step(self, found: Found, elapsed: int) -> Ids:
         """Tracks of the objects of a frame."""
-        unnamed = self._tracks.step(found.corners, found.scores, found.groups, elapsed)
+        unnamed = self._tracks.step(found, elapsed)
         first = int(self._ids.take(unnamed)[0]) if unnamed else 0
-        ids, velocities = np.empty(len(found), np.int64), np.empty((len(found), 4))
-        self._tracks.name(first, ids, velocities)
-        return Followed(ids, velocities)
+        ids = np.empty(len(found), np.int64)
+        self._tracks.name(first, ids)
+        return ids
+
+    def velocities(self) -> Corners:
+        """Of the objects of the last step."""
+        return self._tracks.velocities()
 
     def pass_over(self, elapsed: int) -> None:
         """A frame in which nothing was looked for: lost tracks age, the others only move."""

@@ -13,7 +13,7 @@ from noria._core.errors import ConfigError
 from noria._core.lazy import install_command
 from noria.track.selection import Corners, Found
 from noria.track.settings import Setting
-from noria.track.tracker import Followed, TrackIds
+from noria.track.tracker import Ids, TrackIds
 
 LIBRARY_TRACKERS: Mapping[str, str] = {
     "sort": "SORTTracker",
@@ -80,17 +80,23 @@ class LibraryFollower:
         self._frame_s = 1 / rate
         self._groups: dict[int, _Group] = {}
         self._time = 0
+        self._velocities = np.empty((0, 4))  # of the objects of the last step
         # the tracks of the last frames: id, box, velocity, time; sorted by id
         self._seen_ids = np.empty(0, np.int64)
         self._seen = np.empty((0, 9))
 
-    def step(self, found: Found, elapsed: int) -> Followed:
+    def step(self, found: Found, elapsed: int) -> Ids:
         """Tracks of the objects of a frame."""
         self._time += elapsed
         ids = np.zeros(len(found), np.int64)
         for group in sorted(self._groups.keys() | set(found.groups.tolist())):
             self._step_group(group, found, ids)
-        return Followed(ids, self._velocities(ids, found.corners))
+        self._velocities = self._measured(ids, found.corners)
+        return ids
+
+    def velocities(self) -> Corners:
+        """Of the objects of the last step."""
+        return self._velocities
 
     def pass_over(self, elapsed: int) -> None:
         """A frame in which nothing was looked for."""
@@ -116,7 +122,7 @@ class LibraryFollower:
             named = group.names(np.asarray(result.tracker_id), self._ids)
             ids[np.asarray(result.data["row"])] = named
 
-    def _velocities(self, ids: npt.NDArray[np.int64], corners: Corners) -> Corners:
+    def _measured(self, ids: npt.NDArray[np.int64], corners: Corners) -> Corners:
         """Velocities of the objects with an id, from where the same ids were before."""
         velocities = np.zeros((len(ids), 4))
         rows = np.flatnonzero(ids > 0)

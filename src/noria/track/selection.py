@@ -13,26 +13,8 @@ from noria.meta import Objects
 
 Index = npt.NDArray[np.intp]
 Corners = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The objects of one frame that a tracker looks at.
-
-    Attributes:
-        index: (N,) where they are in the frame's objects.
-        corners: (N, 4) float64 left, top, right, bottom in frame pixels.
-        scores: (N,) float32 confidences; below 0 where unknown.
-        groups: (N,) int64; only objects of one group can be one track.
-    """
-
-    index: Index
-    corners: Corners
-    scores: npt.NDArray[np.float32]
-    groups: npt.NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.index)
+Found = _native.TrackedObjects
+"""The objects of one frame that a tracker looks at: their columns, and where they are in it."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +38,7 @@ class Selection:
 
         Rectangles that have no area or are no numbers are left out.
         """
-        count = len(objects)
-        index, corners = np.empty(count, np.int64), np.empty((count, 4))
-        scores, groups = np.empty(count, np.float32), np.empty(count, np.int64)
-        n = _native.tracked_objects(
+        return Found(
             np.ascontiguousarray(objects.rects, np.float32),
             np.ascontiguousarray(objects.component_ids, np.int32),
             np.ascontiguousarray(objects.class_ids, np.int32),
@@ -68,12 +47,7 @@ class Selection:
             self._components,
             self._classes,
             self.match_classes,
-            index,
-            corners,
-            scores,
-            groups,
         )
-        return Found(index[:n], corners[:n], scores[:n], groups[:n])
 
     @cached_property
     def _components(self) -> list[int] | None:

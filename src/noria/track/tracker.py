@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from noria._core.notices import Notice
 from noria.media.frame import Frame
-from noria.meta import UNTRACKED_OBJECT_ID, ClassStyle, Detections, FrameMeta, Objects, Space
+from noria.meta import ClassStyle, Detections, FrameMeta, Objects, Space
 from noria.track.selection import Corners, Found, Index, Selection
 
 
@@ -113,24 +113,18 @@ class Tracker(Protocol):
 FloatArray = npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class Followed:
-    """The tracks that objects belong to.
-
-    Attributes:
-        ids: (N,) int64, 0 for an object without a track.
-        velocities: (N, 4) float64 pixels per frame of left, top, right, bottom.
-    """
-
-    ids: Ids
-    velocities: Corners
-
-
 class Follower(Protocol):
     """An algorithm at work on one source."""
 
-    def step(self, found: Found, elapsed: int) -> Followed:
-        """Tracks of the objects of a frame, `elapsed` frames after the last call."""
+    def step(self, found: Found, elapsed: int) -> Ids:
+        """Tracks of the objects of a frame, `elapsed` frames after the last call.
+
+        Returns:
+            (N,) int64, 0 for an object without a track.
+        """
+
+    def velocities(self) -> Corners:
+        """(N, 4) float64 pixels per frame of each edge of the objects of the last step."""
 
     def pass_over(self, elapsed: int) -> None:
         """A frame in which nothing was looked for, `elapsed` frames after the last call."""
@@ -140,11 +134,12 @@ class Follower(Protocol):
 class _Shown:
     """The objects of the last frame that a model ran on, as they are shown again in a gap.
 
-    Columns are copies of the frame's, made for each frame: rows are chosen when a gap comes.
+    Columns are copies of the frame's, made for each frame: rows are chosen when a gap comes, and
+    velocities asked for.
     """
 
     found: Found
-    followed: Followed
+    ids: Ids
     class_ids: npt.NDArray[np.int32]
     component_ids: npt.NDArray[np.int32]
     confidences: FloatArray
@@ -152,13 +147,14 @@ class _Shown:
     border_colors: FloatArray | None
     labels: Mapping[int, Sequence[str]]
     styles: Mapping[int, Mapping[int, ClassStyle]]
+    velocities: Corners | None = None
 
     @classmethod
-    def of(cls, found: Found, followed: Followed, objects: Objects) -> _Shown:
+    def of(cls, found: Found, ids: Ids, objects: Objects) -> _Shown:
         angles, colors = objects.angles, objects.border_colors
         return cls(
             found,
-            followed,
+            ids,
             objects.class_ids.copy(),
             objects.component_ids.copy(),
             objects.confidences.copy(),
@@ -171,7 +167,7 @@ class _Shown:
     @property
     def rows(self) -> npt.NDArray[np.intp]:
         """Tracked objects among those found, in their order in the frame."""
-        rows = np.flatnonzero(self.followed.ids > 0)
+        rows = np.flatnonzero(self.ids > 0)
         return rows[np.argsort(self.found.index[rows])]
 
 
@@ -242,29 +238,29 @@ class ObjectTracker:
         self._sources.clear()
 
     def _track(self, source: _Source, found: Found, elapsed: int, objects: Objects) -> None:
-        followed = source.follower.step(found, elapsed)
-        tracked = followed.ids > 0
-        ids = followed.ids.astype(np.uint64)
-        ids[~tracked] = UNTRACKED_OBJECT_ID
-        objects.object_ids[found.index] = ids
-        confidences = _tracker_confidences(objects)
-        confidences[found.index] = tracked
+        ids = source.follower.step(found, elapsed)
+        # as the native call takes them, whatever a probe has put there; without one no copies
+        objects.object_ids = np.ascontiguousarray(objects.object_ids, np.uint64)
+        confidences = np.ascontiguousarray(_tracker_confidences(objects), np.float32)
+        objects.tracker_confidences = confidences
+        found.write(ids, objects.object_ids, confidences)
         source.gap = source.gap_time = 0
         if self._fill_gaps:
-            source.shown = _Shown.of(found, followed, objects)
+            source.shown = _Shown.of(found, ids, objects)
 
     def _pass_over(self, source: _Source, elapsed: int, meta: FrameMeta) -> None:
+        shown = source.shown
+        if shown is not None and shown.velocities is None:
+            shown.velocities = source.follower.velocities()
         source.follower.pass_over(elapsed)
         source.gap += 1
         source.gap_time += elapsed
         _tracker_confidences(meta.objects)
-        shown = source.shown
-        if shown is None or source.gap > self._max_gap:
+        if shown is None or shown.velocities is None or source.gap > self._max_gap:
             source.shown = None
             return
         rows = shown.rows
-        velocities = shown.followed.velocities[rows]
-        moved = predict(shown.found.corners[rows], velocities, source.gap_time)
+        moved = predict(shown.found.corners[rows], shown.velocities[rows], source.gap_time)
         corners = inside(moved, meta.width, meta.height)
         visible = (corners[:, 2:] - corners[:, :2] >= 1).all(axis=1)
         confidence = self._decay**source.gap
@@ -305,5 +301,5 @@ def _append(
         styles=shown.styles.get(component),
         border_colors=None if shown.border_colors is None else shown.border_colors[some],
     )
-    objects.object_ids[first:] = shown.followed.ids[rows].astype(np.uint64)
+    objects.object_ids[first:] = shown.ids[rows].astype(np.uint64)
     _tracker_confidences(objects)[first:] = confidence
