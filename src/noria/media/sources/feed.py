@@ -18,7 +18,7 @@ from noria._core.errors import MediaError
 from noria.media.sources.decoded import reason_of
 
 MAX_WAITING = 8  # packets; a slow reader holds the peer back, as without a thread
-GRACE_S = 0.5  # FFmpeg's own time-outs come first: they say more
+GRACE_S = 0.5  # PyAV's time-out of opening comes first: it says more
 
 Connect = Callable[["Feed"], tuple[Any, Any]]
 """Opens a connection for a feed: (feed) -> (av container, its video stream)."""

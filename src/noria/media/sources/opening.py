@@ -18,6 +18,7 @@ from noria.media.names import matching_files, nearest_file
 from noria.media.pixel_format import PixelFormat
 from noria.media.sources.arrays import ArraySource
 from noria.media.sources.base import Source
+from noria.media.sources.feed import GRACE_S
 from noria.media.sources.images import IMAGE_SUFFIXES, ImageSource, natural_key
 from noria.media.sources.reconnect import ReconnectPolicy
 from noria.media.sources.stream import StreamSource, pipe_opener, url_opener
@@ -88,7 +89,7 @@ def open_source(
     if scheme == "file":
         url = unquote(urlsplit(url).path)
     elif scheme:
-        found = _scheme_options(scheme, transport, latency_s) | dict(options or {})
+        found = _scheme_options(scheme, transport, latency_s, timeout_s) | dict(options or {})
         opener = url_opener(url, timeout_s, options=found, on_gpu=on_gpu)
         live = scheme in _LIVE_SCHEMES if live is None else live
         return StreamSource(opener, url_name(url), live=live, **waiting)
@@ -182,10 +183,13 @@ def _images(
     return source
 
 
-def _scheme_options(scheme: str, transport: str, latency_s: float | None) -> dict[str, str]:
+def _scheme_options(
+    scheme: str, transport: str, latency_s: float | None, timeout_s: float
+) -> dict[str, str]:
+    silent_us = str(round((timeout_s + 2 * GRACE_S) * 1e6))  # behind the feed's: it says more
     if scheme not in ("rtsp", "rtsps"):
-        return {}
-    options = {"rtsp_transport": transport}
+        return {"rw_timeout": silent_us}
+    options = {"rtsp_transport": transport, "timeout": silent_us}
     if latency_s is not None:
         options["max_delay"] = str(round(latency_s * 1e6))
     return options

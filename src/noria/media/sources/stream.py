@@ -267,11 +267,16 @@ def url_opener(
     options: Mapping[str, str],
     on_gpu: bool = False,
 ) -> OpenContainer:
-    """Opens a URL or device that FFmpeg knows; `on_gpu` as for `open_source`."""
+    """Opens a URL or device that FFmpeg knows; `on_gpu` as for `open_source`.
+
+    The time-out is PyAV's while it opens. While it reads it is the feed's, and `options` bring
+    FFmpeg back to the thread: PyAV's asks Python at each of FFmpeg's waits, twenty times a picture.
+    """
 
     def open_url(_: Feed) -> Any:
         decoding = gpu_decoding() if on_gpu else {}
-        return av.open(url, format=format, options=dict(options), timeout=timeout_s, **decoding)
+        waits = timeout_s, None
+        return av.open(url, format=format, options=dict(options), timeout=waits, **decoding)
 
     return open_url
 
