@@ -7,8 +7,8 @@ import os
 import select
 import threading
 import weakref
-from collections import deque
 from collections.abc import Callable, Iterator
+from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any
 
@@ -57,10 +57,15 @@ class Feed:
         self._connect = connect
         self._timeout_s = timeout_s
         self._changed = threading.Condition()
-        self._items: deque[Any] = deque()
+        # C code, where a condition's Python would take as long as reading. None is the end, or that
+        # the feed is left; in the second queue each item is room for a packet.
+        self._items: SimpleQueue[Any] = SimpleQueue()
+        self._room: SimpleQueue[None] = SimpleQueue()
+        for _ in range(MAX_WAITING):
+            self._room.put(None)
         self._opened: tuple[Any, Any] | None = None
         self._failure: ConnectionLostError | None = None
-        self._wanted = self._ended = False
+        self._wanted = False
         self.left = False
         self.at_close: list[Callable[[], None]] = []
         self._thread = threading.Thread(target=self._run, name="noria-feed", daemon=True)
@@ -74,8 +79,15 @@ class Feed:
             ConnectionLostError: it cannot be opened.
         """
         # Opening and probing have a time-out each.
+        until = monotonic() + 2 * self._timeout_s + GRACE_S
         with self._changed:
-            self._wait(2 * self._timeout_s, lambda: self._opened is not None)
+            while not (self.left or self._opened):
+                if self._failure is not None:
+                    raise self._failure
+                rest = until - monotonic()
+                if rest <= 0:
+                    raise self._silence()
+                self._changed.wait(rest)
             return None if self.left else self._opened
 
     def packets(self) -> Iterator[Any]:
@@ -84,15 +96,19 @@ class Feed:
         Raises:
             ConnectionLostError: the connection failed, or nothing came for too long.
         """
+        with self._changed:
+            self._wanted = True
+            self._changed.notify_all()
         while True:
-            with self._changed:
-                self._wanted = True
-                self._changed.notify_all()
-                self._wait(self._timeout_s, lambda: bool(self._items) or self._ended)
-                if self.left or not self._items:
-                    return
-                packet = self._items.popleft()
-                self._changed.notify_all()
+            try:
+                packet = self._items.get(timeout=self._timeout_s + GRACE_S)
+            except Empty:
+                raise self._silence() from None
+            if isinstance(packet, ConnectionLostError):
+                raise packet
+            if packet is None or self.left:
+                return
+            self._room.put(None)
             yield packet
 
     def leave(self) -> None:
@@ -100,22 +116,13 @@ class Feed:
         with self._changed:
             self.left = True
             self._changed.notify_all()
+        self._items.put(None)
+        self._room.put(None)
 
     def end(self) -> None:
         """Leave, and wait until FFmpeg comes back to the thread: as long as for a packet."""
         self.leave()
         self._thread.join(self._timeout_s + GRACE_S)
-
-    def _wait(self, timeout_s: float, ready: Callable[[], bool]) -> None:
-        timeout_s += GRACE_S
-        until = monotonic() + timeout_s
-        while not (self.left or ready()):
-            if self._failure is not None:
-                raise self._failure
-            rest = until - monotonic()
-            if rest <= 0:
-                raise ConnectionLostError(f"nothing came for {self._timeout_s:g} s")
-            self._changed.wait(rest)
 
     def _run(self) -> None:
         container = None
@@ -147,24 +154,23 @@ class Feed:
                 return
             if packet.stream.index != stream.index:
                 continue
-            with self._changed:
-                while len(self._items) >= MAX_WAITING and not self.left:
-                    self._changed.wait()
-                self._items.append(packet)
-                self._changed.notify_all()
-        with self._changed:
-            self._ended = True
-            self._changed.notify_all()
+            self._room.get()
+            self._items.put(packet)
+        self._items.put(None)
 
     def _fail(self, failure: ConnectionLostError) -> None:
         with self._changed:
             self._failure = failure
             self._changed.notify_all()
+        self._items.put(failure)
+
+    def _silence(self) -> ConnectionLostError:
+        return ConnectionLostError(f"nothing came for {self._timeout_s:g} s")
 
     def _cause(self, error: BaseException) -> str:
         own = isinstance(error, TimeoutError) and not error.errno
         if own or isinstance(error, av.error.ExitError):  # how FFmpeg calls a time-out
-            return f"nothing came for {self._timeout_s:g} s"
+            return self._silence().cause
         return reason_of(error)
 
 
