@@ -35,6 +35,10 @@ bool among(const Chosen &chosen, std::int32_t value, bool otherwise) {
 void choose(TrackedObjects *place, In<float, nb::shape<-1, 4>> rects, Ids components, Ids classes,
             Ids parents, In<float, nb::ndim<1>> confidences, const Chosen &component_ids,
             const Chosen &class_ids, bool match_classes) {
+    const std::size_t count = rects.shape(0);
+    if (components.shape(0) != count || classes.shape(0) != count || parents.shape(0) != count ||
+        confidences.shape(0) != count)
+        throw nb::value_error("the columns of the frame's objects differ in length");
     auto &found = *new (place) TrackedObjects;
     Unlocked release(rects.shape(0) > kFew);
     const float *r = rects.data(), *confidence = confidences.data();
@@ -86,7 +90,7 @@ View<T, nb::ndim<1>> view(const std::vector<T> &values, nb::handle owner) {
 const TrackedObjects &of(nb::handle self) { return *nb::inst_ptr<TrackedObjects>(self); }
 
 void write_tracks(const TrackedObjects &found, In<std::int64_t, nb::ndim<1>> ids,
-           Fill<std::uint64_t, nb::ndim<1>> object_ids, Fill<float, nb::ndim<1>> confidences) {
+                  Fill<std::uint64_t, nb::ndim<1>> object_ids, Fill<float, nb::ndim<1>> confidences) {
     if (ids.shape(0) != found.size()) throw nb::value_error("an id for each object is needed");
     for (std::size_t i = 0; i < found.size(); ++i) {
         const auto row = static_cast<std::size_t>(found.index[i]);

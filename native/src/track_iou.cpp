@@ -75,6 +75,7 @@ public:
 
     // Gives out ids from `next` on, and fills in the id of each object of the last step.
     void name(std::int64_t next, Fill<std::int64_t, nb::ndim<1>> ids) {
+        if (ids.shape(0) != track_of_.size()) throw nb::value_error("room for each id is needed");
         for (Track &t : tracks_)
             if (!t.id && t.hits >= set_.min_hits) t.id = next++;
         velocities_.assign(track_of_.size(), Box{});

@@ -103,3 +103,10 @@ def test_tracks_are_not_written_into_a_frame_that_lost_objects() -> None:
         found.write(np.array([1, 2]), m.objects.object_ids, np.zeros(1, np.float32))
     with pytest.raises(ValueError, match="an id for each"):
         found.write(np.array([1]), m.objects.object_ids, np.zeros(1, np.float32))
+
+
+def test_columns_of_different_length_are_refused() -> None:
+    m = meta(0, [BOX, [400, 100, 50, 50]])
+    m.objects.class_ids = m.objects.class_ids[:1]
+    with pytest.raises(ValueError, match="differ in length"):
+        open_tracker("iou").update(PICTURE, m)
