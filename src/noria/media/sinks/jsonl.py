@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from time import monotonic
 
 from noria import _native
 from noria._core.errors import MediaError
@@ -90,7 +89,6 @@ def _utf8(text: str) -> bytes:
 
 
 _stdout: int | None = None
-_LOOK_S = 0.2  # between two looks whether the file is still there
 
 
 @contextmanager
@@ -118,7 +116,6 @@ class JsonLinesSink(Sink):
         self._writer = LineWriter()
         self._size = 0
         self._own = str(path) != "-"
-        self._look_again = 0.0
         if not self._own:
             if _stdout is not None:
                 self._fd = _stdout
@@ -152,9 +149,8 @@ class JsonLinesSink(Sink):
         self._lost += lost
 
     def _put(self, data: bytes) -> None:
-        if self._own and monotonic() >= self._look_again:
+        if self._own:
             require_there(self._fd)
-            self._look_again = monotonic() + _LOOK_S
         write_all(self._fd, data, size=self._size if self._own else None)
         self._size += len(data)
 
