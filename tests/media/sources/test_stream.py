@@ -68,15 +68,20 @@ def test_a_stream_that_goes_silent_ends_with_a_notice(stream: bytes) -> None:
     assert told[0].where == url
 
 
-def test_ffmpeg_comes_back_from_a_silent_peer_by_itself(stream: bytes) -> None:
+def test_ffmpeg_comes_back_from_a_silent_peer_by_itself(
+    stream: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It asks nobody meanwhile: PyAV's own time-out takes Python's lock at each of its waits."""
+    opened, av_open = [], av.open
+    monkeypatch.setattr(av, "open", lambda *a, **k: opened.append(av_open(*a, **k)) or opened[-1])
+    others = set(threading.enumerate())
     with serve(stream, hang=True) as url:
         with open_source(url, timeout_s=0.2, reconnect=None) as source:
-            feed = source._feed  # type: ignore[attr-defined]
-            assert feed.opened()[0].read_timeout is None
+            assert [container.read_timeout for container in opened] == [None]
+            (reader,) = (t for t in set(threading.enumerate()) - others if t.name == "noria-feed")
             assert len(list(source)) >= 140
-        feed._thread.join(3)  # the peer keeps the connection open
-        assert not feed._thread.is_alive()
+        reader.join(3)  # the peer keeps the connection open
+        assert not reader.is_alive()
 
 
 def test_closing_while_reading(clip: Path) -> None:

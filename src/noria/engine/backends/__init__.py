@@ -52,11 +52,10 @@ GPU_RUNTIMES = ("onnxruntime-cuda", "tensorrt")
 """Backends that compute on an NVIDIA GPU; engines are built for the first."""
 
 _PACKAGES = {
-    "openvino": (("openvino",), "openvino"),
-    "tensorrt": (("tensorrt", "tensorrt_rtx"), "tensorrt"),
+    "openvino": ("openvino",),
+    "tensorrt": ("tensorrt", "tensorrt_rtx"),
 }
-"""Backend name -> packages of which it imports one, its extra; for those that are not always
-there."""
+"""Backends that are an extra of the same name -> packages of which each imports one."""
 
 
 def get_backend(name: str) -> Backend:
@@ -72,10 +71,9 @@ def get_backend(name: str) -> Backend:
     try:
         return cast(Backend, importlib.import_module(BACKENDS[name]).backend)
     except ImportError as error:
-        packages, extra = _PACKAGES.get(name, ((), ""))
-        missing = isinstance(error, ModuleNotFoundError) and error.name in packages
+        missing = isinstance(error, ModuleNotFoundError) and error.name in _PACKAGES.get(name, ())
         why = "is not installed" if missing else f"cannot be loaded: {error}"
-        fix = install_command(extra) if extra else f"pip install {name}"
+        fix = install_command(name) if name in _PACKAGES else f"pip install {name}"
         raise EngineError(f"the runtime {name} {why}", fix=fix) from error
 
 

@@ -270,7 +270,7 @@ def url_opener(
     """Opens a URL or device that FFmpeg knows; `on_gpu` as for `open_source`.
 
     The time-out is PyAV's while it opens. While it reads it is the feed's, and `options` bring
-    FFmpeg back to the thread: PyAV's asks Python at each of FFmpeg's waits, twenty times a picture.
+    FFmpeg back to the thread: PyAV's takes Python's lock at each of FFmpeg's waits.
     """
 
     def open_url(_: Feed) -> Any:
