@@ -1,5 +1,6 @@
 """Every installed runtime against the same models: what one gives, the others give."""
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -244,6 +245,11 @@ def test_asking_for_another_backend_builds_anew(config):
     plan = load_or_build(config(), backend=INSTALLED[1])
     assert plan.header.runtime.name == INSTALLED[1]
     assert f"built for onnxruntime, not {INSTALLED[1]}" in str(plan.decisions[0])
+
+
+def test_a_runtime_that_is_there_is_found():
+    """Tests skip a runtime that is not, so all would pass if none were ever found."""
+    assert ("openvino" in INSTALLED) == (importlib.util.find_spec("openvino") is not None)
 
 
 def test_a_runtime_that_is_not_installed_names_the_extra(monkeypatch, config):

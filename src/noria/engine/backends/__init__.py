@@ -81,7 +81,7 @@ def installed_backends() -> list[str]:
     """Names of the backends that can run on this machine; the default one first."""
     usable = []
     for name in sorted(BACKENDS, key=lambda n: n != DEFAULT_BACKEND):
-        packages = _PACKAGES.get(name, ((), ""))[0]
+        packages = _PACKAGES.get(name, ())
         if packages and not any(importlib.util.find_spec(p) for p in packages):
             continue
         try:
