@@ -28,7 +28,7 @@ from noria.batches.folder import MANIFEST, BatchFolder
 from noria.batches.identity import check_run, identity_of, run_id, write_run
 from noria.batches.inputs import expand_inputs
 from noria.batches.manifest import write_manifest
-from noria.batches.placement import Placement, placed, usable_cores
+from noria.batches.placement import Placement, placed
 from noria.batches.processes import ProcessExecutor, open_worker
 from noria.batches.work import (
     UNITS_EACH,
@@ -42,6 +42,7 @@ from noria.batches.work import (
 )
 from noria.config.pipeline_spec import PipelineSpec
 from noria.engine.device import choose_device
+from noria.engine.machine import usable_cores
 from noria.pipeline.assembly import numbered
 
 if TYPE_CHECKING:

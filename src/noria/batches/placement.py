@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -33,11 +32,6 @@ class Placement:
     workers: int
     threads: int
     items_per_s: float | None = None
-
-
-def usable_cores() -> int:
-    """Processor cores that this process may use."""
-    return len(os.sched_getaffinity(0))
 
 
 def placed(

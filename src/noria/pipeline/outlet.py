@@ -126,6 +126,8 @@ class Outlet:
         tiled = [r for r in routes if self._is_tiled(r)]
         self._tiled = _by_need([r.sink for r in tiled])
         self._plain = [r for r in routes if r not in tiled]
+        takes_all = len(routes) == 1 and self._plain and routes[0].only_source is None
+        self._single = self.sinks[0] if takes_all and not self.sinks[0].needs_pixels else None
         self._by_source: dict[int, _Sinks] = {}
         self._latest: dict[int, tuple[Frame, FrameMeta]] = {}
 
@@ -144,7 +146,9 @@ class Outlet:
         """Write every frame of a batch, in order; the tiled picture follows each buffer."""
         start = perf_counter()
         before = self.draw_s + self.tile_s
-        if self._tiled is _NOWHERE:
+        if self._single is not None:
+            self._single.write_batch(batch.frames, batch.metas)
+        elif self._tiled is _NOWHERE:
             for frame, meta in zip(batch.frames, batch.metas, strict=True):
                 self._put(self._sinks_of(meta.source_id), frame, meta)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -81,16 +82,27 @@ def frame_template(format: PixelFormat, color: ColorSpace, *, wide: bool) -> Rec
     return item
 
 
-def component_addresses(
-    format: PixelFormat, planes: list[tuple[int, int]], *, wide: bool
-) -> tuple[list[int], list[int]]:
-    """The address and the pitch of each component, from those of the planes."""
-    size = 2 if wide else 1
-    parts = _COMPONENTS[format]
-    return (
-        [planes[plane][0] + before * size for plane, before, _ in parts],
-        [planes[plane][1] for plane, _, _ in parts],
-    )
+def place_components(
+    components: Records,
+    format: PixelFormat,
+    planes: Sequence[Sequence[tuple[int, int]]],
+    counts: Sequence[int],
+    *,
+    wide: bool,
+) -> None:
+    """Fill in where the components of items lie.
+
+    Args:
+        components: (N, 3) of the items' records.
+        planes: of each frame, address and pitch of its planes.
+        counts: items of each frame, N in all.
+        wide: True for samples of 16 bits.
+    """
+    which = [plane for plane, _, _ in _COMPONENTS[format]]
+    before = [first * (2 if wide else 1) for _, first, _ in _COMPONENTS[format]]
+    found = np.array(planes, np.uint64)[:, which].repeat(counts, axis=0)
+    components["data"] = found[..., 0] + np.array(before, np.uint64)
+    components["pitch"] = found[..., 1]
 
 
 def has_chroma(format: PixelFormat) -> bool:

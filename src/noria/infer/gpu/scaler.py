@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from ctypes import c_uint64
 from importlib.resources import files
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,9 +17,9 @@ from noria._core.cuda_kernels import CudaEvent, Kernel, PinnedPool, upload
 from noria.infer.gpu.items import (
     ITEM,
     Records,
-    component_addresses,
     frame_template,
     has_chroma,
+    place_components,
     settings_of,
 )
 
@@ -96,57 +96,63 @@ class GpuScaler:
 
     def _describe(self, pieces: Sequence[FramePiece], items: Records, lane: _Lane) -> None:
         """Fill the records of all items; queue the copies that they need."""
-        tables = [None if piece.whole else self._tables(piece) for piece in pieces]
+        groups = [(looks, list(some)) for looks, some in groupby(pieces, _looks)]
+        tables = [None if looks[0] else self._tables(some) for looks, some in groups]
         words = lane.begin(pieces, items.nbytes, [t[0] for t in tables if t is not None])
-        addresses: list[list[int]] = []
-        pitches: list[list[int]] = []
         at = 0
-        for piece, table in zip(pieces, tables, strict=True):
-            frame, count = piece.frame, len(piece.src)
-            surfaces = frame.on_device
-            wide = surfaces is not None and surfaces.wide
-            planes = surfaces.rows if surfaces is not None else lane.upload_frame(frame)
-            address, pitch = component_addresses(frame.format, planes, wide=wide)
-            addresses += [address] * count
-            pitches += [pitch] * count
-            part = items[at : at + count]
+        for (looks, some), table in zip(groups, tables, strict=True):
+            frame, wide = some[0].frame, looks[-1]
+            counts = [len(piece.src) for piece in some]
+            part = items[at : at + sum(counts)]
             if table is None:
-                part[:], used = self._kind(piece, wide)
+                part[:], used = self._kind(some[0], looks)
                 lane.keep(used)
             else:
                 part[:] = frame_template(frame.format, frame.color, wide=wide)
-                part["dst"], part["axes"], part["tables"] = piece.dst, table[1], next(words)
-            at += count
-        if at:
-            items["component"]["data"][:at] = addresses
-            items["component"]["pitch"][:at] = pitches
+                part["dst"] = np.concatenate([piece.dst for piece in some])
+                part["axes"], part["tables"] = table[1], next(words)
+            planes = [lane.planes_of(piece.frame) for piece in some]
+            place_components(part["component"], frame.format, planes, counts, wide=wide)
+            at += len(part)
 
-    def _tables(self, piece: FramePiece) -> tuple[IntArray, IntArray]:
-        """The samplers' tables of a piece: words, and (N, 2, 2, 2) places by axis and plane."""
-        frame = piece.frame
-        places = np.empty((len(piece.src), 2, 2, 2), np.int32)
+    def _tables(self, pieces: Sequence[FramePiece]) -> tuple[IntArray, IntArray]:
+        """The samplers' tables of pieces of frames of one size and format.
+
+        Returns:
+            Words, and of N items (N, 2, 2, 2) places in them, by axis and plane.
+        """
+        frame = pieces[0].frame
+        src = np.concatenate([piece.src for piece in pieces])
+        places = np.empty((len(src), 2, 2, 2), np.int32)
         words = _native.sampling_tables(
-            src=piece.src, dst=piece.dst, frame_size=(frame.width, frame.height),
-            filter=self._pre.filter, chroma=has_chroma(frame.format), places=places,
+            src=src, dst=np.concatenate([piece.dst for piece in pieces]),
+            frame_size=(frame.width, frame.height), filter=self._pre.filter,
+            chroma=has_chroma(frame.format), places=places,
         )  # fmt: skip
         return words, places.transpose(0, 2, 1, 3)
 
-    def _kind(self, piece: FramePiece, wide: bool) -> tuple[Records, Memory]:
-        """The record of whole frames of a kind, and its tables, which are copied once."""
-        frame = piece.frame
-        key = (frame.width, frame.height, frame.format, frame.color, wide)
+    def _kind(self, piece: FramePiece, looks: tuple[Any, ...]) -> tuple[Records, Memory]:
+        """The record of whole frames that look alike, and its tables, which are copied once."""
         with self._lock:
-            if key not in self._kinds:
-                words, places = self._tables(piece)
+            if looks not in self._kinds:
+                frame = piece.frame
+                words, places = self._tables([piece])
                 memory, stream = Memory(words.nbytes), Stream(apart=True)
                 upload(stream, memory.pointer, words)
                 stream.wait()
-                item = frame_template(frame.format, frame.color, wide=wide)
+                item = frame_template(frame.format, frame.color, wide=looks[-1])
                 item["dst"], item["axes"], item["tables"] = piece.dst, places, memory.pointer
                 if len(self._kinds) == _MOST_KINDS:
                     self._kinds.pop(next(iter(self._kinds)))
-                self._kinds[key] = item, memory
-            return self._kinds[key]
+                self._kinds[looks] = item, memory
+            return self._kinds[looks]
+
+
+def _looks(piece: FramePiece) -> tuple[Any, ...]:
+    """What pieces have in common whose records differ in addresses and places alone."""
+    frame, surfaces = piece.frame, piece.frame.on_device
+    wide = surfaces is not None and surfaces.wide
+    return piece.whole, frame.width, frame.height, frame.format, frame.color, wide
 
 
 class _Lane:
@@ -196,8 +202,10 @@ class _Lane:
             self._out[key] = CudaTensor(shape, dtype)
         return self._out[key]
 
-    def upload_frame(self, frame: Frame) -> list[tuple[int, int]]:
-        """Queue a copy of a frame's planes; their addresses and pitches."""
+    def planes_of(self, frame: Frame) -> list[tuple[int, int]]:
+        """Addresses and pitches of a frame's planes; a copy is queued if they are on the host."""
+        if frame.on_device is not None:
+            return frame.on_device.rows
         found = []
         for plane in frame.planes:
             address = self._frames.pointer + self._frames_used

@@ -8,6 +8,7 @@ import fcntl
 import os
 import stat
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -174,6 +175,15 @@ class Sink(ABC):
                 self.close()
             raise self._write_error(error, f"frame {meta.frame}") from error
         self.frames += 1
+
+    def write_batch(self, frames: Sequence[Frame], metas: Sequence[FrameMeta]) -> None:
+        """Append frames, as `write` does with each.
+
+        Raises:
+            MediaError: as `write`; the frames before the one that failed are kept.
+        """
+        for frame, meta in zip(frames, metas, strict=True):
+            self.write(frame, meta)
 
     def close(self) -> None:
         """Finish the file. May be called twice.

@@ -143,6 +143,21 @@ class JsonLinesSink(Sink):
             raise self._write_error(error, "lines of another process") from error
         self.frames += lines.count(b"\n")
 
+    def write_batch(self, frames: Sequence[Frame], metas: Sequence[FrameMeta]) -> None:
+        """Append the lines of all frames at once, to a file.
+
+        Raises:
+            MediaError: as `write`; the lines before the one that failed are kept.
+        """
+        if self._own and not self._closed and len(metas) > 1:
+            made = [self._writer.line(meta) for meta in metas]
+            with suppress(OSError):  # nothing of it is in the file then
+                self._put(b"".join(line for line, _ in made))
+                self._lost += sum(lost for _, lost in made)
+                self.frames += len(metas)
+                return
+        super().write_batch(frames, metas)
+
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         line, lost = self._writer.line(meta)
         self._put(line)

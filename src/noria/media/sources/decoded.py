@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from abc import abstractmethod
 from collections.abc import Generator, Iterable
-from contextlib import nullcontext
 from time import monotonic_ns
 from typing import Any
 
@@ -19,15 +17,15 @@ from noria.media.device_planes import DevicePlanes
 from noria.media.frame import Frame
 from noria.media.pixel_format import PixelFormat, color_space
 from noria.media.pixels import plane_views
-from noria.media.sources.base import Source
+from noria.media.sources.base import Source, Turns
 from noria.media.sources.packet_ring import PacketRing
 from noria.media.sources.parameter_sets import reference_pictures
 
 _FULL_RANGE = 2  # AVCOL_RANGE_JPEG
-_gpu_turns = {live: threading.Semaphore(count) for live, count in ((False, 32), (True, 8))}
-"""Decoders of films, and of live streams, that call a GPU's driver at once: it serves one at a
-time, and its video unit is busy with 8. A live picture is waited for within the call, and the
-engine's calls wait behind it."""
+_live_turns = Turns(8)
+"""Decoders of live streams that call a GPU's driver at once: it serves one at a time, and its video
+unit is busy with 8. The picture is waited for within the call, and the engine's calls wait behind
+it."""
 
 ON_GPU = "cuda"
 """FFmpeg's name of the format of pictures in GPU memory."""
@@ -300,7 +298,10 @@ class DecodedSource(Source):
                 if self._packet_ring is not None:
                     self._packet_ring.add(packet)
             try:
-                with _gpu_turns[self.live] if self.decoder == ON_GPU else nullcontext():
+                if self.live and self.decoder == ON_GPU:
+                    with _live_turns:
+                        pictures = context.decode(packet)
+                else:
                     pictures = context.decode(packet)
             except av.error.EOFError:
                 return None

@@ -51,6 +51,7 @@ class VideoSource(DecodedSource):
         on_gpu: bool = False,
     ) -> None:
         super().__init__(name, source_id, threads, fps, on_gpu=on_gpu)
+        self.waits = False
         self._path = path
         self._size = _size(path)
         self._container = self._open()
