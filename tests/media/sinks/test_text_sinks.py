@@ -114,6 +114,32 @@ def test_labels_of_several_detectors(make_meta: MakeMeta) -> None:
     assert json.loads(writer.line(meta)[0])["objects"][0]["label"] == "renamed"
 
 
+@pytest.mark.parametrize("limit", [None, 1000, 500])
+def test_a_batch_leaves_the_lines_that_its_frames_leave_one_by_one(
+    limit: int | None, tmp_path: Path, make_meta: MakeMeta
+) -> None:
+    frames = [gray_frame(i) for i in range(12)]
+    metas = [make_meta(f, *[(i, 2, 3, math.nan if f.frame == 5 else 4, 0.5, 1) for i in range(f.frame % 3)]) for f in frames]  # fmt: skip # noqa: E501
+    left = []
+    for batch in (1, 5):
+        path = tmp_path / f"{batch}.jsonl"
+        sink = open_sink(str(path))
+        error = ""
+        with file_size_limit(limit or 1 << 30):
+            try:
+                for start in range(0, 12, batch):
+                    some = slice(start, start + batch)
+                    sink.write_batch(frames[some], metas[some])
+                sink.close()
+            except MediaError as refused:
+                error = str(refused).replace(str(path), "")
+        assert ("could not be written" in error) == (limit is not None)
+        left.append((path.read_bytes(), error, sink.frames, sink.kept, len(sink.notices)))
+    assert left[0] == left[1]
+    assert left[0][0].endswith(b"\n")
+    assert left[0][0].count(b"\n") == left[0][2]
+
+
 def test_lines_can_be_followed_while_they_are_written(tmp_path: Path, make_meta: MakeMeta) -> None:
     path = tmp_path / "x.jsonl"
     with open_sink(str(path)) as sink:
