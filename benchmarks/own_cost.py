@@ -125,7 +125,7 @@ def _costs(
         text = CONFIG.format(batch=batch, parser=parser, library=library, root=ROOT)
         (folder / "config.txt").write_text(text)
         with (
-            Inferencer.from_config(folder / "config.txt", threads=1) as inferencer,
+            Inferencer.from_config(folder / "config.txt", threads=1, device="cpu") as inferencer,
             _without_engine(inferencer, side, scenes, batch),
         ):
             return _measured(inferencer, batch, folder, only)

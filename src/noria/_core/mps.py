@@ -20,17 +20,23 @@ _CONTROL = "nvidia-cuda-mps-control"
 _PLACES = ("/usr/bin", "/usr/local/nvidia/bin")  # beside PATH
 _PIPES = "CUDA_MPS_PIPE_DIRECTORY"
 _LOGS = "CUDA_MPS_LOG_DIRECTORY"
+_SHARE = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"  # of the GPU's multiprocessors, for each process
 _DRIVER = Path("/dev/nvidiactl")  # there wherever the driver of a GPU is
 _USUAL = "/tmp/nvidia-mps"  # where a daemon listens that was started without a folder
 _WAIT_S = 20.0
 
 
 @contextmanager
-def kernels_at_once() -> Iterator[list[Notice]]:
+def kernels_at_once(processes: int) -> Iterator[list[Notice]]:
     """Let processes that start inside share a GPU at the same time.
 
     A daemon that runs already is used, and left alone. Otherwise one starts here, in a folder of
-    its own, and ends behind the block.
+    its own, and ends behind the block. A process may use twice its share of the GPU then, unless
+    the environment says otherwise: on an H200 HEVC films ran at 7,267 frames a second for 7,155 in
+    four processes, and a cascade at 7,051 for 6,875 in six.
+
+    Args:
+        processes: how many share it.
 
     Yields:
         A notice where the processes must take turns, with the reason; none where they need not, or
@@ -44,7 +50,8 @@ def kernels_at_once() -> Iterator[list[Notice]]:
         yield [_turns(f"{_CONTROL} is not there")]
         return
     with tempfile.TemporaryDirectory(prefix="noria-mps-", ignore_cleanup_errors=True) as folder:
-        changed = {_PIPES: folder, _LOGS: folder}
+        share = os.environ.get(_SHARE) or str(min(100, 200 // processes))
+        changed = {_PIPES: folder, _LOGS: folder, _SHARE: share}
         before = {name: os.environ.get(name) for name in changed}
         why = _asked(program, "-d", environment={**os.environ, **changed})
         if why is not None:

@@ -9,13 +9,22 @@ from dataclasses import dataclass
 from noria._core.cuda import driver_is_open, why_no_gpu
 from noria._core.errors import ConfigError, EngineError
 from noria._core.notices import Notice
-from noria.engine.backends import GPU_RUNTIMES, get_backend
+from noria.engine.backends import get_backend, gpu_runtime
 
 _CUDA = re.compile(r"cuda(?::(\d{1,3}))?")
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _NO_DRIVER = "there is no NVIDIA driver"
 LANES = 4
 """Runs at the same time on a GPU: one is scaled or copied while another one is computed."""
+
+
+def lanes_of_one(processes: int) -> int:
+    """Runs at the same time of each of so many processes that share a GPU.
+
+    Measured on an H200, HEVC films through a detector, frames a second: 4 processes 7,267 with 4
+    lanes and 7,121 with 2; 6 processes 6,976 with 4 and 7,235 with 2.
+    """
+    return max(2, min(LANES, 4 * LANES // processes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +78,7 @@ def choose_device(asked: str = "auto") -> Device:
         _see_only(int(match[1]))
     reason = why_no_gpu()
     if reason is None:
-        reason = get_backend(GPU_RUNTIMES[0]).why_not()
+        reason = get_backend(gpu_runtime()).why_not()
         fix = "pip uninstall onnxruntime && pip install 'onnxruntime-gpu[cuda,cudnn]'"
     else:
         fix = "nvidia-smi shows the driver and its GPUs"

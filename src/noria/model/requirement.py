@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from noria._core.errors import EngineError
-from noria.engine.backends import DEFAULT_BACKEND, GPU_RUNTIMES, get_backend
+from noria.engine.backends import DEFAULT_BACKEND, GPU_RUNTIMES, get_backend, gpu_runtime
 from noria.engine.fingerprint import what_changed
 from noria.engine.input_shapes import AxisOrder, Dims, complete_infer_dims
 from noria.engine.machine import Machine, this_machine
@@ -69,7 +69,7 @@ class RunChoice:
     @property
     def built_for(self) -> str:
         """Name of the backend that a new plan is for, unless tuning finds another one."""
-        return self.runtime or (GPU_RUNTIMES[0] if self.device == "cuda" else DEFAULT_BACKEND)
+        return self.runtime or (gpu_runtime() if self.device == "cuda" else DEFAULT_BACKEND)
 
     def refuses(self, runtime: str) -> str | None:
         """Why a plan for a runtime does not serve; None if it does."""

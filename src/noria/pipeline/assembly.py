@@ -14,7 +14,7 @@ from noria._core.notices import Notice, notices_on_errors
 from noria.config import ModelConfig
 from noria.config.enums import NetworkType, ProcessMode
 from noria.config.origin import OVERRIDE
-from noria.engine.device import Device, choose_device
+from noria.engine.device import Device, choose_device, lanes_of_one
 from noria.infer.inferencer import Inferencer
 from noria.media import (
     ReconnectPolicy,
@@ -61,6 +61,7 @@ class AssemblyOptions:
         profile: `nvinfer` or `modern`; None takes each config's.
         parser: the program's own parser of the only model.
         device: where engines run and films are decoded: `auto`, `cpu`, `cuda` or `cuda:N`.
+        sharing: processes that share the GPU.
     """
 
     threads: int | None = None
@@ -74,6 +75,7 @@ class AssemblyOptions:
     profile: Profile | None = None
     parser: Callable[..., Any] | None = None
     device: str = "auto"
+    sharing: int = 1
 
 
 @dataclass(slots=True)
@@ -386,6 +388,8 @@ def open_model(
     streams = options.streams
     if live and streams is None and not device.is_gpu:
         streams = 1
+    if device.is_gpu and streams is None and options.sharing > 1:
+        streams = lanes_of_one(options.sharing)
     return Inferencer.from_config(
         cfg,
         threads=options.threads,

@@ -101,8 +101,9 @@ class SharedRun:
         self._names = [source.label for source in spec.opened_sources]
         count = min(self.processes, len(self._names))
         try:
-            if self.options.device != "cpu" and count > len(self.options.device.split(",")):
-                self._tell(self._gpu.enter_context(kernels_at_once()))
+            self.options = replace(self.options, sharing=self._on_one_device(count))
+            if self.options.device != "cpu" and self.options.sharing > 1:
+                self._tell(self._gpu.enter_context(kernels_at_once(self.options.sharing)))
             for place in range(count):
                 self._shares.append(self._started(place, count))
             self._wait_until_ready()
@@ -147,6 +148,10 @@ class SharedRun:
         for share in self._shares:
             with contextlib.suppress(OSError):  # it is dead: `_heard` finds that
                 share.talk.send(word)
+
+    def _on_one_device(self, count: int) -> int:
+        """The most of `count` processes that share a device."""
+        return -(-count // len(self.options.device.split(",")))
 
     def _started(self, place: int, count: int) -> _Share:
         context = multiprocessing.get_context("spawn")

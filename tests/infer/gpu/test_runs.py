@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ import noria
 from noria._core.cuda import CudaTensor, Stream, entered
 from noria._core.cuda_kernels import upload
 from noria._core.errors import ConfigError, DeviceMemoryError, EngineError
+from noria.config import ModelConfig
 from noria.engine import device as devices
 from noria.engine.backends import onnxruntime_cuda as ort_cuda
 from noria.engine.device import choose_device
@@ -23,6 +25,7 @@ from noria.infer.gpu import hits
 from noria.infer.watch.watch import Watch
 from noria.media.frame import Frame
 from noria.media.pixel_format import ColorSpace, PixelFormat
+from noria.pipeline.assembly import AssemblyOptions, open_model
 from tests.engine.backends.test_gpu_backends import FakeBinding, FakeSession
 from tests.infer.gpu.test_scaler import on_gpu, picture
 from tests.infer.watch.detectors import config_for
@@ -276,3 +279,14 @@ def test_kernels_are_planned_before_live_frames_come(
     before = rows[: rows.index(-1)]
     assert before == ([4, 4] if live else [])  # one run of each thread
     assert not live or set(rows) == {4, -1}
+
+
+@pytest.mark.parametrize(("processes", "lanes"), [(1, 4), (2, 4), (4, 4), (6, 2), (40, 2)])
+def test_processes_that_share_a_gpu_have_fewer_lanes_each(
+    gpu: None, mean_config: Config, processes: int, lanes: int
+) -> None:
+    options = AssemblyOptions(device="cuda", sharing=processes)
+    with open_model(ModelConfig.load(mean_config()), options) as model:
+        assert model.streams == lanes
+    with open_model(ModelConfig.load(mean_config()), replace(options, streams=3)) as model:
+        assert model.streams == 3

@@ -36,6 +36,7 @@ __all__ = [
     "RunOptions",
     "Runner",
     "get_backend",
+    "gpu_runtime",
     "installed_backends",
 ]
 
@@ -49,7 +50,7 @@ BACKENDS = {
 """Backend name -> module with an object `backend`; imported on first use."""
 
 GPU_RUNTIMES = ("onnxruntime-cuda", "tensorrt")
-"""Backends that compute on an NVIDIA GPU; engines are built for the first."""
+"""Backends that compute on an NVIDIA GPU; engines are built for the first that can run."""
 
 _PACKAGES = {
     "openvino": ("openvino",),
@@ -75,6 +76,17 @@ def get_backend(name: str) -> Backend:
         why = "is not installed" if missing else f"cannot be loaded: {error}"
         fix = install_command(name) if name in _PACKAGES else f"pip install {name}"
         raise EngineError(f"the runtime {name} {why}", fix=fix) from error
+
+
+def gpu_runtime() -> str:
+    """The first of `GPU_RUNTIMES` that can run here; the first of all if none can."""
+    for name in GPU_RUNTIMES:
+        try:
+            if get_backend(name).why_not() is None:
+                return name
+        except EngineError:  # not installed
+            continue
+    return GPU_RUNTIMES[0]
 
 
 def installed_backends() -> list[str]:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria._core.cuda import CudaTensor, Imported, Stream, driver, why_no_gpu
+from noria._core.cuda_kernels import PinnedPool
 from noria._core.errors import EngineError
 from noria.engine.backends import PluginKey, RunOptions
 from noria.network.tensor_spec import TensorSpec
@@ -148,6 +149,7 @@ class TensorRtRunner:
         self.inputs = tuple(self._spec(name) for name in inputs)
         self.outputs = tuple(self._spec(name) for name in names if name not in inputs)
         self._idle: deque[_Lane] = deque()
+        self._pinned = PinnedPool()  # into other memory the copies take ten times as long
 
     def _spec(self, name: str) -> TensorSpec:
         kind = self._engine.get_tensor_dtype(name)
@@ -211,7 +213,7 @@ class TensorRtRunner:
         arrays: list[npt.NDArray[Any]] = []
         if to_host:
             for result in results:
-                host = np.empty(result.shape, result.dtype)
+                host = self._pinned.take(result.dtype, result.shape)
                 stream.download(result.pointer, host.ctypes.data, host.nbytes)
                 arrays.append(host)
         stream.wait()
