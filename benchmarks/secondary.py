@@ -136,9 +136,10 @@ def _apart(secondary: Inferencer) -> Iterator[Callable[[], float]]:
         return call
 
     pre = secondary.model.preprocessor
-    run, crops = secondary.session.run, type(pre).crops
-    secondary.session.run = counted(run)  # type: ignore[method-assign]
-    pre.crops = counted(lambda *args: crops(pre, *args))  # type: ignore[union-attr, method-assign]
+    assert pre is not None
+    secondary.session.run = counted(secondary.session.run)  # type: ignore[method-assign]
+    pre.fitted = counted(pre.fitted)  # type: ignore[method-assign]
+    pre.write = counted(pre.write)  # type: ignore[method-assign]
     yield lambda: spent[0]
 
 
