@@ -292,6 +292,13 @@ class Stream:
             c_void_p(self.handle),
         )  # fmt: skip
 
+    def copy(self, pointer: int, size_bytes: int, to: int) -> None:
+        """Copy device memory to other device memory."""
+        self._driver.call(
+            "cuMemcpyDtoDAsync_v2", c_void_p(to), c_void_p(pointer), c_size_t(size_bytes),
+            c_void_p(self.handle),
+        )  # fmt: skip
+
     def wait(self) -> None:
         """Until all that was queued is done."""
         self._driver.call("cuStreamSynchronize", c_void_p(self.handle))

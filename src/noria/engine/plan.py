@@ -230,6 +230,7 @@ class Plan:
             max_batch=self.header.max_batch,
             batched=self.header.batched,
             half=HALVES.get(self.header.precision),
+            graph=tactic is not None and tactic.graph and streams in (None, 1),
         )
 
     @property

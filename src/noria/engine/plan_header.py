@@ -97,6 +97,7 @@ class TacticRecord(JsonRecord, frozen=True, kw_only=True):
         threads, streams: of one run, and runs at once; null leaves them to whoever runs the plan.
         optimization: how far the runtime may rewrite the graph.
         spinning: idle threads wait busily.
+        graph: all kernels of a run are launched at once, as a CUDA graph.
         load_s: seconds to get ready; null if it never was.
         latency_ms: median time of one run, with `streams` of them at once.
         items_per_s: throughput, likewise.
@@ -115,6 +116,7 @@ class TacticRecord(JsonRecord, frozen=True, kw_only=True):
     streams: Count | None = None
     optimization: Literal["none", "basic", "extended", "all"] = "all"
     spinning: bool = False
+    graph: bool = False
     load_s: Seconds | None
     latency_ms: Seconds | None = None
     items_per_s: Seconds | None = None
@@ -131,7 +133,9 @@ class TacticRecord(JsonRecord, frozen=True, kw_only=True):
     @property
     def tactic(self) -> Tactic:
         """The way of running that this is about."""
-        return Tactic(self.runtime, self.threads, self.streams, self.optimization, self.spinning)
+        return Tactic(
+            self.runtime, self.threads, self.streams, self.optimization, self.spinning, self.graph
+        )
 
 
 class TuningRecord(JsonRecord, frozen=True, kw_only=True):

@@ -426,13 +426,13 @@ class Inferencer:
         if self.model.selector is not None:
             self.model.selector.end_of_stream(source_id)
 
-    def restart(self, live: int = 0) -> None:
+    def restart(self, frames: int = 0, *, live: bool = False) -> None:
         """A new stream begins: the next buffer is inferred, no object is known. Spec D.1, D.3.
 
-        `live`: frames of live sources that a buffer will have; a GPU gets ready for them now.
+        A GPU gets ready for `frames` of a buffer now if they are `live`, or its runs are graphs.
         """
-        if live:
-            self.runs.prepare(self.model, live)
+        if frames and (live or self.session.options.graph):
+            self.runs.prepare(self.model, frames)
         self._turns.restart()
         self._record.tally.clear()
         if self.model.selector is not None:

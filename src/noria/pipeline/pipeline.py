@@ -417,11 +417,11 @@ class Pipeline(RunningChanges):
                 fix="open the sources again and make a new Pipeline",
             )
         self._state = "running"
-        live = self._run_size if self._mux.live or self._keep_open else 0
+        live = self._mux.live or self._keep_open
         for segment in self._segments:
             restart = getattr(segment.stage, "restart", None)
             if restart is not None:
-                restart(live)
+                restart(self._run_size, live=live)
         self._meters = [Meter(s.stage) for s in self._segments if s.stage is not None]
         self._started = perf_counter()
         written: Channel[Batch] | None = None

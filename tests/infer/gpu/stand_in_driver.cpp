@@ -78,6 +78,10 @@ int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t size, void *) {
     if (!inside(to, size)) return 1;
     return std::memcpy(reinterpret_cast<void *>(to), from, size), 0;
 }
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t size, void *) {
+    if (!inside(to, size) || !inside(from, size)) return 1;
+    return std::memcpy(reinterpret_cast<void *>(to), reinterpret_cast<const void *>(from), size), 0;
+}
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t size, void *) {
     if (!inside(from, size)) return 1;
     return std::memcpy(to, reinterpret_cast<void *>(from), size), 0;

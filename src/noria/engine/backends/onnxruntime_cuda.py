@@ -6,6 +6,7 @@ Needs the package `onnxruntime-gpu` in the place of `onnxruntime`.
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from noria._core.cuda import CudaTensor, why_no_gpu
 from noria._core.cuda_kernels import PinnedPool
 from noria._core.errors import DeviceMemoryError, EngineError
 from noria.engine.backends import RunOptions
+from noria.engine.backends.cuda_graphs import CapturedRun
 from noria.engine.backends.onnxruntime_common import SILENT, session_options, spec, worded
 
 _PROVIDER = "CUDAExecutionProvider"
@@ -74,6 +76,9 @@ class CudaRunner:
         if hasattr(ort, "preload_dlls"):  # CUDA and cuDNN as pip installs them are on no path
             ort.preload_dlls()
         settings = {"device_id": _DEVICE[1], "use_tf32": 0, **_SEARCH}  # fp32 is fp32
+        self._one_at_a_time = threading.Lock() if options.graph else None
+        if options.graph:
+            settings["enable_cuda_graph"] = "1"
         provider = (_PROVIDER, settings)
         try:
             session = ort.InferenceSession(model, session_options(options), providers=[provider])
@@ -85,42 +90,83 @@ class CudaRunner:
                 fix="its CUDA and cuDNN must be those that onnxruntime-gpu was built for",
             )
         self._session: Any = session
-        self._run_options = ort.RunOptions()
-        self._run_options.log_severity_level = SILENT
+        self._run_options = _run_options(graph=-1 if options.graph else None)
         self.inputs = tuple(spec(arg) for arg in session.get_inputs())
         self.outputs = tuple(spec(arg) for arg in session.get_outputs())
         self._pinned = PinnedPool()
         self._batched = options.batched
+        self._captured: tuple[int, Any, CapturedRun] | None = None  # thread, shapes
 
     def run(self, feeds: Mapping[str, Any], *, to_host: bool = True) -> Sequence[Any]:
         session = self._session
         if session is None:
             raise EngineError("the session is closed")
         try:
-            binding = session.io_binding()
-            for name, value in feeds.items():
-                if isinstance(value, np.ndarray):
-                    binding.bind_cpu_input(name, value)
-                else:
-                    binding.bind_ortvalue_input(name, ort.OrtValue.from_dlpack(value))
-            places = self._places(feeds) if to_host else [None] * len(self.outputs)
-            for output, place in zip(self.outputs, places, strict=True):
-                if place is not None:
-                    address = place.ctypes.data
-                    binding.bind_output(output.name, "cpu", 0, place.dtype, place.shape, address)
-                else:
-                    binding.bind_output(output.name, *(("cpu", 0) if to_host else _DEVICE))
-            # A run waits for its own work. These two wait for all work on the GPU, that of other
-            # runs and decoders too, and hold the GIL: only for tensors that others may still write.
-            ours = all(isinstance(value, CudaTensor) for value in feeds.values())
-            if not ours:
-                binding.synchronize_inputs()
-            session.run_with_iobinding(binding, self._run_options)
-            if not (to_host or ours):
-                binding.synchronize_outputs()
-            values = binding.get_outputs()
+            if self._one_at_a_time is None:
+                return self._run(session, feeds, to_host)
+            with self._one_at_a_time:
+                captured = self._captured_run(session, feeds)
+                if captured is None:
+                    return self._run(session, feeds, to_host)
+                return self._run_captured(captured, feeds, to_host)
         except Exception as error:
             raise _failed(error) from error
+
+    def _captured_run(self, session: Any, feeds: Mapping[str, Any]) -> CapturedRun | None:
+        """The run as a graph, if it is that of the first shapes, in the first thread.
+
+        ONNX Runtime keeps graphs for each thread.
+        """
+        thread = threading.get_ident()
+        shapes = tuple(tuple(value.shape) for value in feeds.values())
+        if self._captured is None:
+            known = []
+            for output, shape in zip(self.outputs, self._shapes(feeds), strict=True):
+                if shape is None:
+                    raise EngineError(
+                        f"a CUDA graph needs outputs of known shapes; {output.name!r} has none",
+                        fix="leave graph=1 out of the tactic",
+                    )
+                known.append((output, shape))
+            captured = CapturedRun(session, _run_options(graph=1), feeds, known)
+            self._captured = thread, shapes, captured
+        return self._captured[2] if self._captured[:2] == (thread, shapes) else None
+
+    def _run_captured(
+        self, captured: CapturedRun, feeds: Mapping[str, Any], to_host: bool
+    ) -> Sequence[Any]:
+        if to_host:
+            return captured.to_host(feeds)
+        tensors = []
+        for output, shape in zip(self.outputs, self._shapes(feeds), strict=True):
+            value = ort.OrtValue.ortvalue_from_shape_and_type(shape, output.dtype, *_DEVICE)
+            tensors.append(OrtTensor(value, output.dtype))
+        captured.to(feeds, tensors)
+        return tensors
+
+    def _run(self, session: Any, feeds: Mapping[str, Any], to_host: bool) -> Sequence[Any]:
+        binding = session.io_binding()
+        for name, value in feeds.items():
+            if isinstance(value, np.ndarray):
+                binding.bind_cpu_input(name, value)
+            else:
+                binding.bind_ortvalue_input(name, ort.OrtValue.from_dlpack(value))
+        places = self._places(feeds) if to_host else [None] * len(self.outputs)
+        for output, place in zip(self.outputs, places, strict=True):
+            if place is not None:
+                address = place.ctypes.data
+                binding.bind_output(output.name, "cpu", 0, place.dtype, place.shape, address)
+            else:
+                binding.bind_output(output.name, *(("cpu", 0) if to_host else _DEVICE))
+        # A run waits for its own work. These two wait for all work on the GPU, that of other
+        # runs and decoders too, and hold the GIL: only for tensors that others may still write.
+        ours = all(isinstance(value, CudaTensor) for value in feeds.values())
+        if not ours:
+            binding.synchronize_inputs()
+        session.run_with_iobinding(binding, self._run_options)
+        if not (to_host or ours):
+            binding.synchronize_outputs()
+        values = binding.get_outputs()
         if not to_host:
             return [OrtTensor(v, o.dtype) for v, o in zip(values, self.outputs, strict=True)]
         pairs = zip(values, places, strict=True)
@@ -128,19 +174,32 @@ class CudaRunner:
 
     def _places(self, feeds: Mapping[str, Any]) -> list[npt.NDArray[Any] | None]:
         """Memory for each output with a shape that is known before the run; None for others."""
+        pairs = zip(self.outputs, self._shapes(feeds), strict=True)
+        return [None if s is None else self._pinned.take(o.dtype, s) for o, s in pairs]
+
+    def _shapes(self, feeds: Mapping[str, Any]) -> list[tuple[int, ...] | None]:
+        """The shape of each output if it is known before the run."""
         rows = next(iter(feeds.values())).shape[0] if self._batched and feeds else None
-        places: list[npt.NDArray[Any] | None] = []
+        shapes: list[tuple[int, ...] | None] = []
         for output in self.outputs:
             sizes = list(output.shape)
             if sizes and rows is not None and not isinstance(sizes[0], int):
                 sizes[0] = rows
             shape = tuple(size for size in sizes if isinstance(size, int))
-            known = len(shape) == len(sizes)
-            places.append(self._pinned.take(output.dtype, shape) if known else None)
-        return places
+            shapes.append(shape if len(shape) == len(sizes) else None)
+        return shapes
 
     def close(self) -> None:
-        self._session = None
+        self._session = self._captured = None
+
+
+def _run_options(graph: int | None) -> Any:
+    """Options of a run; `graph`: number of the CUDA graph that it is, -1 for none."""
+    options = ort.RunOptions()
+    options.log_severity_level = SILENT
+    if graph is not None:
+        options.add_run_config_entry("gpu_graph_id", str(graph))
+    return options
 
 
 def _failed(error: Exception) -> EngineError:

@@ -36,6 +36,8 @@ class RunOptions:
             runtimes are faster with the batch they know.
         batched: axis 0 of the first input is the batch; otherwise every axis is as the model says,
             and nothing is assumed of any.
+        graph: True launches all kernels of a run at once, on a GPU whose runtime can; the shapes of
+            the first run have this advantage, and `streams` is 1.
         half: `fp16` or `bf16` if the model is to be computed in it where the processor can; else
             a runtime computes in FP32 what the graph leaves to it.
     """
@@ -47,6 +49,7 @@ class RunOptions:
     max_batch: int | None = None
     batched: bool = True
     half: Literal["fp16", "bf16"] | None = None
+    graph: bool = False
 
 
 @runtime_checkable

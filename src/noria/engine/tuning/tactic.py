@@ -19,8 +19,10 @@ _RANGES = {
     "threads": range(1, MAX_COUNT + 1),
     "streams": range(1, MAX_COUNT + 1),
     "spinning": range(2),
+    "graph": range(2),
 }
 _MAX_STREAMS = 16
+_WITH_GRAPHS = "onnxruntime-cuda"
 HALVES: Mapping[str, Literal["fp16", "bf16"]] = MappingProxyType(
     {"fp16": "fp16", "best": "fp16", "bf16": "bf16"}
 )
@@ -39,6 +41,7 @@ class Tactic:
     streams: int | None = None
     optimization: Optimization = "all"
     spinning: bool = False
+    graph: bool = False
 
     def run_options(self, max_batch: int | None = None, precision: str = "fp32") -> RunOptions:
         """Make the options to open the runtime with, for a graph of `precision`."""
@@ -49,6 +52,7 @@ class Tactic:
             optimization=self.optimization,
             max_batch=max_batch,
             half=HALVES.get(precision),
+            graph=self.graph and (self.streams or 1) == 1,
         )
 
     def __str__(self) -> str:
@@ -57,6 +61,8 @@ class Tactic:
             values.append(f"optimization={self.optimization}")
         if self.spinning:
             values.append("spinning=1")
+        if self.graph:
+            values.append("graph=1")
         return f"{self.runtime}:{','.join(values)}" if values else self.runtime
 
     @classmethod
@@ -84,7 +90,7 @@ class Tactic:
                 raise EngineError(
                     f"tactic {text!r}: {part!r}",
                     expected=f"threads=1…{MAX_COUNT}, streams=1…{MAX_COUNT}, "
-                    f"optimization={'|'.join(get_args(Optimization))}, spinning=0|1",
+                    f"optimization={'|'.join(get_args(Optimization))}, spinning=0|1, graph=0|1",
                 )
         return cls(
             runtime,
@@ -92,6 +98,7 @@ class Tactic:
             counts.get("streams"),
             optimization,
             bool(counts.get("spinning")),
+            bool(counts.get("graph")),
         )
 
 
@@ -100,7 +107,7 @@ def candidates(runtimes: Sequence[str], cores: int, objective: Objective) -> lis
 
     ONNX Runtime's `all` chooses other memory layouts than `extended`: that pair is the choice of
     layout. Idle threads that wait busily are tried for latency only: beside decoding they cost
-    more than they give.
+    more than they give. A CUDA graph is one run at a time.
     """
     if objective == "latency":
         shares = sorted({(cores, 1), (max(1, cores // 2), 1), (1, 1)}, reverse=True)
@@ -109,9 +116,9 @@ def candidates(runtimes: Sequence[str], cores: int, objective: Objective) -> lis
         kept = sorted(n for n in counts if n <= min(cores, _MAX_STREAMS))
         shares = [(cores // n, n) for n in reversed(kept)]
     first = [Tactic(runtime, *share) for share in shares for runtime in runtimes]
-    more = []
+    more = [Tactic(name, cores, 1, graph=True) for name in runtimes if name == _WITH_GRAPHS]
     if DEFAULT_BACKEND in runtimes:
-        more = [Tactic(DEFAULT_BACKEND, *share, optimization="extended") for share in shares]
+        more += [Tactic(DEFAULT_BACKEND, *share, optimization="extended") for share in shares]
         if objective == "latency":
             busy = [share for share in shares if share[0] > 1]
             more += [Tactic(DEFAULT_BACKEND, *share, spinning=True) for share in busy]
