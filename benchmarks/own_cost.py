@@ -150,11 +150,11 @@ def _measured(inferencer: Inferencer, batch: int, folder: Path, only: str) -> di
         for start in range(0, FRAMES, batch):
             some = Batch.of(frames[start : start + batch], buffer=next(numbers))
             inferencer.process(some)
-            for frame, meta in some:
-                if tracker is not None:
+            if tracker is not None:
+                for frame, meta in some:
                     tracker.update(frame, meta)
-                if sink is not None:
-                    sink.write(frame, meta)
+            if sink is not None:
+                sink.write_batch(some.frames, some.metas)
         objects = sum(len(meta.objects) for meta in some.metas) // len(some)
         if sink is not None:
             sink.close()
