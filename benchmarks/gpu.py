@@ -7,6 +7,7 @@ It needs a GPU, onnxruntime-gpu, and the folder of real models and films (NORIA_
   boxes       three films on the CPU and on the GPU, FP32 and FP16
   decode      frames a second that the video unit decodes, and nothing else
   engine      items a second of the engine alone
+  graphs      a run as a CUDA graph, and without: outputs, time, processor
   streams     the whole: YOLOX-nano, FP16, N films at once, JSON Lines out
   cascade     the same with a tracker and two classifiers on the objects
   shares      both in several processes (GPU_PROCESSES), beside decoding alone in as many; on
@@ -47,12 +48,14 @@ from benchmarks.rtsp_server import shown
 from noria.cli.run import spec_of
 from noria.config import ModelConfig
 from noria.engine.device import choose_device
+from noria.engine.tuning.tactic import Tactic
 from noria.infer.gpu.scaler import GpuScaler
 from noria.infer.items import FramePiece
 from noria.infer.preprocess import Preprocessor
 from noria.media import open_source
 from noria.media.frame import Frame
 from noria.media.sources.decoded import gpu_decoding
+from noria.model.planning import load_or_build
 from noria.pipeline.assembly import AssemblyOptions, assemble
 from noria.pipeline.shares import SharedRun
 
@@ -244,6 +247,34 @@ def engine() -> None:
                 scaler(pieces, 32)
             rows.append(("scaling alone, 32 frames", 1, 1600 / (perf_counter() - start)))
     show("engine", ("model", "lanes", "items/s"), rows)
+
+
+def graphs() -> None:
+    """One lane, tensors on the GPU from the scaler on, outputs on the host."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for items in (1, 8, 32):
+            expected: dict[str, Any] = {}
+            for graph in (0, 1):
+                cfg = config(batch_size=items, network_mode=2, model_engine_file=f"{folder}/engine")
+                tactic = Tactic.parse(f"onnxruntime-cuda:streams=1,graph={graph}")
+                load_or_build(cfg, tactic=tactic, device="cuda")
+                with noria.Inferencer.from_config(cfg, device="cuda") as inferencer:
+                    scaler, session = inferencer.model.gpu_scaler, inferencer.session
+                    assert scaler is not None
+                    assert session.options.graph == bool(graph)
+                    feeds = {inferencer.model.input_name: scaler(_pieces(inferencer, items), items)}
+                    outputs = session.run(feeds)
+                    expected = expected or outputs
+                    off = max(float(np.abs(outputs[k] - v).max()) for k, v in expected.items())
+                    took, cpu = [], process_time()
+                    for _ in range(500):
+                        start = perf_counter()
+                        session.run(feeds)
+                        took.append(perf_counter() - start)
+                    cpu = (process_time() - cpu) / len(took)
+                rows.append((items, graph, off, statistics.median(took) * 1e3, cpu * 1e3))
+    show("graphs", ("items", "graph", "largest difference", "ms a run", "CPU ms a run"), rows)
 
 
 def _pieces(inferencer: noria.Inferencer, count: int) -> list[FramePiece]:
@@ -534,7 +565,7 @@ def memory() -> None:
 PARTS = {
     f.__name__: f
     for f in (
-        tensors, boxes, decode, engine, streams, cascade, shares, yolo11n, rtsp, latency, memory,
+        tensors, boxes, decode, engine, graphs, streams, cascade, shares, yolo11n, rtsp, latency, memory,
     )
 }  # fmt: skip
 
