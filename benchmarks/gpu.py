@@ -565,7 +565,8 @@ def memory() -> None:
 PARTS = {
     f.__name__: f
     for f in (
-        tensors, boxes, decode, engine, graphs, streams, cascade, shares, yolo11n, rtsp, latency, memory,
+        tensors, boxes, decode, engine, graphs, streams, cascade, shares, yolo11n, rtsp, latency,
+        memory,
     )
 }  # fmt: skip
 
