@@ -192,7 +192,9 @@ def test_tactics_say_it() -> None:
     assert tactic.graph
     assert str(tactic) == TACTIC
     assert tactic.run_options().graph
-    assert not Tactic.parse("onnxruntime-cuda:streams=2,graph=1").run_options().graph
+    for wrong in ("onnxruntime-cuda:streams=2,graph=1", "onnxruntime:graph=1", "openvino:graph=1"):
+        with pytest.raises(EngineError, match="expected onnxruntime-cuda with one stream"):
+            Tactic.parse(wrong)
     for objective in ("latency", "throughput"):
         tried = candidates(["onnxruntime", "onnxruntime-cuda"], 4, objective)
         graphs = [str(t) for t in tried if t.graph]

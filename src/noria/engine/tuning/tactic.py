@@ -52,7 +52,7 @@ class Tactic:
             optimization=self.optimization,
             max_batch=max_batch,
             half=HALVES.get(precision),
-            graph=self.graph and (self.streams or 1) == 1,
+            graph=self.graph,
         )
 
     def __str__(self) -> str:
@@ -70,7 +70,8 @@ class Tactic:
         """The tactic that `str` wrote, or a user.
 
         Raises:
-            EngineError: an unknown runtime or key, or a value out of range.
+            EngineError: an unknown runtime or key, a value out of range, or a CUDA graph where there
+                is none.
         """
         runtime, _, rest = text.strip().partition(":")
         if runtime not in BACKENDS:
@@ -92,6 +93,10 @@ class Tactic:
                     expected=f"threads=1…{MAX_COUNT}, streams=1…{MAX_COUNT}, "
                     f"optimization={'|'.join(get_args(Optimization))}, spinning=0|1, graph=0|1",
                 )
+        if counts.get("graph") and (runtime != _WITH_GRAPHS or counts.get("streams", 1) > 1):
+            raise EngineError(
+                f"tactic {text!r}: graph=1", expected=f"{_WITH_GRAPHS} with one stream"
+            )
         return cls(
             runtime,
             counts.get("threads"),
