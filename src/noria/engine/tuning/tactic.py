@@ -70,8 +70,8 @@ class Tactic:
         """The tactic that `str` wrote, or a user.
 
         Raises:
-            EngineError: an unknown runtime or key, a value out of range, or a CUDA graph where there
-                is none.
+            EngineError: an unknown runtime or key, a value out of range, or a CUDA graph where
+                there is none.
         """
         runtime, _, rest = text.strip().partition(":")
         if runtime not in BACKENDS:
