@@ -44,7 +44,6 @@ class FakeSource:
         self.frames, self.live, self.fail_at, self.delay_s = count, live, fail_at, delay_s
         self.hang_at, self.source_id, self.name = hang_at, source_id, name
         self.stubborn = stubborn
-        self.waits = bool(live or delay_s or hang_at is not None)
         self.read = 0
         self.closed = False
         self.freed = threading.Event()
@@ -191,10 +190,6 @@ class FakeSink:
 
     def end(self, source_id: int) -> None:
         pass
-
-    def write_batch(self, frames: Sequence[Frame], metas: Sequence[FrameMeta]) -> None:
-        for frame, meta in zip(frames, metas, strict=True):
-            self.write(frame, meta)
 
     def write(self, frame: Frame, meta: FrameMeta) -> None:
         assert not self.closed

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noria.infer.batch import Batch
-from noria.media import Frame
 from noria.pipeline.mux import Muxer
 from tests.pipeline.fakes import FakeSource, sources
 from tests.profiles import examples
@@ -247,42 +244,3 @@ def test_the_limit_is_per_source(limit: int) -> None:
     found = buffers(mux(sources(9, 2, 9), limit=limit))
     counts = [sum(s == 10 + i for b in found.values() for s, _ in b) for i in range(3)]
     assert counts == [limit, min(2, limit), limit]
-
-
-class Counting(FakeSource):
-    """Notes how many of its kind are read at once."""
-
-    lock, inside, most = threading.Lock(), 0, 0
-
-    def __iter__(self) -> Iterator[Frame]:
-        for frame in super().__iter__():
-            with Counting.lock:
-                Counting.inside += 1
-                Counting.most = max(Counting.most, Counting.inside)
-            time.sleep(0.001)
-            with Counting.lock:
-                Counting.inside -= 1
-            yield frame
-
-
-@pytest.mark.parametrize("waits", [False, True])
-def test_few_sources_are_read_at_once_unless_they_wait(waits: bool) -> None:
-    given = [Counting(20, source_id=i) for i in range(6)]
-    for source in given:
-        source.waits = waits
-    Counting.most = 0
-    batches = mux(given, readers=2, room=30)
-    assert sum(len(b.frames) for b in batches) == 120
-    assert Counting.most > 2 if waits else Counting.most <= 2
-
-
-def test_a_source_that_waits_holds_up_no_other_reader() -> None:
-    silent = FakeSource(5, live=True, source_id=0, hang_at=0)
-    muxer = Muxer([silent, *sources(30, 30)], readers=1, timeout_s=0.01)  # type: ignore[list-item]
-    muxer.start()
-    taken = 0
-    for batch in muxer.batches():
-        taken += len(batch.frames)
-        muxer.stopping = muxer.stopping or taken == 60
-    muxer.join()
-    assert taken == 60

@@ -6,6 +6,7 @@ The driver (libcuda) is there wherever a GPU is; nothing has to be installed for
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from ctypes import (
@@ -142,6 +143,22 @@ def why_no_gpu() -> str | None:
 def driver_is_open() -> bool:
     """True once this process has looked for a GPU: it sees the same ones from then on."""
     return _open.cache_info().currsize > 0
+
+
+_decoders = 0
+_counting = threading.Lock()
+
+
+def count_decoder(change: int) -> None:
+    """Note that a decoder begins to use the GPU, 1, or that it has ended, -1."""
+    global _decoders
+    with _counting:
+        _decoders += change
+
+
+def decoders() -> int:
+    """How many decoders of this process use the GPU."""
+    return _decoders
 
 
 def _in_use() -> ctypes.CDLL | None:

@@ -50,7 +50,7 @@ def kernels_at_once(processes: int) -> Iterator[list[Notice]]:
         yield [_turns(f"{_CONTROL} is not there")]
         return
     with tempfile.TemporaryDirectory(prefix="noria-mps-", ignore_cleanup_errors=True) as folder:
-        share = os.environ.get(_SHARE) or str(min(100, 200 // processes))
+        share = os.environ.get(_SHARE) or str(max(1, min(100, 200 // processes)))
         changed = {_PIPES: folder, _LOGS: folder, _SHARE: share}
         before = {name: os.environ.get(name) for name in changed}
         why = _asked(program, "-d", environment={**os.environ, **changed})

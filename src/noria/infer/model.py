@@ -220,7 +220,7 @@ class Model:
                 session.output_memory = getattr(choice.library, "output_memory", None)
             if preprocessor is not None and choice is not None and model.asynchronous is None:
                 model.watch = Watch(model, record)
-            if cfg.warmup_engine:
+            if cfg.warmup_engine and not session.options.graph:  # its first run is for its graph
                 model._warm_up()
         except BaseException:
             session.close()
@@ -405,6 +405,9 @@ def _open(cfg: ModelConfig, options: LoadOptions) -> tuple[Session, Plan]:
     if free and plan.decides_sharing:
         plan.threads = None
         return plan.open_session(), plan
+    if plan.tactic is not None and plan.tactic.graph and streams != 1:
+        text = f"its CUDA graph is not used: {streams} runs at the same time are asked for"
+        plan.decisions.append(Notice("info", text, str(cfg.path)))
     return plan.open_session(threads=threads, streams=streams), plan
 
 

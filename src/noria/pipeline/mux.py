@@ -13,10 +13,8 @@ from dataclasses import replace
 from itertools import count
 from time import monotonic, perf_counter
 
-from noria.engine.machine import usable_cores
 from noria.infer.batch import Batch, frame_meta
 from noria.media import Frame, Source
-from noria.media.sources.base import Turns
 from noria.pipeline.channel import ChannelClosedError
 from noria.pipeline.durations import Durations
 from noria.pipeline.report import SourceReport
@@ -32,9 +30,8 @@ _LEAVE_S = 1.0  # how long a source that hangs may hold up the end
 class _Feed:
     """One source, its thread and its waiting frames; guarded by the muxer's lock."""
 
-    def __init__(self, index: int, source: Source, lock: threading.Lock, turns: Turns) -> None:
+    def __init__(self, index: int, source: Source, lock: threading.Lock) -> None:
         self.index = index
-        self.turns = Turns(1) if source.waits else turns
         self.source = source
         self.live = source.live
         self.items: deque[Frame] = deque()
@@ -66,8 +63,6 @@ class Muxer:
             A source that keeps it waiting in vain is not waited for until it gives a frame again.
         limit: stop each source after this many frames.
         keep_open: go on without sources, until the stop: more may be added.
-        readers: sources that never wait for others are read by so many threads at once, the
-            fewer the less they wait for Python's lock; None is one for each core.
     """
 
     def __init__(
@@ -82,12 +77,10 @@ class Muxer:
         timeout_s: float = 0.04,
         limit: int | None = None,
         keep_open: bool = False,
-        readers: int | None = None,
     ) -> None:
-        self._readers = Turns(readers or usable_cores())
         self._lock = threading.Lock()
         self._arrived = threading.Condition(self._lock)
-        self._feeds = [self._feed(i, source) for i, source in enumerate(sources)]
+        self._feeds = [_Feed(i, s, self._lock) for i, s in enumerate(sources)]
         self._turns = list(self._feeds)  # whose turn is next, ended ones removed
         self._indices = count(len(self._feeds))
         self._gone: deque[SourceReport] = deque(maxlen=_REPORTS)  # of sources that are over
@@ -149,7 +142,7 @@ class Muxer:
     def add(self, source: Source) -> None:
         """Read one more source from now on; its id is one that no other has had."""
         with self._lock:
-            feed = self._feed(next(self._indices), source)
+            feed = _Feed(next(self._indices), source, self._lock)
             self._feeds.append(feed)
             self._turns.append(feed)
             if self._started:
@@ -174,9 +167,6 @@ class Muxer:
             self._arrived.notify()
         feed.source.close()
         return feed.source
-
-    def _feed(self, index: int, source: Source) -> _Feed:
-        return _Feed(index, source, self._lock, self._readers)
 
     def _begin(self, feed: _Feed) -> None:
         name = f"noria-decode-{feed.index}"
@@ -209,10 +199,18 @@ class Muxer:
         try:
             frames = iter(source)
             while not (self.stopping or feed.removed):
-                if not self._read_one(feed, frames):
+                start = perf_counter()
+                frame = next(frames, None)
+                taken = perf_counter() - start
+                feed.decode_s += taken
+                self.reading.add(taken)
+                if frame is None:
                     if not (self.stopping or feed.removed):
                         report.state = "ended"
                     break
+                if frame.source_id != source.source_id:
+                    frame = replace(frame, source_id=source.source_id)
+                self._put(feed, frame)
                 report.frames += 1
                 if self._limit is not None and report.frames >= self._limit:
                     break
@@ -229,22 +227,6 @@ class Muxer:
                 feed.ended = True
                 self._arrived.notify()
 
-    def _read_one(self, feed: _Feed, frames: Iterator[Frame]) -> bool:
-        """Read a frame and wait for room; False if there is none."""
-        with feed.turns:
-            start = perf_counter()
-            frame = next(frames, None)
-            taken = perf_counter() - start
-            feed.decode_s += taken
-            self.reading.add(taken)
-            if frame is None:
-                return False
-            if frame.source_id != feed.source.source_id:
-                frame = replace(frame, source_id=feed.source.source_id)
-            if self._put(feed, frame, wait=False):
-                return True
-        return self._put(feed, frame, wait=True)
-
     def _fail(self, feed: _Feed, error: Exception) -> None:
         if feed.error is None and not feed.removed:
             feed.error = error
@@ -253,15 +235,12 @@ class Muxer:
             if not self._keep_open:
                 self.errors.append(error)
 
-    def _put(self, feed: _Feed, frame: Frame, *, wait: bool) -> bool:
-        """Hand on a frame; False if there is no room for one of a file, and it may not `wait`."""
+    def _put(self, feed: _Feed, frame: Frame) -> None:
         with self._lock:
             while len(feed.items) >= self._room and not (self._abandoned or feed.removed):
                 if feed.live:
                     feed.items.popleft()
                     feed.report.dropped += 1
-                elif not wait:
-                    return False
                 else:
                     feed.room.wait()
             if self._abandoned or feed.ended:
@@ -272,7 +251,6 @@ class Muxer:
                     self._arrived.notify()
             feed.items.append(frame)
             feed.awaited = True
-        return True
 
     @property
     def _room(self) -> int:

@@ -8,13 +8,14 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from noria._core.errors import NoriaError
+from noria.media.sinks.base import Sink
 from noria.pipeline.durations import Durations
 
 if TYPE_CHECKING:
     from noria._core.notices import Notice
     from noria.draw import Painter
     from noria.infer.batch import Batch
-    from noria.media import Frame, Sink, Source
+    from noria.media import Frame, Source
     from noria.meta import FrameMeta
 
 
@@ -127,7 +128,8 @@ class Outlet:
         self._tiled = _by_need([r.sink for r in tiled])
         self._plain = [r for r in routes if r not in tiled]
         takes_all = len(routes) == 1 and self._plain and routes[0].only_source is None
-        self._single = self.sinks[0] if takes_all and not self.sinks[0].needs_pixels else None
+        plain = takes_all and not self.sinks[0].needs_pixels
+        self._single = self.sinks[0] if plain and isinstance(self.sinks[0], Sink) else None
         self._by_source: dict[int, _Sinks] = {}
         self._latest: dict[int, tuple[Frame, FrameMeta]] = {}
 

@@ -44,9 +44,6 @@ if TYPE_CHECKING:
     from noria.track import Tracker
 
 
-_GPU_READERS = 32  # films read at once where most of a reader's time is the GPU's
-
-
 class SupportsClose(Protocol):
     """Something to be closed."""
 
@@ -129,7 +126,6 @@ class Pipeline(RunningChanges):
         fill = int(getattr(config, "batch_size", 1))
         interval = int(getattr(model, "interval", getattr(config, "interval", 0)))
         rows = int(getattr(model, "run_rows", 0))
-        readers = _GPU_READERS if rows else None
         if batch_size is None and rows and not interval and tiler is None:
             batch_size = rows  # with more sources than that, runs are full and sources take turns
         if rows and not keep_open and any(source.live for source in self.sources):
@@ -145,7 +141,6 @@ class Pipeline(RunningChanges):
             timeout_s=batch_timeout_s,
             limit=limit,
             keep_open=keep_open,
-            readers=readers,
         )
         self._keep_open = keep_open
         self._run_size = fill

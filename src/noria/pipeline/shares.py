@@ -151,7 +151,7 @@ class SharedRun:
 
     def _on_one_device(self, count: int) -> int:
         """The most of `count` processes that share a device."""
-        return -(-count // len(self.options.device.split(",")))
+        return -(-count // len(set(self.options.device.split(","))))
 
     def _started(self, place: int, count: int) -> _Share:
         context = multiprocessing.get_context("spawn")

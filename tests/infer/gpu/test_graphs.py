@@ -13,7 +13,7 @@ import onnxruntime as ort
 import pytest
 
 import noria
-from noria._core.cuda import CudaTensor, Stream, entered
+from noria._core.cuda import CudaTensor, Stream, count_decoder, entered
 from noria._core.cuda_kernels import upload
 from noria._core.errors import EngineError
 from noria.config import ModelConfig
@@ -131,14 +131,40 @@ def test_other_shapes_and_other_threads_run_without_a_graph(
     runner.run({"image": pictures(0)})
     graphs.clear()
     found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(runner.run({"image": pictures(1)})))
-    thread.start()
-    thread.join()
+    for _ in range(2):  # the second has the number that the first had
+        thread = threading.Thread(target=lambda: found.append(runner.run({"image": pictures(1)})))
+        thread.start()
+        thread.join()
     found.append(runner.run({"image": pictures(2, rows=5)}))
-    assert [graph for graph, _ in graphs] == ["-1", "-1"]
-    for outputs, x in zip(found, (pictures(1), pictures(2, rows=5)), strict=True):
+    assert [graph for graph, _ in graphs] == ["-1"] * 3
+    for outputs, x in zip(found, (pictures(1), pictures(1), pictures(2, rows=5)), strict=True):
         np.testing.assert_allclose(outputs[0], plain.run(None, {"image": x})[0], rtol=1e-5)
     runner.run({"image": pictures(3)})
+    assert graphs[-1][0] == "1"
+
+
+def test_a_thread_with_the_number_of_another_has_no_graph(
+    graphs: list[tuple[str, int]], mean_config: Config
+) -> None:
+    runner = runner_of(mean_config())
+    for _ in range(3):
+        thread = threading.Thread(target=lambda: runner.run({"image": pictures(0)}))
+        thread.start()
+        thread.join()
+    assert [graph for graph, _ in graphs] == ["1"] * 4 + ["-1"] * 2
+
+
+def test_nothing_is_captured_beside_decoders(
+    graphs: list[tuple[str, int]], mean_config: Config
+) -> None:
+    runner = runner_of(mean_config())
+    count_decoder(1)
+    try:
+        runner.run({"image": pictures(0)})
+    finally:
+        count_decoder(-1)
+    assert [graph for graph, _ in graphs] == ["-1"]
+    runner.run({"image": pictures(0)})
     assert graphs[-1][0] == "1"
 
 
@@ -164,14 +190,26 @@ def test_an_engine_of_this_tactic_gives_the_boxes_of_the_cpu(
     assert {graph for graph, _ in graphs} == {"1"}
 
 
-@pytest.mark.parametrize("live", [True, False])
+@pytest.mark.parametrize(("streams", "told"), [(1, 0), (2, 1)])
+def test_more_runs_at_once_go_without_it_and_say_so(
+    graphs: list[tuple[str, int]], mean_config: Config, streams: int, told: int
+) -> None:
+    config = mean_config(batch_size=4)
+    load_or_build(ModelConfig.load(config), tactic=Tactic.parse("onnxruntime-cuda:graph=1"))
+    with noria.Inferencer.from_config(config, device="cuda", streams=streams) as model:
+        assert model.session.options.graph == (streams == 1)
+        assert sum("CUDA graph is not used" in str(n) for n in model.notices) == told
+
+
+@pytest.mark.parametrize(("live", "warm"), [(True, 0), (False, 0), (False, 1)])
 def test_graphs_are_captured_before_a_source_is_read(
     graphs: list[tuple[str, int]],
     mean_config: Config,
     monkeypatch: pytest.MonkeyPatch,
     live: bool,
+    warm: int,
 ) -> None:
-    config = mean_config(batch_size=4)
+    config = mean_config(batch_size=4, warmup_engine=warm)
     load_or_build(ModelConfig.load(config), tactic=Tactic.parse(TACTIC))
     with noria.Inferencer.from_config(config, device="cuda", streams=None) as model:
         assert model.streams == 1

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noria._core.cuda_kernels import PinnedPool
@@ -21,6 +21,7 @@ from noria.infer.preprocess import Preprocessor
 from noria.media.device_planes import DevicePlanes
 from noria.media.frame import Frame
 from noria.media.pixel_format import ColorSpace, PixelFormat, plane_shapes
+from tests.profiles import examples
 
 FILTERS = [f for f in ScalingFilter if f is not ScalingFilter.ALGO4]
 
@@ -206,3 +207,51 @@ def test_no_memory_on_the_gpu_is_said(driver: ctypes.CDLL) -> None:
     with pytest.raises(EngineError, match="out of memory"):
         scaler([whole(pre, frame)], 1)
     assert scaler([whole(pre, frame)], 1).numpy().any()
+
+
+@settings(max_examples=examples(300))
+@given(data=st.data())
+def test_batches_that_mix_everything_give_the_cpus_tensors(
+    driver: ctypes.CDLL, data: st.DataObject
+) -> None:
+    draw, rng = data.draw, np.random.default_rng(data.draw(st.integers(0, 99999)))
+    pre = Preprocessor(
+        draw(st.integers(1, 24)),
+        draw(st.integers(1, 20)),
+        color_format=draw(st.sampled_from(list(ColorFormat)[:3])),
+        order=draw(st.sampled_from(TensorOrder)),
+        maintain_aspect_ratio=draw(st.booleans()),
+        symmetric_padding=draw(st.booleans()),
+        scaling_filter=draw(st.sampled_from(FILTERS)),
+        profile=draw(st.sampled_from(["nvinfer", "modern"])),
+    )
+    scaler = GpuScaler(pre)
+    sizes = [(int(rng.integers(2, 60)), int(rng.integers(2, 44))) for _ in range(2)]
+    for _ in range(draw(st.integers(1, 3))):  # memory is used again
+        gpu: list[FramePiece] = []
+        cpu: list[FramePiece] = []
+        made: list[tuple[Frame, Frame]] = []
+        for _ in range(draw(st.integers(1, 10))):
+            if not made or draw(st.integers(0, 3)):
+                kind = draw(st.sampled_from(["host", "nv12", "wide"]))
+                format = PixelFormat.NV12
+                if kind == "host":
+                    format = draw(st.sampled_from(PixelFormat))
+                color = draw(st.sampled_from(list(ColorSpace)[:2]))
+                host = picture(rng, format, *draw(st.sampled_from(sizes)), color)
+                made.append((host, host if kind == "host" else on_gpu(host, wide=kind == "wide")))
+            host, there = draw(st.sampled_from(made))
+            if draw(st.booleans()):
+                gpu.append(whole(pre, there))
+                cpu.append(whole(pre, host))
+            else:
+                rects = rng.uniform(-5, 60, (draw(st.integers(0, 3)), 4))
+                crops = pre.fitted(rects, host.width, host.height)
+                gpu.append(FramePiece(there, crops.src, crops.dst))
+                cpu.append(FramePiece(host, crops.src, crops.dst))
+        count = sum(len(piece.src) for piece in gpu)
+        rows = count + draw(st.integers(0, 2))
+        if rows:
+            got = scaler(gpu, rows).numpy()
+            assert got[:count].tobytes() == by_cpu(pre, cpu, rows)[:count].tobytes()
+            assert not got[count:].any()

@@ -12,7 +12,9 @@ from types import SimpleNamespace
 import pytest
 
 import noria
+from noria._core.errors import EngineError
 from noria.config import ModelConfig
+from noria.engine.backends import get_backend
 from noria.engine.backends import onnxruntime_cuda as ort_cuda
 from noria.engine.device import choose_device
 from noria.infer.gpu import scaler
@@ -92,3 +94,34 @@ def found(config: Path, pictures: list[Frame], device: str) -> list[tuple[object
         return [
             (meta.objects.rects.tolist(), meta.objects.confidences.tolist()) for _, meta in pipeline
         ]
+
+
+def test_a_package_that_cannot_be_loaded_is_no_runtime(
+    driver: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "tensorrt.py").write_text("raise FileNotFoundError('Could not find: libnvinfer')")
+    monkeypatch.syspath_prepend(tmp_path)
+    forget(monkeypatch)
+    device = choose_device()
+    assert not device.is_gpu
+    with pytest.raises(EngineError, match=r"tensorrt cannot be loaded: .*libnvinfer"):
+        get_backend("tensorrt")
+
+
+def test_norias_own_module_under_that_name_is_no_runtime(
+    driver: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import noria.trt
+
+    monkeypatch.setitem(sys.modules, "tensorrt", noria.trt)
+    forget(monkeypatch)
+    assert not choose_device().is_gpu
+    with pytest.raises(EngineError, match="tensorrt is not installed"):
+        get_backend("tensorrt")
+
+
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Import the backend anew, beside an onnxruntime for the CPU alone."""
+    monkeypatch.delitem(sys.modules, _NAME, raising=False)
+    runtime = SimpleNamespace(get_available_providers=lambda: ["CPUExecutionProvider"])
+    monkeypatch.setattr(ort_cuda, "ort", runtime)

@@ -140,6 +140,52 @@ def test_a_batch_leaves_the_lines_that_its_frames_leave_one_by_one(
     assert left[0][0].count(b"\n") == left[0][2]
 
 
+class Unwritable:
+    """Analytics that are no JSON."""
+
+    def to_dict(self) -> dict[str, object]:
+        return {"x": object()}
+
+
+def test_a_line_that_cannot_be_made_leaves_those_before_it(
+    tmp_path: Path, make_meta: MakeMeta
+) -> None:
+    frames = [gray_frame(i) for i in range(5)]
+    metas = [make_meta(frame) for frame in frames]
+    metas[3].analytics = Unwritable()  # type: ignore[assignment]
+    path = tmp_path / "x.jsonl"
+    with open_sink(str(path)) as sink:
+        with pytest.raises(TypeError):
+            sink.write_batch(frames, metas)
+        assert sink.frames == 3
+    assert [json.loads(line)["frame"] for line in path.read_text().splitlines()] == [0, 1, 2]
+
+
+def test_a_batch_that_does_not_fit_has_the_lines_of_its_frames(
+    tmp_path: Path, make_meta: MakeMeta
+) -> None:
+    """Component ids begin with the first frame that has objects of two."""
+    frames = [gray_frame(i) for i in range(5)]
+    text = []
+    for batch in (1, 5):
+        metas = [
+            make_meta(f, *[(0, 0, 1, 1, 0.5, 0)] * (20 if f.frame == 4 else 1)) for f in frames
+        ]
+        box = Detections(np.ones((1, 4)), np.ones(1), np.zeros(1), space=Space.FRAME)  # type: ignore[arg-type]
+        metas[3].objects.append(box, 2, labels=["other"])
+        path = tmp_path / f"{batch}.jsonl"
+        sink = open_sink(str(path))
+        parts = [slice(start, start + batch) for start in range(0, 5, batch)]
+        with file_size_limit(1400):
+            for part in parts[:-1]:
+                sink.write_batch(frames[part], metas[part])
+            with pytest.raises(MediaError, match="frame 4"):
+                sink.write_batch(frames[parts[-1]], metas[parts[-1]])
+        text.append(path.read_text())
+    assert text[0] == text[1]
+    assert ["component_id" in line for line in text[0].splitlines()] == [False] * 3 + [True]
+
+
 def test_lines_can_be_followed_while_they_are_written(tmp_path: Path, make_meta: MakeMeta) -> None:
     path = tmp_path / "x.jsonl"
     with open_sink(str(path)) as sink:

@@ -71,7 +71,7 @@ def get_backend(name: str) -> Backend:
         )
     try:
         return cast(Backend, importlib.import_module(BACKENDS[name]).backend)
-    except ImportError as error:
+    except (ImportError, OSError, RuntimeError) as error:  # a library of it may be missing
         missing = isinstance(error, ModuleNotFoundError) and error.name in _PACKAGES.get(name, ())
         why = "is not installed" if missing else f"cannot be loaded: {error}"
         fix = install_command(name) if name in _PACKAGES else f"pip install {name}"

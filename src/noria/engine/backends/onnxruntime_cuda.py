@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
 
-from noria._core.cuda import CudaTensor, why_no_gpu
+from noria._core.cuda import CudaTensor, decoders, why_no_gpu
 from noria._core.cuda_kernels import PinnedPool
 from noria._core.errors import DeviceMemoryError, EngineError
 from noria.engine.backends import RunOptions
@@ -95,7 +95,7 @@ class CudaRunner:
         self.outputs = tuple(spec(arg) for arg in session.get_outputs())
         self._pinned = PinnedPool()
         self._batched = options.batched
-        self._captured: tuple[int, Any, CapturedRun] | None = None  # thread, shapes
+        self._captured: tuple[threading.Thread, Any, CapturedRun] | None = None  # with its shapes
 
     def run(self, feeds: Mapping[str, Any], *, to_host: bool = True) -> Sequence[Any]:
         session = self._session
@@ -115,11 +115,14 @@ class CudaRunner:
     def _captured_run(self, session: Any, feeds: Mapping[str, Any]) -> CapturedRun | None:
         """The run as a graph, if it is that of the first shapes, in the first thread.
 
-        ONNX Runtime keeps graphs for each thread.
+        ONNX Runtime keeps graphs for each thread. None is captured while films are decoded on the
+        GPU, as for a model that is exchanged in the middle of a run.
         """
-        thread = threading.get_ident()
+        thread = threading.current_thread()  # numbers are used again
         shapes = tuple(tuple(value.shape) for value in feeds.values())
         if self._captured is None:
+            if decoders():
+                return None
             known = []
             for output, shape in zip(self.outputs, self._shapes(feeds), strict=True):
                 if shape is None:
@@ -130,7 +133,8 @@ class CudaRunner:
                 known.append((output, shape))
             captured = CapturedRun(session, _run_options(graph=1), feeds, known)
             self._captured = thread, shapes, captured
-        return self._captured[2] if self._captured[:2] == (thread, shapes) else None
+        first, those, captured = self._captured
+        return captured if first is thread and those == shapes else None
 
     def _run_captured(
         self, captured: CapturedRun, feeds: Mapping[str, Any], to_host: bool

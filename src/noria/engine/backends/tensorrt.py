@@ -28,6 +28,8 @@ except ImportError:
     import tensorrt_rtx as trt
 
 _MODULE = str(trt.__name__).split(".")[0]
+if _MODULE == "noria":  # `noria exec` gives scripts its own module under this name
+    raise ModuleNotFoundError("noria.trt stands in for tensorrt", name="tensorrt")
 
 
 class _Log(trt.ILogger):  # type: ignore[misc]

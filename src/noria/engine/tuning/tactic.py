@@ -97,6 +97,8 @@ class Tactic:
             raise EngineError(
                 f"tactic {text!r}: graph=1", expected=f"{_WITH_GRAPHS} with one stream"
             )
+        if counts.get("graph"):
+            counts["streams"] = 1
         return cls(
             runtime,
             counts.get("threads"),

@@ -8,7 +8,8 @@ import fcntl
 import os
 import stat
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -165,10 +166,18 @@ class Sink(ABC):
             MediaError: it cannot be written (disk full, no permission). The file is finished then;
                 the message names it, the frame, and how many of the earlier ones are kept.
         """
+        self._append(meta, partial(self._write, frame, meta))
+
+    def _append(self, meta: FrameMeta, write: Callable[[], None]) -> None:
+        """Do what appends a frame.
+
+        Raises:
+            MediaError: see `write`.
+        """
         if self._closed:
             raise MediaError(f"frame {meta.frame} comes after the end", where=self.name)
         try:
-            self._write(frame, meta)
+            write()
         except OSError as error:
             self._broken = True
             with contextlib.suppress(MediaError):  # it would be about the same cause

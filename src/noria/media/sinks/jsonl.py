@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from noria import _native
@@ -149,14 +150,25 @@ class JsonLinesSink(Sink):
         Raises:
             MediaError: as `write`; the lines before the one that failed are kept.
         """
-        if self._own and not self._closed and len(metas) > 1:
-            made = [self._writer.line(meta) for meta in metas]
-            with suppress(OSError):  # nothing of it is in the file then
-                self._put(b"".join(line for line, _ in made))
-                self._lost += sum(lost for _, lost in made)
-                self.frames += len(metas)
-                return
-        super().write_batch(frames, metas)
+        if not self._own or self._closed:
+            super().write_batch(frames, metas)
+            return
+        made: list[tuple[bytes, int]] = []
+        try:
+            made.extend(map(self._writer.line, metas))  # keeps those before one that fails
+        finally:
+            self._put_all(metas, made)
+
+    def _put_all(self, metas: Sequence[FrameMeta], made: Sequence[tuple[bytes, int]]) -> None:
+        """Write the lines of the first frames; if not all fit, one after the other."""
+        with suppress(OSError):  # nothing of it is in the file then
+            self._put(b"".join(line for line, _ in made))
+            self._lost += sum(lost for _, lost in made)
+            self.frames += len(made)
+            return
+        for meta, (line, lost) in zip(metas, made, strict=False):
+            self._append(meta, partial(self._put, line))
+            self._lost += lost
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         line, lost = self._writer.line(meta)

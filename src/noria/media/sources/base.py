@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Self
 
 from noria._core.errors import NoriaError
@@ -16,27 +15,6 @@ from noria.media.frame import Frame
 
 if TYPE_CHECKING:
     from noria.media.sources.packet_ring import PacketRing
-
-
-class Turns:
-    """Lets at most `count` threads through at once.
-
-    Others sleep in C, where a `threading.Semaphore` wakes them in Python. Threads that take turns
-    for Python's lock slow each other down: 60 small films on two cores took 407 us a frame of the
-    clock when all read at once, and take 343 when two do.
-    """
-
-    def __init__(self, count: int) -> None:
-        free: SimpleQueue[None] = SimpleQueue()
-        for _ in range(count):
-            free.put(None)
-        self._take, self._leave = free.get, free.put
-
-    def __enter__(self) -> None:
-        self._take()
-
-    def __exit__(self, *_: object) -> None:
-        self._leave(None)
 
 
 class Source(ABC):
@@ -54,8 +32,6 @@ class Source(ABC):
         fps: average frame rate; None where time has no meaning or the rate is unknown.
         frames: how many frames there will be, as far as the container says; None if unknown.
         live: frames arrive in real time and cannot wait (cameras, RTSP).
-        waits: True if the next frame may have to be waited for: a network, a device, a program.
-            Of those that never wait few are read at once.
         notices: decisions and damage so far; grows while reading.
         skipped: frames that could not be decoded and were left out so far.
         reconnects: how often a lost connection came back so far.
@@ -71,7 +47,6 @@ class Source(ABC):
         self.fps: float | None = None
         self.frames: int | None = None
         self.live = False
-        self.waits = True
         self.notices: list[Notice] = []
         self.skipped = 0
         self.reconnects = 0
@@ -200,8 +175,7 @@ class SteppedSource(Source):
         self, source: Source, *, reopen: Callable[[], Source] | None = None, step: int = 1
     ) -> None:
         super().__init__(source.name, source.source_id)
-        self.width, self.height = source.width, source.height
-        self.live, self.waits = source.live, source.waits
+        self.width, self.height, self.live = source.width, source.height, source.live
         self.fps = None if source.fps is None else source.fps / step
         looped = reopen is not None
         self.frames = None if source.frames is None or looped else -(-source.frames // step)

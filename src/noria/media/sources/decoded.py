@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Generator, Iterable
+from contextlib import nullcontext
+from queue import SimpleQueue
 from time import monotonic_ns
 from typing import Any
 
@@ -11,21 +13,43 @@ import av
 from av.codec.hwaccel import HWAccel, hwdevices_available
 from av.video.reformatter import VideoReformatter
 
-from noria._core.cuda import why_no_gpu
+from noria._core.cuda import count_decoder, why_no_gpu
 from noria._core.errors import MediaError
 from noria.media.device_planes import DevicePlanes
 from noria.media.frame import Frame
 from noria.media.pixel_format import PixelFormat, color_space
 from noria.media.pixels import plane_views
-from noria.media.sources.base import Source, Turns
+from noria.media.sources.base import Source
 from noria.media.sources.packet_ring import PacketRing
 from noria.media.sources.parameter_sets import reference_pictures
 
 _FULL_RANGE = 2  # AVCOL_RANGE_JPEG
-_live_turns = Turns(8)
-"""Decoders of live streams that call a GPU's driver at once: it serves one at a time, and its video
-unit is busy with 8. The picture is waited for within the call, and the engine's calls wait behind
-it."""
+
+
+class _Turns:
+    """Lets at most `count` threads through at once.
+
+    Others sleep in C. A `threading.Semaphore` wakes them in Python, where they also take turns for
+    its lock: with 32 of 60 threads through, that cost 262 us of a processor a frame, this 214.
+    """
+
+    def __init__(self, count: int) -> None:
+        free: SimpleQueue[None] = SimpleQueue()
+        for _ in range(count):
+            free.put(None)
+        self._take, self._leave = free.get, free.put
+
+    def __enter__(self) -> None:
+        self._take()
+
+    def __exit__(self, *_: object) -> None:
+        self._leave(None)
+
+
+_gpu_turns = {live: _Turns(count) for live, count in ((False, 32), (True, 8))}
+"""Decoders of films, and of live streams, that call a GPU's driver at once: it serves one at a
+time, and its video unit is busy with 8. A live picture is waited for within the call, and the
+engine's calls wait behind it."""
 
 ON_GPU = "cuda"
 """FFmpeg's name of the format of pictures in GPU memory."""
@@ -239,6 +263,7 @@ class DecodedSource(Source):
         self._reader = FrameReader()
         self._timeline = Timeline(round(1e9 / DEFAULT_FPS))
         self._packet_ring: PacketRing | None = None
+        self._counted = False  # among the decoders of the GPU
 
     def keep_packets(self, before_s: float) -> PacketRing | None:
         """Keep the film's last packets, for clips."""
@@ -272,6 +297,10 @@ class DecodedSource(Source):
     def _pictures(self) -> Generator[Any, None, None]:
         """Whole `av.VideoFrame`s in display order."""
 
+    def _release(self) -> None:
+        if self._counted:
+            count_decoder(-1)
+
     def _finished(self) -> None:
         """Add notices of damaged and missing frames at the end."""
         if self.skipped:
@@ -298,10 +327,7 @@ class DecodedSource(Source):
                 if self._packet_ring is not None:
                     self._packet_ring.add(packet)
             try:
-                if self.live and self.decoder == ON_GPU:
-                    with _live_turns:
-                        pictures = context.decode(packet)
-                else:
+                with _gpu_turns[self.live] if self.decoder == ON_GPU else nullcontext():
                     pictures = context.decode(packet)
             except av.error.EOFError:
                 return None
@@ -333,6 +359,9 @@ class DecodedSource(Source):
             if self.given == 0:
                 self.width, self.height = picture.width, picture.height
                 self.decoder = ON_GPU if picture.format.name == ON_GPU else "cpu"
+                if self.decoder == ON_GPU and not self._counted:
+                    count_decoder(1)
+                    self._counted = True
                 if self._wants_gpu and self.decoder != ON_GPU:
                     self._notice("info", on_cpu_instead(picture.format.name))
                 if getattr(picture, "rotation", 0):

@@ -239,6 +239,7 @@ class StreamSource(DecodedSource):
             self._interrupt()
 
     def _release(self) -> None:
+        super()._release()
         self._interrupt()
         self._losses.stopped()
 

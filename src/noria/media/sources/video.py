@@ -51,7 +51,6 @@ class VideoSource(DecodedSource):
         on_gpu: bool = False,
     ) -> None:
         super().__init__(name, source_id, threads, fps, on_gpu=on_gpu)
-        self.waits = False
         self._path = path
         self._size = _size(path)
         self._container = self._open()
@@ -156,6 +155,7 @@ class VideoSource(DecodedSource):
             )
 
     def _release(self) -> None:
+        super()._release()
         self._container.close()
 
 
