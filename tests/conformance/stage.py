@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from noria.config import ModelConfig
+from noria.engine.backends import RunOptions
 from noria.infer.batch import Batch
 from noria.infer.engine_runs import Pending, RawOutput
 from noria.infer.inferencer import Inferencer
@@ -75,6 +76,7 @@ class Engine:
     fed: list[Arrays] = field(default_factory=list)
     closed: bool = False
     device: str = "cpu"
+    options: RunOptions = field(default_factory=RunOptions)
     _pool: ThreadPoolExecutor | None = None
 
     @property
