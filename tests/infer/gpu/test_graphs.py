@@ -6,7 +6,7 @@ import ctypes
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import onnxruntime as ort
@@ -44,8 +44,8 @@ class GraphBinding(Binding):
 class GraphSession(Session):
     """Notes the graph of each run, and its thread."""
 
-    runs: list[tuple[str, int]] = []  # noqa: RUF012
-    settings: dict[str, Any] = {}  # noqa: RUF012
+    runs: ClassVar[list[tuple[str, int]]] = []
+    settings: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, model: bytes, settings: Any, providers: Any) -> None:
         super().__init__(model, settings, providers)
@@ -218,7 +218,12 @@ def test_graphs_are_captured_before_a_source_is_read(
         pipeline = noria.Pipeline(sources, model)
         before: list[int] = []
         start = pipeline._mux.start
-        monkeypatch.setattr(pipeline._mux, "start", lambda: before.append(len(graphs)) or start())  # type: ignore
+
+        def noted() -> None:
+            before.append(len(graphs))
+            start()
+
+        monkeypatch.setattr(pipeline._mux, "start", noted)
         pipeline.run()
     assert before == [3 + 1]
     assert {graph for graph, _ in graphs} == {"1"}

@@ -5,19 +5,21 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 import noria
+from noria._core.cuda import CudaTensor
 from noria._core.errors import EngineError
 from noria.config import ModelConfig
 from noria.engine.backends import get_backend
 from noria.engine.backends import onnxruntime_cuda as ort_cuda
 from noria.engine.device import choose_device
 from noria.infer.gpu import scaler
+from noria.infer.items import FramePiece
 from noria.media.frame import Frame
 from noria.model.planning import load_or_build
 from tests.infer.gpu.fake_tensorrt import Engine, package
@@ -51,8 +53,8 @@ def scaled(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     seen: set[int] = set()
     call = scaler.GpuScaler.__call__
 
-    def noted(self: scaler.GpuScaler, *args: object) -> object:
-        tensor = call(self, *args)  # type: ignore[arg-type]
+    def noted(self: scaler.GpuScaler, pieces: Sequence[FramePiece], rows: int) -> CudaTensor:
+        tensor = call(self, pieces, rows)
         seen.add(tensor.pointer)
         return tensor
 

@@ -26,6 +26,7 @@ from noria.errors import MediaError
 from noria.media import Frame, Sink, open_sink
 from noria.media.sinks.jsonl import LineWriter
 from noria.meta import Detections, FrameMeta, Space
+from noria.meta.analytics import FrameAnalytics
 from tests.media.conftest import MakeMeta, gray_frame
 
 
@@ -119,7 +120,11 @@ def test_a_batch_leaves_the_lines_that_its_frames_leave_one_by_one(
     limit: int | None, tmp_path: Path, make_meta: MakeMeta
 ) -> None:
     frames = [gray_frame(i) for i in range(12)]
-    metas = [make_meta(f, *[(i, 2, 3, math.nan if f.frame == 5 else 4, 0.5, 1) for i in range(f.frame % 3)]) for f in frames]  # fmt: skip # noqa: E501
+    metas = []
+    for frame in frames:
+        height = math.nan if frame.frame == 5 else 4
+        boxes = [(i, 2, 3, height, 0.5, 1) for i in range(frame.frame % 3)]
+        metas.append(make_meta(frame, *boxes))
     left = []
     for batch in (1, 5):
         path = tmp_path / f"{batch}.jsonl"
@@ -140,10 +145,10 @@ def test_a_batch_leaves_the_lines_that_its_frames_leave_one_by_one(
     assert left[0][0].count(b"\n") == left[0][2]
 
 
-class Unwritable:
+class Unwritable(FrameAnalytics):
     """Analytics that are no JSON."""
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, Any]:
         return {"x": object()}
 
 
@@ -152,7 +157,7 @@ def test_a_line_that_cannot_be_made_leaves_those_before_it(
 ) -> None:
     frames = [gray_frame(i) for i in range(5)]
     metas = [make_meta(frame) for frame in frames]
-    metas[3].analytics = Unwritable()  # type: ignore[assignment]
+    metas[3].analytics = Unwritable()
     path = tmp_path / "x.jsonl"
     with open_sink(str(path)) as sink:
         with pytest.raises(TypeError):
@@ -171,7 +176,8 @@ def test_a_batch_that_does_not_fit_has_the_lines_of_its_frames(
         metas = [
             make_meta(f, *[(0, 0, 1, 1, 0.5, 0)] * (20 if f.frame == 4 else 1)) for f in frames
         ]
-        box = Detections(np.ones((1, 4)), np.ones(1), np.zeros(1), space=Space.FRAME)  # type: ignore[arg-type]
+        ones = np.ones((1, 4), np.float32)
+        box = Detections(ones, ones[0, :1], np.zeros(1, np.int32), space=Space.FRAME)
         metas[3].objects.append(box, 2, labels=["other"])
         path = tmp_path / f"{batch}.jsonl"
         sink = open_sink(str(path))

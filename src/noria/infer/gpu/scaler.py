@@ -149,7 +149,7 @@ class GpuScaler:
 
 
 def _looks(piece: FramePiece) -> tuple[Any, ...]:
-    """What pieces have in common whose records differ in addresses and places alone."""
+    """Return the properties that decide a piece's record, all but its addresses and its place."""
     frame, surfaces = piece.frame, piece.frame.on_device
     wide = surfaces is not None and surfaces.wide
     return piece.whole, frame.width, frame.height, frame.format, frame.color, wide
