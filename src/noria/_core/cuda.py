@@ -31,6 +31,7 @@ from ctypes import (
 from functools import cache
 from math import prod
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
@@ -145,20 +146,26 @@ def driver_is_open() -> bool:
     return _open.cache_info().currsize > 0
 
 
-_decoders = 0
-_counting = threading.Lock()
+_decoders: WeakSet[Any] = WeakSet()
+_decoders_lock = threading.Lock()
 
 
-def count_decoder(change: int) -> None:
-    """Note that a decoder begins to use the GPU, 1, or that it has ended, -1."""
-    global _decoders
-    with _counting:
-        _decoders += change
+def decoder_begins(owner: Any) -> None:
+    """Note that `owner` decodes on the GPU, until it says that it has ended, or is gone."""
+    with _decoders_lock:
+        _decoders.add(owner)
 
 
-def decoders() -> int:
-    """How many decoders of this process use the GPU."""
-    return _decoders
+def decoder_ends(owner: Any) -> None:
+    """Note that `owner` decodes on the GPU no more, if it did."""
+    with _decoders_lock:
+        _decoders.discard(owner)
+
+
+def gpu_decodes() -> bool:
+    """True while anything in this process decodes on the GPU."""
+    with _decoders_lock:
+        return bool(_decoders)
 
 
 def _in_use() -> ctypes.CDLL | None:

@@ -13,7 +13,7 @@ import onnxruntime as ort
 import pytest
 
 import noria
-from noria._core.cuda import CudaTensor, Stream, count_decoder, entered
+from noria._core.cuda import CudaTensor, Stream, decoder_begins, decoder_ends, entered
 from noria._core.cuda_kernels import upload
 from noria._core.errors import EngineError
 from noria.config import ModelConfig
@@ -154,16 +154,18 @@ def test_a_thread_with_the_number_of_another_has_no_graph(
     assert [graph for graph, _ in graphs] == ["1"] * 4 + ["-1"] * 2
 
 
+@pytest.mark.parametrize("forgotten", [False, True])
 def test_nothing_is_captured_beside_decoders(
-    graphs: list[tuple[str, int]], mean_config: Config
+    graphs: list[tuple[str, int]], mean_config: Config, forgotten: bool
 ) -> None:
     runner = runner_of(mean_config())
-    count_decoder(1)
-    try:
-        runner.run({"image": pictures(0)})
-    finally:
-        count_decoder(-1)
+    film = FakeSource(1)
+    decoder_begins(film)
+    runner.run({"image": pictures(0)})
     assert [graph for graph, _ in graphs] == ["-1"]
+    if not forgotten:
+        decoder_ends(film)
+    del film
     runner.run({"image": pictures(0)})
     assert graphs[-1][0] == "1"
 

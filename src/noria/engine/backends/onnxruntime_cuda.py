@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
 
-from noria._core.cuda import CudaTensor, decoders, why_no_gpu
+from noria._core.cuda import CudaTensor, gpu_decodes, why_no_gpu
 from noria._core.cuda_kernels import PinnedPool
 from noria._core.errors import DeviceMemoryError, EngineError
 from noria.engine.backends import RunOptions
@@ -121,7 +121,7 @@ class CudaRunner:
         thread = threading.current_thread()  # numbers are used again
         shapes = tuple(tuple(value.shape) for value in feeds.values())
         if self._captured is None:
-            if decoders():
+            if gpu_decodes():
                 return None
             known = []
             for output, shape in zip(self.outputs, self._shapes(feeds), strict=True):

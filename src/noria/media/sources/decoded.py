@@ -13,7 +13,7 @@ import av
 from av.codec.hwaccel import HWAccel, hwdevices_available
 from av.video.reformatter import VideoReformatter
 
-from noria._core.cuda import count_decoder, why_no_gpu
+from noria._core.cuda import decoder_begins, decoder_ends, why_no_gpu
 from noria._core.errors import MediaError
 from noria.media.device_planes import DevicePlanes
 from noria.media.frame import Frame
@@ -263,7 +263,6 @@ class DecodedSource(Source):
         self._reader = FrameReader()
         self._timeline = Timeline(round(1e9 / DEFAULT_FPS))
         self._packet_ring: PacketRing | None = None
-        self._counted = False  # among the decoders of the GPU
 
     def keep_packets(self, before_s: float) -> PacketRing | None:
         """Keep the film's last packets, for clips."""
@@ -298,8 +297,7 @@ class DecodedSource(Source):
         """Whole `av.VideoFrame`s in display order."""
 
     def _release(self) -> None:
-        if self._counted:
-            count_decoder(-1)
+        decoder_ends(self)
 
     def _finished(self) -> None:
         """Add notices of damaged and missing frames at the end."""
@@ -359,9 +357,8 @@ class DecodedSource(Source):
             if self.given == 0:
                 self.width, self.height = picture.width, picture.height
                 self.decoder = ON_GPU if picture.format.name == ON_GPU else "cpu"
-                if self.decoder == ON_GPU and not self._counted:
-                    count_decoder(1)
-                    self._counted = True
+                if self.decoder == ON_GPU:
+                    decoder_begins(self)
                 if self._wants_gpu and self.decoder != ON_GPU:
                     self._notice("info", on_cpu_instead(picture.format.name))
                 if getattr(picture, "rotation", 0):
