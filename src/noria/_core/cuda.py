@@ -151,13 +151,13 @@ _decoders_lock = threading.Lock()
 
 
 def decoder_begins(owner: Any) -> None:
-    """Note that `owner` decodes on the GPU, until it says that it has ended, or is gone."""
+    """Count `owner` as a decoder of the GPU until `decoder_ends`, or until it is deleted."""
     with _decoders_lock:
         _decoders.add(owner)
 
 
 def decoder_ends(owner: Any) -> None:
-    """Note that `owner` decodes on the GPU no more, if it did."""
+    """Take `owner` from the decoders of the GPU, if it is one."""
     with _decoders_lock:
         _decoders.discard(owner)
 
