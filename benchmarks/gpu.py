@@ -29,6 +29,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import partial
 from itertools import cycle, pairwise
@@ -253,30 +254,39 @@ def engine() -> None:
 def graphs() -> None:
     """One lane, tensors on the GPU from the scaler on, outputs on the host."""
     rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(shutil.copy(model(), folder))  # its engines are not left beside the model
-        for items in (1, 8, 32):
-            expected: dict[str, Any] = {}
-            for graph in (0, 1):
-                cfg = ModelConfig.load(copy).with_overrides(batch_size=items, network_mode=2)
-                tactic = Tactic.parse(f"onnxruntime-cuda:streams=1,graph={graph}")
-                load_or_build(cfg, tactic=tactic, device="cuda")
-                with noria.Inferencer.from_config(cfg, device="cuda") as inferencer:
-                    scaler, session = inferencer.model.gpu_scaler, inferencer.session
-                    assert scaler is not None
-                    assert session.options.graph == bool(graph)
-                    feeds = {inferencer.model.input_name: scaler(_pieces(inferencer, items), items)}
-                    outputs = session.run(feeds)
-                    expected = expected or outputs
-                    off = max(float(np.abs(outputs[k] - v).max()) for k, v in expected.items())
-                    took, cpu = [], process_time()
-                    for _ in range(500):
-                        start = perf_counter()
-                        session.run(feeds)
-                        took.append(perf_counter() - start)
-                    cpu = (process_time() - cpu) / len(took)
-                rows.append((items, graph, off, statistics.median(took) * 1e3, cpu * 1e3))
+    for items in (1, 8, 32):
+        expected: dict[str, Any] = {}
+        for graph in (0, 1):
+            with (
+                _one_lane(items, graph) as cfg,
+                noria.Inferencer.from_config(cfg, device="cuda") as inferencer,
+            ):
+                scaler, session = inferencer.model.gpu_scaler, inferencer.session
+                assert scaler is not None
+                assert session.options.graph == bool(graph)
+                feeds = {inferencer.model.input_name: scaler(_pieces(inferencer, items), items)}
+                outputs = session.run(feeds)
+                expected = expected or outputs
+                off = max(float(np.abs(outputs[k] - v).max()) for k, v in expected.items())
+                took, cpu = [], process_time()
+                for _ in range(500):
+                    start = perf_counter()
+                    session.run(feeds)
+                    took.append(perf_counter() - start)
+                cpu = (process_time() - cpu) / len(took)
+            rows.append((items, graph, off, statistics.median(took) * 1e3, cpu * 1e3))
     show("graphs", ("items", "graph", "largest difference", "ms a run", "CPU ms a run"), rows)
+
+
+@contextmanager
+def _one_lane(items: int, graph: int) -> Iterator[ModelConfig]:
+    """A config whose engine has one lane, in a folder of its own: none is left beside the model."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(shutil.copy(model(), folder))
+        cfg = ModelConfig.load(copy).with_overrides(batch_size=items, network_mode=2)
+        tactic = Tactic.parse(f"onnxruntime-cuda:streams=1,graph={graph}")
+        load_or_build(cfg, tactic=tactic, device="cuda", dynamic_batch=items > 1)
+        yield cfg
 
 
 def _pieces(inferencer: noria.Inferencer, count: int) -> list[FramePiece]:
@@ -495,7 +505,16 @@ def rtsp() -> None:
 
 def latency() -> None:
     """From the packet of a picture to its metadata; a camera's stream has no B frames."""
-    cfg = config(batch_size=1, network_mode=2)
+    rows = []
+    for graph in (0, 1):
+        with _one_lane(1, graph) as cfg:
+            took = sorted(_latencies(cfg)[30:])
+        times = [1e3 * took[round((len(took) - 1) * part)] for part in (0.5, 0.9, 0.99, 1)]
+        rows.append((graph, len(took), *times))
+    show("latency", ("graph", "frames", "median ms", "90 %", "99 %", "longest"), rows)
+
+
+def _latencies(cfg: ModelConfig) -> list[float]:
     handed: dict[int, float] = {}
     took: list[float] = []
     warm = threading.Event()
@@ -523,9 +542,7 @@ def latency() -> None:
             took.append(perf_counter() - handed[meta.pts_ns])
 
     noria.open_pipeline(cfg, sources=source, on_result=result, device="cuda").run()
-    rest = sorted(took[30:])
-    row = (len(rest), statistics.median(rest) * 1e3, rest[int(len(rest) * 0.99)] * 1e3)
-    show("latency", ("frames", "median ms", "99 % ms"), [row])
+    return took
 
 
 def memory() -> None:
