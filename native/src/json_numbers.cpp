@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,41 +20,39 @@ namespace {
 
 using noria::In;
 
-void append_integer(std::string &text, std::uint64_t value, int least_digits) {
-    char digits[20];
-    int n = 0;
-    for (; value || n < least_digits; value /= 10) digits[n++] = static_cast<char>('0' + value % 10);
-    while (n) text.push_back(digits[--n]);
+// Writes the digits of a number before `end`, at least so many; returns the first.
+char *digits_before(char *end, std::uint64_t value, int least) {
+    for (int n = 0; value || n < least; value /= 10, ++n)
+        *--end = static_cast<char>('0' + value % 10);
+    return end;
 }
 
-// Exact: the value times 10^decimals is a whole number of 2^exponent, rounded half to even. A value
+void append_integer(std::string &text, std::uint64_t value) {
+    char digits[20];
+    char *first = digits_before(std::end(digits), value, 1);
+    text.append(first, std::end(digits));
+}
+
+// Exact: 24 bits of a float times 10^decimals fit a double, and are rounded half to even. A value
 // that is rounded to zero has no sign.
 template <int decimals>
-void append_fixed(std::string &text, double value) {
+void append_fixed(std::string &text, float value) {
     static_assert(decimals == 3 || decimals == 6);
-    constexpr std::uint64_t unit = decimals == 3 ? 1000 : 1000000;
-    int exponent;
-    const double fraction = std::frexp(std::fabs(value), &exponent);
-    if (!(exponent <= 43)) {  // whose units do not fit 64 bits
-        char *all = PyOS_double_to_string(value, 'f', decimals, 0, nullptr);
+    constexpr std::uint32_t unit = decimals == 3 ? 1000 : 1000000;
+    const double scaled = std::fabs(static_cast<double>(value)) * unit;
+    if (!(scaled < 9e18)) {  // does not fit 64 bits
+        char *all = PyOS_double_to_string(static_cast<double>(value), 'f', decimals, 0, nullptr);
         text += all;
         PyMem_Free(all);
         return;
     }
-    const auto mantissa = static_cast<std::uint64_t>(std::ldexp(fraction, 53));
-    const int shift = 53 - exponent;
-    unsigned __int128 scaled = static_cast<unsigned __int128>(mantissa) * unit;
-    std::uint64_t units = 0;
-    if (shift < 80) {  // else below any half
-        units = static_cast<std::uint64_t>(scaled >> shift);
-        const unsigned __int128 one = 1, rest = scaled & ((one << shift) - 1);
-        const unsigned __int128 half = shift ? one << (shift - 1) : 0;
-        if (shift && (rest > half || (rest == half && (units & 1)))) ++units;
-    }
-    if (units && std::signbit(value)) text.push_back('-');
-    append_integer(text, units / unit, 1);
-    text.push_back('.');
-    append_integer(text, units % unit, decimals);
+    const auto units = static_cast<std::uint64_t>(std::llrint(scaled));
+    char digits[24];
+    char *first = digits_before(std::end(digits), units % unit, decimals);
+    *--first = '.';
+    first = digits_before(first, units / unit, 1);
+    if (units && std::signbit(value)) *--first = '-';
+    text.append(first, std::end(digits));
 }
 
 void append_bytes(std::string &text, nb::handle part) {
@@ -82,17 +80,17 @@ nb::tuple json_objects(In<float, nb::ndim<1>> confidences, In<float, nb::shape<-
         if (written) text.push_back(',');
         const nb::object head = heads[nb::make_tuple(components.data()[i], classes.data()[i])];
         append_bytes(text, head);
-        append_fixed<6>(text, static_cast<double>(confidence));
+        append_fixed<6>(text, confidence);
         for (std::size_t k = 0; k < 4; ++k) {
             text += names[k];
-            append_fixed<3>(text, static_cast<double>(box[k]));
+            append_fixed<3>(text, box[k]);
         }
         if (ids.data()[i] != none) {
             text += ",\"object_id\":";
-            append_integer(text, ids.data()[i], 1);
+            append_integer(text, ids.data()[i]);
             if (scores && std::isfinite(scores->data()[i])) {
                 text += ",\"tracker_confidence\":";
-                append_fixed<6>(text, static_cast<double>(scores->data()[i]));
+                append_fixed<6>(text, scores->data()[i]);
             }
         }
         if (tails.size()) append_bytes(text, tails[written]);

@@ -59,6 +59,25 @@ def test_equals_the_oracle_on_every_path(data):
             )
 
 
+@settings(max_examples=examples(60))
+@given(
+    open_in=st.lists(st.sampled_from([0.0, 0.05, 0.3, 1.0]), min_size=1, max_size=6),
+    stretch=st.sampled_from([100, 256, 300]),
+    seed=st.integers(0, 2**32),
+)
+def test_few_open_candidates_and_many_take_turns(open_in, stretch, seed):
+    rng = np.random.default_rng(seed)
+    objectness = np.concatenate(
+        [np.where(rng.random(stretch) < part, 0.9, 0.1) for part in open_in]
+    ).astype(np.float32)
+    scores = rng.random((len(objectness), 3), np.float32)
+    thresholds = np.array([0.3, 0.5, 0.4], np.float32)
+    expected = oracle(scores, thresholds, objectness)
+    assert (
+        list(zip(*best_class(scores, thresholds, objectness=objectness), strict=True)) == expected
+    )
+
+
 def test_views_with_gaps_are_read_in_place():
     rng = np.random.default_rng(1)
     rows = rng.random((50, 85), np.float32)
