@@ -1,7 +1,9 @@
 """The proof on an NVIDIA GPU: `python -m benchmarks.gpu [PART …]`, or all parts.
 
 It needs a GPU, onnxruntime-gpu, and the folder of real models and films (NORIA_TEST_DATA). Clips of
-1920x1080 are made of one of the films, and kept in GPU_CLIPS if that names a folder. Parts:
+1920x1080 are made of one of the films, and kept in GPU_CLIPS if that names a folder; GPU_FILM is
+that film, GPU_B_FRAMES how many B frames in a row they have. How many pictures the video unit
+decodes a second depends on both. Parts:
 
   tensors     surfaces scaled on the GPU, against the same pictures copied to the host
   boxes       three films on the CPU and on the GPU, FP32 and FP16
@@ -63,6 +65,8 @@ from noria.pipeline.shares import SharedRun
 
 DATA = data_dir()
 FILMS = ("car-detection", "one-by-one-person-detection", "bottle-detection")
+SOURCE = os.environ.get("GPU_FILM", FILMS[0])
+B_FRAMES = os.environ.get("GPU_B_FRAMES")
 READER = Path(__file__).parents[1] / "examples/conveyor/config_infer_secondary_characters.txt"
 FRAMES = 300
 SECONDS = float(os.environ.get("GPU_SECONDS", "6"))
@@ -87,13 +91,15 @@ def clip(
 ) -> Path:
     """A film of 1920x1080 at 30 frames a second, of a real one."""
     folder = Path(os.environ.get("GPU_CLIPS") or tempfile.gettempdir())
-    path = folder / f"{codec}_{pixels}_{frames}{tune or ''}.mp4"
+    kind = "_".join(filter(None, [SOURCE, codec, pixels, str(frames), tune, B_FRAMES]))
+    path = folder / f"{kind}.mp4"
     if path.exists():
         return path
     folder.mkdir(parents=True, exist_ok=True)
-    with av.open(str(film(FILMS[0]))) as source, av.open(f"{path}.part", "w", "mp4") as out:
+    with av.open(str(film(SOURCE))) as source, av.open(f"{path}.part", "w", "mp4") as out:
         stream = out.add_stream(codec, rate=30, width=1920, height=1080, pix_fmt=pixels)
-        stream.options = {"preset": "veryfast", "crf": "26"} | ({"tune": tune} if tune else {})
+        more = {"tune": tune, "bf": B_FRAMES}
+        stream.options = {"preset": "veryfast", "crf": "26"} | {k: v for k, v in more.items() if v}
         pictures = cycle(list(source.decode(video=0)))
         for number, picture in zip(range(frames), pictures, strict=False):
             big = picture.reformat(width=1920, height=1080, format=pixels)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from noria._core.cuda import gpu_decodes
 from noria._core.errors import ConfigError, CustomLibraryError, EngineError
 from noria._core.notices import Notice, notices_on_errors
 from noria.config.enums import ClusterMode, NetworkType, ProcessMode
@@ -403,11 +404,16 @@ def _open(cfg: ModelConfig, options: LoadOptions) -> tuple[Session, Plan]:
         dynamic_batch=options.device.is_gpu and cfg.batch_size > 1,
     )
     if free and plan.decides_sharing:
-        plan.threads = None
-        return plan.open_session(), plan
-    if plan.tactic is not None and plan.tactic.graph and streams != 1:
-        text = f"its CUDA graph is not used: {streams} runs at the same time are asked for"
-        plan.decisions.append(Notice("info", text, str(cfg.path)))
+        plan.threads, threads, streams = None, None, None
+    if plan.tactic is not None and plan.tactic.graph:
+        reason = None
+        if streams not in (None, 1):
+            reason = f": {streams} runs at the same time are asked for"
+        elif gpu_decodes():
+            reason = " as long as films are decoded on the GPU: it was opened beside them"
+        if reason:
+            text = f"its CUDA graph is not used{reason}"
+            plan.decisions.append(Notice("info", text, str(cfg.path)))
     return plan.open_session(threads=threads, streams=streams), plan
 
 

@@ -245,3 +245,19 @@ def test_tactics_say_it() -> None:
         graphs = [str(t) for t in tried if t.graph]
         assert graphs == ["onnxruntime-cuda:threads=4,streams=1,graph=1"]
     assert not any(t.graph for t in candidates(["onnxruntime"], 4, "latency"))
+
+
+def test_a_model_that_is_opened_beside_decoders_goes_without_it_and_says_so(
+    graphs: list[tuple[str, int]], mean_config: Config
+) -> None:
+    config = mean_config(batch_size=4)
+    load_or_build(ModelConfig.load(config), tactic=Tactic.parse(TACTIC))
+    decoder = threading.Event()
+    graphs.clear()
+    decoder_begins(decoder)
+    try:
+        _, notices = boxes(config, [on_gpu(f) for f in frames(4)], "cuda")
+    finally:
+        decoder_ends(decoder)
+    assert {graph for graph, _ in graphs} == {"-1"}
+    assert sum("CUDA graph is not used as long as films are decoded" in n for n in notices) == 1
