@@ -242,8 +242,15 @@ def test_tactics_say_it() -> None:
             Tactic.parse(wrong)
     for objective in ("latency", "throughput"):
         tried = candidates(["onnxruntime", "onnxruntime-cuda"], 4, objective)
+        assert tried[0].runtime == "onnxruntime-cuda"
         graphs = [str(t) for t in tried if t.graph]
         assert graphs == ["onnxruntime-cuda:threads=4,streams=1,graph=1"]
+        on_gpu = [(t.streams, t.graph) for t in tried if t.runtime == "onnxruntime-cuda"]
+        if objective == "latency":  # each takes seconds: those that differ in threads are not tried
+            assert on_gpu == [(1, False), (1, True)]
+            assert str(tried[2]) == graphs[0]
+        else:
+            assert on_gpu == [(4, False), (2, False), (1, False), (1, True)]
     assert not any(t.graph for t in candidates(["onnxruntime"], 4, "latency"))
 
 

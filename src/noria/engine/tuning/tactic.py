@@ -8,7 +8,14 @@ from types import MappingProxyType
 from typing import Literal, get_args
 
 from noria._core.errors import EngineError
-from noria.engine.backends import BACKENDS, DEFAULT_BACKEND, Optimization, RunOptions
+from noria.engine.backends import (
+    BACKENDS,
+    DEFAULT_BACKEND,
+    GPU_RUNTIMES,
+    Optimization,
+    RunOptions,
+)
+from noria.engine.device import LANES
 
 Objective = Literal["throughput", "latency"]
 """The goal: items per second with as many runs at once as it takes, or the time of one
@@ -110,23 +117,39 @@ class Tactic:
 
 
 def candidates(runtimes: Sequence[str], cores: int, objective: Objective) -> list[Tactic]:
-    """List the tactics to try, the default first, then by promise.
+    """List the tactics to try, the default first, then by promise: what runs on a GPU is early.
 
     ONNX Runtime's `all` chooses other memory layouts than `extended`: that pair is the choice of
     layout. Idle threads that wait busily are tried for latency only: beside decoding they cost
     more than they give. A CUDA graph is one run at a time.
     """
-    if objective == "latency":
-        shares = sorted({(cores, 1), (max(1, cores // 2), 1), (1, 1)}, reverse=True)
-    else:
-        counts = {1 << n for n in range(cores.bit_length())} | {cores}
-        kept = sorted(n for n in counts if n <= min(cores, _MAX_STREAMS))
-        shares = [(cores // n, n) for n in reversed(kept)]
-    first = [Tactic(runtime, *share) for share in shares for runtime in runtimes]
-    more = [Tactic(name, cores, 1, graph=True) for name in runtimes if name == _WITH_GRAPHS]
+    runtimes = sorted(runtimes, key=lambda name: name not in GPU_RUNTIMES)
+    shares = {runtime: _shares(runtime, cores, objective) for runtime in runtimes}
+    rounds = [
+        [Tactic(runtime, *some[n]) for runtime, some in shares.items() if n < len(some)]
+        for n in range(max(map(len, shares.values()), default=0))
+    ]
+    graphs = [Tactic(name, cores, 1, graph=True) for name in runtimes if name == _WITH_GRAPHS]
+    rounds.insert(1 if objective == "latency" else len(rounds), graphs)
     if DEFAULT_BACKEND in runtimes:
-        more += [Tactic(DEFAULT_BACKEND, *share, optimization="extended") for share in shares]
+        some = shares[DEFAULT_BACKEND]
+        rounds.append([Tactic(DEFAULT_BACKEND, *s, optimization="extended") for s in some])
         if objective == "latency":
-            busy = [share for share in shares if share[0] > 1]
-            more += [Tactic(DEFAULT_BACKEND, *share, spinning=True) for share in busy]
-    return first + more
+            busy = [share for share in some if share[0] > 1]
+            rounds.append([Tactic(DEFAULT_BACKEND, *s, spinning=True) for s in busy])
+    return [tactic for some in rounds for tactic in some]
+
+
+def _shares(runtime: str, cores: int, objective: Objective) -> list[tuple[int, int]]:
+    """Threads of a run, and runs at a time, the default first.
+
+    Few on a GPU: its kernels need no threads, and each pair takes seconds to get ready.
+    """
+    if runtime in GPU_RUNTIMES:
+        lanes = [1] if objective == "latency" else [LANES, 2, 1]
+        return [(max(1, cores // n), n) for n in lanes]
+    if objective == "latency":
+        return sorted({(cores, 1), (max(1, cores // 2), 1), (1, 1)}, reverse=True)
+    counts = {1 << n for n in range(cores.bit_length())} | {cores}
+    kept = sorted(n for n in counts if n <= min(cores, _MAX_STREAMS))
+    return [(cores // n, n) for n in reversed(kept)]
