@@ -201,6 +201,14 @@ def _iou(a: Any, b: Any) -> float:
     return float(both / max(a[2] * a[3] + b[2] * b[3] - both, 1e-9))
 
 
+_together: Any = None  # the barrier of processes that measure at the same time
+
+
+def _measure_together(barrier: Any) -> None:
+    global _together
+    _together = barrier
+
+
 def decoded(path: Path, streams: int) -> float:
     """Frames a second of `streams` decoders of a film again and again, each in a thread."""
     counts = [0] * streams
@@ -223,6 +231,8 @@ def decoded(path: Path, streams: int) -> float:
         thread.start()
     while min(counts) < 3:
         sleep(0.01)
+    if _together is not None:
+        _together.wait()
     start, before = perf_counter(), sum(counts)
     go.wait(SECONDS)
     rate = (sum(counts) - before) / (perf_counter() - start)
@@ -437,7 +447,8 @@ def shares() -> None:
         for processes in PROCESSES:
             for count in STREAMS:
                 each = -(-count // processes)
-                with ProcessPoolExecutor(processes, spawn) as pool:
+                barrier = spawn.Barrier(processes)
+                with ProcessPoolExecutor(processes, spawn, _measure_together, (barrier,)) as pool:
                     jobs = [pool.submit(decoded, path, each) for _ in range(processes)]
                     alone = sum(job.result() for job in jobs)
                 models = cascade_configs()

@@ -9,11 +9,13 @@ watch looks ever more rarely: its cost is that of the first 1,000 frames of a ru
 
 Outputs are made: noise below the threshold, and 6 candidates for each of 20 objects that move. As
 those of a model that runs they lie in arrays of their own for each run, 1.2 MB (YOLOX-nano) and
-2.8 MB (YOLOv8) an item: reading them is most of parsing.
+2.8 MB (YOLOv8) an item: reading them is most of parsing. With OWN_COST_DEVICE=cuda they lie on the
+GPU, as its engine leaves them, and the candidates are found there.
 """
 
 from __future__ import annotations
 
+import os
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -31,6 +33,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.common import ROOT
+from noria._core.cuda import CudaTensor, Stream, entered
+from noria._core.cuda_kernels import upload
 from noria.infer import engine_runs
 from noria.infer.batch import Batch
 from noria.infer.geometry import Rect, fit
@@ -41,6 +45,7 @@ from noria.media.sources.arrays import ArraySource
 from noria.pipeline import Pipeline
 from noria.track import open_tracker
 
+DEVICE = os.environ.get("OWN_COST_DEVICE", "cpu")
 BATCHES = (1, 8, 32)
 OBJECTS, EACH = 20, 6  # objects of a frame, and candidates of each
 SCENES = 16  # different outputs, one after the other
@@ -125,7 +130,7 @@ def _costs(
         text = CONFIG.format(batch=batch, parser=parser, library=library, root=ROOT)
         (folder / "config.txt").write_text(text)
         with (
-            Inferencer.from_config(folder / "config.txt", threads=1, device="cpu") as inferencer,
+            Inferencer.from_config(folder / "config.txt", threads=1, device=DEVICE) as inferencer,
             _without_engine(inferencer, side, scenes, batch),
         ):
             return _measured(inferencer, batch, folder, only)
@@ -246,29 +251,41 @@ def _without_engine(
     inferencer: Inferencer, side: int, scenes: Sequence[np.ndarray], batch: int
 ) -> Iterator[None]:
     """Meanwhile the engine gives recorded outputs, and nothing is scaled."""
-    ready = cycle(
-        [
-            {"output": np.stack([scenes[(start + i) % len(scenes)] for i in range(batch)])}
-            for start in range(0, _RUNS * batch, batch)
-        ]
-    )
+    recorded = [
+        np.stack([scenes[(start + i) % len(scenes)] for i in range(batch)])
+        for start in range(0, _RUNS * batch, batch)
+    ]
+    on_gpu = inferencer.model.gpu_scaler is not None
+    ready = cycle([(array, _uploaded(array) if on_gpu else array) for array in recorded])
     transform = fit(Rect(0, 0, *SIZE), side, side, maintain_aspect_ratio=True)
-    tensor = np.zeros((batch, 3, side, side), np.float32)
+    zeros = np.zeros((batch, 3, side, side), np.float32)
+    tensor = _uploaded(zeros) if on_gpu else zeros
 
     def scale(items: Items, *_: Any) -> Any:
         items.transforms = [transform] * len(items)
-        return tensor[: len(items)]
+        return [] if on_gpu else zeros[: len(items)]
 
-    def run(inputs: Outputs) -> Outputs:
-        outputs = next(ready)
-        count = len(next(iter(inputs.values())))
-        return outputs if count == batch else {k: v[:count] for k, v in outputs.items()}
+    def run(inputs: Outputs, *, to_host: bool = True) -> Any:
+        array, there = next(ready)
+        count = next(iter(inputs.values())).shape[0]
+        return {"output": array[:count] if to_host else there}
 
     with (
-        patch.object(engine_runs, "scale", scale),
+        patch.object(engine_runs, "_pieces" if on_gpu else "scale", scale),
+        patch.object(inferencer.model, "gpu_scaler", (lambda *_: tensor) if on_gpu else None),
         patch.object(inferencer.session, "run", run),
     ):
         yield
+
+
+def _uploaded(array: np.ndarray) -> Any:
+    """A copy on the GPU."""
+    there = CudaTensor(array.shape, array.dtype)
+    with entered():
+        stream = Stream()
+        upload(stream, there.pointer, array)
+        stream.wait()
+    return there
 
 
 def _write_model(path: Path, side: int, shape: tuple[int, ...]) -> None:
