@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "arrays.h"
 #include "decode.h"
@@ -135,6 +137,56 @@ std::ptrdiff_t boxes_of_centres(const In<float, nb::ndim<2>> &planes,
     return kept;
 }
 
+// A candidate that the GPU's kernel found: `Hit` of native/gpu/hits_kernel.cu.
+struct FoundHit {
+    std::uint32_t place;  // item * candidates + candidate; each is found once
+    std::int32_t class_id;
+    float score, box[4];
+};
+static_assert(sizeof(FoundHit) == 28);
+
+// The GPU finds hits in any order. A set of places, with the number of those before each word of it,
+// tells the rank of each without sorting.
+void ordered_hits(const In<std::uint8_t, nb::shape<-1, sizeof(FoundHit)>> &records,
+                  std::uint32_t candidates, const Fill<float, nb::ndim<2>> &planes,
+                  const Fill<std::int32_t, nb::ndim<1>> &index,
+                  const Fill<std::int32_t, nb::ndim<1>> &class_id,
+                  const Fill<float, nb::ndim<1>> &score, const Starts &starts) {
+    const std::size_t count = records.shape(0), room = planes.shape(1), items = starts.shape(0) - 1;
+    const std::size_t places = items * candidates, words = places / 64 + 1;
+    if (index.shape(0) < count || class_id.shape(0) < count || score.shape(0) < count || room < count ||
+        planes.shape(0) != 4)
+        throw nb::value_error("hits: no room for all of them");
+    std::vector<std::uint64_t> set(words);
+    std::vector<std::uint32_t> before(words);
+    const auto hit_at = [&](std::size_t i) {
+        FoundHit hit;
+        std::memcpy(&hit, records.data() + i * sizeof hit, sizeof hit);
+        return hit;
+    };
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint32_t place = hit_at(i).place;
+        if (place >= places) throw nb::value_error("hits: a place beyond the last candidate");
+        set[place / 64] |= std::uint64_t{1} << place % 64;
+    }
+    for (std::size_t k = 1; k < words; ++k)
+        before[k] = before[k - 1] + static_cast<std::uint32_t>(__builtin_popcountll(set[k - 1]));
+    const auto rank = [&](std::size_t place) {
+        const std::uint64_t lower = set[place / 64] & ((std::uint64_t{1} << place % 64) - 1);
+        return before[place / 64] + static_cast<std::uint32_t>(__builtin_popcountll(lower));
+    };
+    for (std::size_t i = 0; i < count; ++i) {
+        const FoundHit hit = hit_at(i);
+        const std::uint32_t at = rank(hit.place);
+        index.data()[at] = static_cast<std::int32_t>(hit.place % candidates);
+        class_id.data()[at] = hit.class_id;
+        score.data()[at] = hit.score;
+        for (std::size_t k = 0; k < 4; ++k) planes.data()[k * room + at] = hit.box[k];
+    }
+    for (std::size_t item = 0; item <= items; ++item)
+        starts.data()[item] = static_cast<std::int32_t>(rank(item * candidates));
+}
+
 }  // namespace
 
 void bind_decode_boxes(nb::module_ &m) {
@@ -145,6 +197,10 @@ void bind_decode_boxes(nb::module_ &m) {
           "objectness is column 4 where first is 5. Fills columns 0 to 3 of the hits into planes, (4, "
           "room), the three columns, and the first hit of each item, with the end, into starts; returns "
           "how many hits there are. Releases the GIL.");
+    m.def("ordered_hits", &ordered_hits, nb::arg("records"), nb::arg("candidates"), nb::arg("planes"),
+          nb::arg("index"), nb::arg("class_id"), nb::arg("score"), nb::arg("starts"),
+          "Fills what table_hits fills, of hits found in any order: records of 28 bytes, the place among "
+          "all candidates of all items, the class, the score, four numbers of a box.");
     m.def("boxes_of_centres", &boxes_of_centres, nb::arg("planes"), nb::arg("index"),
           nb::arg("class_id"), nb::arg("score"), nb::arg("starts"), nb::arg("cells"),
           nb::arg("scale"), nb::arg("size"), nb::arg("boxes"), nb::arg("classes"),

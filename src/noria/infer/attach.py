@@ -156,7 +156,7 @@ class AttachResult:
     @property
     def edge_drops(self) -> int:
         """How many were dropped at the frame's own edges."""
-        return sum(reason >= DropReason.FRAME_BOTTOM for reason in self.reasons.tolist())
+        return int(np.count_nonzero(self.reasons >= DropReason.FRAME_BOTTOM))
 
 
 class Destination(NamedTuple):

@@ -23,7 +23,7 @@ from noria.infer.parsers import BuiltinParser, parse_coverage_bbox
 from noria.infer.record import Record
 from noria.infer.selection import Selection, Selector
 from noria.infer.steps import ItemSteps
-from noria.infer.tally import HALVINGS, BoxTally
+from noria.infer.tally import HALVINGS, MEASURED, BoxTally
 from noria.meta import (
     BoxParser,
     Classification,
@@ -247,7 +247,7 @@ class DetectorPostprocessor(Postprocessor):
         tally.left += len(kept)
         tally.kept += len(attached.kept)
         attached_ends = attached.starts.tolist()
-        if len(attached.dropped):
+        if not MEASURED.isdisjoint(attached.reasons.tolist()):
             lost = [all_of - left for all_of, left in zip(kept_ends, attached_ends, strict=True)]
             for (first, end), destination in zip(pairwise(lost), destinations, strict=True):
                 if first < end:

@@ -39,6 +39,8 @@ _MEASURES = {
     DropReason.DETECTED_MAX_W: (2, min),
     DropReason.DETECTED_MAX_H: (3, min),
 }
+MEASURED = frozenset(map(int, _MEASURES))
+"""The reasons of boxes that `BoxTally.measure` measures."""
 
 
 class BoxTally:

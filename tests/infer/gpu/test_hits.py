@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noria import _native
 from noria._core.cuda import CudaTensor, Stream, entered
 from noria._core.cuda_kernels import upload
 from noria.infer.gpu import hits
 from noria.infer.gpu.hits import HitFinder
-from noria.infer.parsers.boxes import TableHits, table_hits, to_float32
+from noria.infer.parsers.boxes import TableHits, room_for_hits, table_hits, to_float32
 from noria.infer.parsers.device_tables import DeviceTables
 
 WILD = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 0.5, 1.0], np.float32)
@@ -91,3 +92,40 @@ def test_items_are_copied_and_cut_but_never_out_of_place(driver: ctypes.CDLL) ->
         tables[2]
     with pytest.raises(ValueError, match="transposed"):
         tables.transpose(0, 2, 1)[0]
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    items=st.integers(1, 4),
+    candidates=st.sampled_from([1, 63, 64, 65, 700]),
+    part=st.sampled_from([0.0, 0.1, 1.0]),
+)
+def test_hits_in_any_order_are_put_in_order(
+    seed: int, items: int, candidates: int, part: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    places = np.flatnonzero(rng.random(items * candidates) < part)
+    found = np.zeros(len(places), hits._HIT)
+    found["place"], found["class_id"] = places, rng.integers(0, 80, len(places))
+    found["score"], found["box"] = rng.random(len(places)), rng.random((len(places), 4))
+    mixed = rng.permutation(found).view(np.uint8).reshape(-1, hits._HIT.itemsize)
+    planes, rows, class_ids, scores = room_for_hits(len(places) + 3)
+    starts = np.empty(items + 1, np.int32)
+    _native.ordered_hits(mixed, candidates, planes, rows, class_ids, scores, starts)
+    count = len(places)
+    assert np.array_equal(rows[:count], places % candidates)
+    assert np.array_equal(class_ids[:count], found["class_id"])
+    assert np.array_equal(scores[:count], found["score"])
+    assert np.array_equal(planes[:, :count], found["box"].T)
+    assert starts.tolist() == [int((places < k * candidates).sum()) for k in range(items + 1)]
+
+
+def test_places_and_room_of_hits_are_checked() -> None:
+    found = np.zeros((2, hits._HIT.itemsize), np.uint8)
+    found[1, 0] = 20  # the place of the second
+    columns = np.empty((4, 2), np.float32), np.empty(2, np.int32), np.empty(2, np.int32)
+    starts = np.empty(3, np.int32)
+    with pytest.raises(ValueError, match="a place beyond the last candidate"):
+        _native.ordered_hits(found, 10, *columns, np.empty(2, np.float32), starts)
+    with pytest.raises(ValueError, match="no room for all of them"):
+        _native.ordered_hits(found, 11, *columns, np.empty(1, np.float32), starts)

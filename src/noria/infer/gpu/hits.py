@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from noria import _native
 from noria._core.cuda import Memory, Stream, entered
 from noria._core.cuda_kernels import Kernel, PinnedPool
 from noria.infer.gpu.scaler import NEEDS
-from noria.infer.parsers.boxes import TableHits
+from noria.infer.parsers.boxes import TableHits, room_for_hits
 from noria.infer.parsers.device_tables import DeviceTables
 from noria.meta.detections import FloatArray
 
@@ -62,19 +63,19 @@ class HitFinder:
             EngineError: the GPU has no memory left, or failed.
         """
         items, count, width = tables.shape
-        hits = np.empty(0, _HIT)
+        hits = np.empty((0, _HIT.itemsize), np.uint8)
+        starts = np.zeros(items + 1, np.int32)
         if items and count and len(thresholds) and width > first:
             with entered():
                 lane = getattr(self._lanes, "lane", None)
                 if lane is None:
                     lane = self._lanes.lane = _Lane()
                 hits = lane.run(self._kernel, tables, first, np.asarray(thresholds, np.float32))
-        hits = hits[np.argsort(hits["place"])]
-        item, rows = np.divmod(hits["place"].astype(np.int64), max(1, count))
-        starts = np.searchsorted(item, np.arange(items + 1)).astype(np.int32)
-        planes = np.ascontiguousarray(hits["box"].T)
-        class_ids, scores = (np.ascontiguousarray(hits[name]) for name in ("class_id", "score"))
-        return TableHits(planes, rows.astype(np.int32), class_ids, scores, starts)
+        planes, rows, class_ids, scores = room_for_hits(len(hits))
+        found = len(hits)
+        if found:
+            _native.ordered_hits(hits, count, planes, rows, class_ids, scores, starts)
+        return TableHits(planes, rows[:found], class_ids[:found], scores[:found], starts)
 
 
 class _Lane:
@@ -89,7 +90,7 @@ class _Lane:
         self._thresholds, self._known = Memory(0), np.empty(0, np.float32)
 
     def run(self, kernel: Kernel, tables: DeviceTables, first: int, thresholds: FloatArray) -> Any:
-        """Return the hits in any order, records of `_HIT`."""
+        """Return the hits in any order, a row of bytes for each `_HIT`."""
         items, count, width = tables.shape
         room = items * count
         if self._found.size_bytes < _HEADER_BYTES + room * _HIT.itemsize:
@@ -114,7 +115,7 @@ class _Lane:
         found = int(seen[:4].view(np.uint32)[0])
         if found > copied:
             seen = self._download(_HEADER_BYTES + found * _HIT.itemsize)
-        return seen[_HEADER_BYTES : _HEADER_BYTES + found * _HIT.itemsize].view(_HIT)
+        return seen[_HEADER_BYTES:].reshape(-1, _HIT.itemsize)[:found]
 
     def _download(self, size_bytes: int) -> Any:
         out = self._pinned.take(np.dtype(np.uint8), (size_bytes,))

@@ -93,6 +93,14 @@ class _Room(threading.local):
 _room = _Room()
 
 
+def room_for_hits(count: int) -> tuple[FloatArray, IntArray, IntArray, FloatArray]:
+    """(4, room) planes, rows, class ids and scores of up to `count` hits.
+
+    They last until the next call in this thread.
+    """
+    return _room.of(count)
+
+
 def table_hits(
     tables: FloatArray | DeviceTables, thresholds: FloatArray, *, objectness: bool
 ) -> TableHits:
@@ -115,7 +123,7 @@ def table_hits(
         return tables.find_hits(tables, 4 + objectness, thresholds)
     items, count, width = tables.shape
     starts = np.zeros(items + 1, np.int32)
-    planes, rows, class_ids, scores = _room.of(items * count)
+    planes, rows, class_ids, scores = room_for_hits(items * count)
     found = 0
     if count and len(thresholds) and width > 4 + objectness:
         _, row, column = tables.strides
