@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("gi", reason="GStreamer's bindings are not installed")
+pytest.importorskip("noria.servicemaker", reason="GStreamer is not installed", exc_type=ImportError)
 from noria import pyds, servicemaker
 from noria.pyds import functions as pool
 from noria.pyds.inference import NvDsInferLayerInfo, NvDsInferTensorMeta

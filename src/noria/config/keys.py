@@ -81,7 +81,7 @@ PROPERTY_ROWS: tuple[Key, ...] = (
     _p("gie-unique-id", _INT, None, "id stamped on all results; Noria takes 1 when it is absent", low=1, acts=True),
     _e("process-mode", ProcessMode, ProcessMode.PRIMARY, "whole frames, or objects found upstream", loose=True, acts=True),
     _p("interval", _INT, 0, "batches skipped between two inferred ones", low=0, mode=_PRIMARY, loose=True, acts=True),
-    _p("gpu-id", _INT, 0, "GPU number; part of the engine file's name", low=0, acts=True),
+    _p("gpu-id", _INT, 0, "number of the GPU, where there is one; part of the engine file's name", low=0, acts=True),
     _p("batch-size", _INT, 1, "largest batch", low=1, high=1024, acts=True),
     _e("network-type", NetworkType, NetworkType.DETECTOR, "what is done with the outputs", acts=True),
     _p("is-classifier", _FLAG, None, "1 is network-type 1, 0 is network-type 0; only where network-type is absent", in_yaml=False, acts=True, legacy="network-type"),

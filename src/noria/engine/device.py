@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from noria._core.cuda import driver_is_open, why_no_gpu
 from noria._core.errors import ConfigError, EngineError
@@ -14,6 +16,7 @@ from noria.engine.backends import get_backend, gpu_runtime
 _CUDA = re.compile(r"cuda(?::(\d{1,3}))?")
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _NO_DRIVER = "there is no NVIDIA driver"
+_chosen: int | None = None  # the GPU that this process sees alone, by the number it had before
 LANES = 4
 """Runs at the same time on a GPU: one is scaled or copied while another one is computed."""
 
@@ -57,12 +60,14 @@ class Device:
 CPU = Device()
 
 
-def choose_device(asked: str = "auto") -> Device:
+def choose_device(asked: str = "auto", gpu_ids: Sequence[int] = ()) -> Device:
     """Choose where to compute.
 
     Args:
         asked: `auto`, `cpu`, `cuda`, or `cuda:N`. The GPU of a process is the only one that it
             sees from then on; it cannot be changed.
+        gpu_ids: `gpu-id` of the run's configs. Without a number in `asked` the first one's GPU is
+            taken, where there is one.
 
     Raises:
         ConfigError: there is no device of this name.
@@ -74,8 +79,11 @@ def choose_device(asked: str = "auto") -> Device:
     match = _CUDA.fullmatch(asked)
     if asked != "auto" and match is None:
         raise ConfigError(f"no device is called {asked!r}", expected="auto, cpu, cuda or cuda:N")
+    other = None
     if match is not None and match[1] is not None:
         _see_only(int(match[1]))
+    else:
+        other = _see_configured(gpu_ids)
     reason = why_no_gpu()
     if reason is None:
         reason = get_backend(gpu_runtime()).why_not()
@@ -83,7 +91,9 @@ def choose_device(asked: str = "auto") -> Device:
     else:
         fix = "nvidia-smi shows the driver and its GPUs"
     if reason is None:
-        return Device(asked if match and match[1] else "cuda:0", match is not None)
+        notices = () if other is None else (Notice("info", other, rule="gpu-other"),)
+        name = asked if match and match[1] else f"cuda:{_chosen or 0}"
+        return Device(name, match is not None, notices)
     if match is not None:
         raise EngineError(f"--device {asked}: {reason}", fix=(fix, "--device cpu runs without one"))
     if reason.startswith(_NO_DRIVER):  # nobody expects a GPU here
@@ -92,11 +102,43 @@ def choose_device(asked: str = "auto") -> Device:
     return Device(notices=(Notice("info", text, rule="gpu-unused"),))
 
 
+def _see_configured(gpu_ids: Sequence[int]) -> str | None:
+    """Let this process see the GPU of its configs; why another one computes, or None."""
+    wanted, *others = gpu_ids or (0,)
+    reason = None
+    if _chosen is not None and wanted != _chosen:
+        reason = "this process uses another one already"
+    elif wanted and _chosen is None:
+        if wanted >= (count := _gpus_shown()):
+            reason = f"{count or 'no'} GPU{'s' * (count != 1)} can be seen here"
+        elif driver_is_open():
+            reason = "this process uses another one already"
+        else:
+            _see_only(wanted)
+    if reason is None and (differing := sorted(set(others) - {wanted})):
+        wanted, reason = differing[0], "a process uses one GPU"
+    if reason is None:
+        return None
+    return f"gpu-id={wanted}: {reason}; GPU {_chosen or 0} computes"
+
+
+def _gpus_shown() -> int:
+    """How many GPUs there are to choose from. Asking the driver would settle which."""
+    return len(_visible()) or sum(1 for _ in Path("/dev").glob("nvidia[0-9]*"))
+
+
+def _visible() -> list[str]:
+    return [n for n in os.environ.get(_VISIBLE, "").split(",") if n.strip()]
+
+
 def _see_only(number: int) -> None:
     """Let this process see one GPU only, before anything uses CUDA."""
-    visible = [n for n in os.environ.get(_VISIBLE, "").split(",") if n.strip()]
+    global _chosen
+    if number == _chosen:
+        return
+    visible = _visible()
     if driver_is_open():
-        if number == 0 or visible == [str(number)]:
+        if number == 0 and _chosen is None:
             return
         raise EngineError(
             f"--device cuda:{number}: this process uses another GPU already",
@@ -111,3 +153,4 @@ def _see_only(number: int) -> None:
         os.environ[_VISIBLE] = visible[number]
     else:
         os.environ[_VISIBLE] = str(number)
+    _chosen = number

@@ -143,7 +143,7 @@ class Model:
                 wrong, before the first frame; with the notices so far.
         """
         cfg = with_profile(cfg)
-        notices = list(cfg.notices)
+        notices = [*options.device.notices, *cfg.notices]
         of_parser: list[Notice] = []
         with notices_on_errors(notices, of_parser):
             choice, labels = _checked(cfg, options, notices)
@@ -162,7 +162,7 @@ class Model:
             ConfigError, CustomLibraryError, ParserError: as `load`.
         """
         cfg = with_profile(cfg)
-        notices = list(cfg.notices)
+        notices = [*options.device.notices, *cfg.notices]
         with notices_on_errors(notices):
             try:
                 choice, labels = _checked(cfg, options, notices)

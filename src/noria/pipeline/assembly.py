@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -148,9 +148,10 @@ def assemble(
         check_sinks([s.text for s in spec.sinks if s.text], inputs)
         check_limit(options.limit)
         segments_of([item for item in items if not isinstance(item, ModelConfig)])  # may refuse
-        device = choose_device(options.device)
+        device = choose_device(options.device, [cfg.gpu_id for cfg in configs])
         notices += device.notices
         untold += device.notices
+        device = replace(device, notices=())  # told once
         on_stage("opening source")
         sources: list[Source] = []
         several = spec.keep_open or len(spec.opened_sources) > 1
@@ -384,7 +385,7 @@ def open_model(
     Raises:
         NoriaError: see `Inferencer.from_config`.
     """
-    device = device or choose_device(options.device)
+    device = device or choose_device(options.device, [cfg.gpu_id])
     streams = options.streams
     if live and streams is None and not device.is_gpu:
         streams = 1

@@ -183,6 +183,7 @@ def test_devices_that_are_none() -> None:
 def test_a_process_sees_the_gpu_that_it_is_given(
     monkeypatch: pytest.MonkeyPatch, visible: str, number: int, after: str
 ) -> None:
+    monkeypatch.setattr(devices, "_chosen", None)
     monkeypatch.setattr(devices, "driver_is_open", lambda: False)
     monkeypatch.setattr(devices, "why_no_gpu", lambda: "there is no NVIDIA GPU")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
@@ -194,10 +195,66 @@ def test_a_process_sees_the_gpu_that_it_is_given(
 def test_a_second_gpu_in_one_process_is_refused(
     driver: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(devices, "_chosen", None)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(devices, "driver_is_open", lambda: True)
     with pytest.raises(EngineError, match="uses another GPU already"):
         choose_device("cuda:1")
+
+
+@pytest.mark.parametrize(
+    ("visible", "gpu_ids", "name", "after", "told"),
+    [
+        ("0,1,2", [2], "cuda:2", "2", ""),
+        ("4,6", [1, 1], "cuda:1", "6", ""),
+        ("4,6", [0, 0], "cuda:0", "4,6", ""),
+        ("4,6", [2], "cuda:0", "4,6", "gpu-id=2: 2 GPUs can be seen here; GPU 0 computes"),
+        ("4", [3], "cuda:0", "4", "gpu-id=3: 1 GPU can be seen here; GPU 0 computes"),
+        ("4,6", [1, 0], "cuda:1", "6", "gpu-id=0: a process uses one GPU; GPU 1 computes"),
+    ],
+)
+def test_the_gpu_of_a_config_computes_where_there_is_one(
+    gpu: None,
+    monkeypatch: pytest.MonkeyPatch,
+    visible: str,
+    gpu_ids: list[int],
+    name: str,
+    after: str,
+    told: str,
+) -> None:
+    monkeypatch.setattr(devices, "_chosen", None)
+    monkeypatch.setattr(devices, "driver_is_open", lambda: False)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    for _ in range(2):  # a second model of the process
+        device = choose_device("auto", gpu_ids)
+        assert device.name == name
+        assert devices.os.environ["CUDA_VISIBLE_DEVICES"] == after
+        assert [n.message for n in device.notices] == [told] * bool(told)
+        monkeypatch.setattr(devices, "driver_is_open", lambda: True)
+    assert choose_device("cpu", gpu_ids).notices == ()
+
+
+def test_a_number_of_the_command_goes_before_that_of_a_config(
+    gpu: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devices, "_chosen", None)
+    monkeypatch.setattr(devices, "driver_is_open", lambda: False)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2")
+    assert choose_device("cuda:1", [2]) == devices.Device("cuda:1", required=True)
+    (notice,) = choose_device("auto", [2]).notices  # a model that is opened later
+    assert notice.message == "gpu-id=2: this process uses another one already; GPU 1 computes"
+    assert notice.rule == "gpu-other"
+
+
+def test_a_config_names_its_gpu(
+    gpu: None, mean_config: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devices, "_chosen", None)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    config = mean_config(batch_size=2, gpu_id=7)
+    with noria.Inferencer.from_config(config) as inferencer:
+        told = [str(n) for n in inferencer.notices]
+    assert any("gpu-id=7: 2 GPUs can be seen here; GPU 0 computes" in text for text in told)
 
 
 @pytest.mark.parametrize("head", ["columns", "rows", "objectness", "corners"])

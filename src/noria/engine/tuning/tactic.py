@@ -117,11 +117,12 @@ class Tactic:
 
 
 def candidates(runtimes: Sequence[str], cores: int, objective: Objective) -> list[Tactic]:
-    """List the tactics to try, the default first, then by promise: what runs on a GPU is early.
+    """List the tactics to try, the default first, then by promise.
 
-    ONNX Runtime's `all` chooses other memory layouts than `extended`: that pair is the choice of
-    layout. Idle threads that wait busily are tried for latency only: beside decoding they cost
-    more than they give. A CUDA graph is one run at a time.
+    What runs on a GPU comes before what runs on the CPU. ONNX Runtime's `all` chooses other memory
+    layouts than `extended`: that pair is the choice of layout. Idle threads that wait busily are
+    tried for latency only: beside decoding they cost more than they give. A CUDA graph is one run
+    at a time.
     """
     runtimes = sorted(runtimes, key=lambda name: name not in GPU_RUNTIMES)
     shares = {runtime: _shares(runtime, cores, objective) for runtime in runtimes}
