@@ -18,7 +18,7 @@ APPROXIMATE: dict[str, str] = {
     "proto-file": "the layers of common networks, of SSD and Faster R-CNN",
     "uff-file": "the nodes of common networks, and nodes that plugins compute",
     "custom-network-config": "Darknet networks without a library; other texts are for a library",
-    "gpu-id": "a part of the engine file's name; models run on the CPU",
+    "gpu-id": "the first config's, where there is such a GPU; a part of the engine file's name",
     "model-engine-file": "engines are Noria's own; a TensorRT engine gives a notice, and the model is built instead",
     "network-mode": "the original's chain; FP16 that would not be faster is FP32, as an info",
     "int8-calib-file": "INT8 is written into the graph (Q/DQ); tensors without a scale stay FP32, with a notice",
