@@ -319,6 +319,8 @@ std::ptrdiff_t best_class(const Scores &scores, const Line &objectness, const Li
                              std::numeric_limits<float>::infinity()};
     for (std::ptrdiff_t i = 0; i < limits.count; ++i)
         limits.lowest = std::min(limits.lowest, limits.data[i]);
+    for (const std::size_t room : {index.shape(0), class_id.shape(0), score.shape(0)})
+        if (room < scores.shape(0)) throw nb::value_error("hits: no room for every candidate");
     noria::Hits hits{index.data(), class_id.data(), score.data()};
     {
         Unlocked release;

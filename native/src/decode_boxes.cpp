@@ -155,7 +155,7 @@ void ordered_hits(const In<std::uint8_t, nb::shape<-1, sizeof(FoundHit)>> &recor
     const std::size_t count = records.shape(0), room = planes.shape(1), items = starts.shape(0) - 1;
     const std::size_t places = items * candidates, words = places / 64 + 1;
     if (index.shape(0) < count || class_id.shape(0) < count || score.shape(0) < count || room < count ||
-        planes.shape(0) != 4)
+        planes.shape(0) != 4 || starts.shape(0) == 0)
         throw nb::value_error("hits: no room for all of them");
     std::vector<std::uint64_t> set(words);
     std::vector<std::uint32_t> before(words);

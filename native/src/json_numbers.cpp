@@ -46,7 +46,9 @@ void append_fixed(std::string &text, float value) {
         PyMem_Free(all);
         return;
     }
-    const auto units = static_cast<std::uint64_t>(std::llrint(scaled));
+    auto units = static_cast<std::uint64_t>(scaled);
+    const double rest = scaled - static_cast<double>(units);  // exact, whatever the rounding mode
+    if (rest > 0.5 || (rest == 0.5 && (units & 1))) ++units;
     char digits[24];
     char *first = digits_before(std::end(digits), units % unit, decimals);
     *--first = '.';

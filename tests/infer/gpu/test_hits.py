@@ -129,3 +129,5 @@ def test_places_and_room_of_hits_are_checked() -> None:
         _native.ordered_hits(found, 10, *columns, np.empty(2, np.float32), starts)
     with pytest.raises(ValueError, match="no room for all of them"):
         _native.ordered_hits(found, 11, *columns, np.empty(1, np.float32), starts)
+    with pytest.raises(ValueError, match="no room for all of them"):
+        _native.ordered_hits(found, 0, *columns, np.empty(2, np.float32), np.empty(0, np.int32))

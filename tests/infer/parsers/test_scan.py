@@ -110,3 +110,10 @@ def test_every_half_float_is_converted_exactly():
 
 def test_the_vector_path_is_said():
     assert isinstance(_native.best_class_has_simd(), bool)
+
+
+def test_hits_need_room_for_every_candidate():
+    scores, weights = np.zeros((300, 2), np.float32), np.ones(300, np.float32)
+    short = np.empty(2, np.int32), np.empty(2, np.int32), np.empty(2, np.float32)
+    with pytest.raises(ValueError, match="no room for every candidate"):
+        _native.best_class(scores, weights, np.full(2, 0.5, np.float32), *short)

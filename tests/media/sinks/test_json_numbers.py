@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -95,3 +97,16 @@ def test_heads_and_tails_are_written_as_they_are():
         '{"confidence":0.500000,"left":0.000,"top":0.000,"width":1.000,"height":1.000}'
     )
     assert objects([]) == ("", 0)
+
+
+@pytest.mark.parametrize("mode", [0x400, 0x800, 0xC00])
+def test_a_rounding_mode_that_a_library_left_changes_no_digit(mode):
+    rows = np.array([(2 / 3, 0.0625, 0.5295, 2.0005, 1 / 3)], np.float32)
+    expected = objects(rows)
+    libm = ctypes.CDLL("libm.so.6")
+    libm.fesetround(mode)
+    try:
+        found = objects(rows)
+    finally:
+        libm.fesetround(0)
+    assert found == expected

@@ -119,12 +119,13 @@ class Tactic:
 def candidates(runtimes: Sequence[str], cores: int, objective: Objective) -> list[Tactic]:
     """List the tactics to try, the default first, then by promise.
 
-    What runs on a GPU comes before what runs on the CPU. ONNX Runtime's `all` chooses other memory
-    layouts than `extended`: that pair is the choice of layout. Idle threads that wait busily are
-    tried for latency only: beside decoding they cost more than they give. A CUDA graph is one run
-    at a time.
+    The default is soon ready, so that there is a result; then what runs on a GPU has its turn.
+    ONNX Runtime's `all` chooses other memory layouts than `extended`: that pair is the choice of
+    layout. Idle threads that wait busily are tried for latency only: beside decoding they cost
+    more than they give. A CUDA graph is one run at a time.
     """
-    runtimes = sorted(runtimes, key=lambda name: name not in GPU_RUNTIMES)
+    order = {DEFAULT_BACKEND: 0} | dict.fromkeys(GPU_RUNTIMES, 1)
+    runtimes = sorted(dict.fromkeys(runtimes), key=lambda name: order.get(name, 2))
     shares = {runtime: _shares(runtime, cores, objective) for runtime in runtimes}
     rounds = [
         [Tactic(runtime, *some[n]) for runtime, some in shares.items() if n < len(some)]
