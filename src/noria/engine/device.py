@@ -11,7 +11,7 @@ from pathlib import Path
 from noria._core.cuda import driver_is_open, why_no_gpu
 from noria._core.errors import ConfigError, EngineError
 from noria._core.notices import Notice
-from noria.engine.backends import get_backend, gpu_runtime
+from noria.engine.backends import GPU_PACKAGE_FIX, get_backend, gpu_runtime
 
 _CUDA = re.compile(r"cuda(?::(\d{1,3}))?")
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -87,7 +87,7 @@ def choose_device(asked: str = "auto", gpu_ids: Sequence[int] = ()) -> Device:
     reason = why_no_gpu()
     if reason is None:
         reason = get_backend(gpu_runtime()).why_not()
-        fix = "pip uninstall onnxruntime && pip install 'onnxruntime-gpu[cuda,cudnn]'"
+        fix = GPU_PACKAGE_FIX
     else:
         fix = "nvidia-smi shows the driver and its GPUs"
     if reason is None:

@@ -17,7 +17,7 @@ import onnxruntime as ort
 from noria._core.cuda import CudaTensor, gpu_decodes, why_no_gpu
 from noria._core.cuda_kernels import PinnedPool
 from noria._core.errors import DeviceMemoryError, EngineError
-from noria.engine.backends import RunOptions
+from noria.engine.backends import GPU_PACKAGE_FIX, RunOptions
 from noria.engine.backends.cuda_graphs import CapturedRun
 from noria.engine.backends.onnxruntime_common import SILENT, session_options, spec, worded
 
@@ -233,7 +233,7 @@ class OnnxRuntimeCudaBackend:
         if reason := self.why_not():
             fix = []
             if "without CUDA" in reason:
-                fix = ["pip uninstall onnxruntime && pip install 'onnxruntime-gpu[cuda,cudnn]'"]
+                fix = [GPU_PACKAGE_FIX]
             raise EngineError(f"onnxruntime-cuda cannot run here: {reason}", fix=fix)
         return CudaRunner(model, options)
 
