@@ -141,6 +141,14 @@ def why_no_gpu() -> str | None:
     return found if isinstance(found, str) else None
 
 
+def driver_cuda() -> int:
+    """The newest CUDA that the driver knows, as CUDA counts it (12080 is 12.8); 0 without one."""
+    found, number = _open(), c_int()
+    if isinstance(found, str) or _status(found.library, "cuDriverGetVersion", byref(number)):
+        return 0
+    return number.value
+
+
 def driver_is_open() -> bool:
     """True once this process has looked for a GPU: it sees the same ones from then on."""
     return _open.cache_info().currsize > 0

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noria._core.text import duration_text, quoted
+from noria.cli.device_option import with_device
 from noria.cli.output import (
     FiniteRange,
     console,
@@ -117,9 +118,8 @@ class _WithReport(click.Command):
               help="CPU threads of each worker's engines. Default: cores per worker.")  # fmt: skip
 @click.option("--on", default="local", show_default=True, metavar="WHERE",
               help="local, ray (this machine or RAY_ADDRESS), or ray://HOST:PORT.")  # fmt: skip
-@click.option("--device", default="auto", show_default=True, metavar="DEVICE",
-              help="As for noria run; workers share the GPU. On Ray, cuda gives each actor one of "
-              "its own.")  # fmt: skip
+@with_device("Where engines run and films are decoded (workers share a GPU; on Ray, cuda gives "
+             "each actor its own)")  # fmt: skip
 @click.option("--limit", type=click.IntRange(1), metavar="N",
               help="Stop each input after this many frames.")  # fmt: skip
 @click.option("--abi", type=click.Choice(["auto", "24", "28"]), help="As for noria run.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from noria.cli.device_option import with_device
 from noria.cli.output import FiniteRange, notice_rows, print_json, print_notices
 from noria.cli.overriding import load_config, overridable
 
@@ -20,6 +21,7 @@ Examples:
   noria build config_infer_primary.txt
   noria build config_infer_primary.txt --tune
   noria build config_infer_primary.txt --tune 20 --tune-for latency
+  noria build config_infer_primary.txt --device cpu
   noria build config_infer_primary.txt --backend openvino
   noria build config_infer_primary.txt --precision int8 --backend openvino
   noria build config_infer_primary.txt --precision fp16 --export-onnx detector_fp16.onnx
@@ -30,10 +32,12 @@ _DEFAULT_BUDGET = "60"
 
 @click.command(epilog=EPILOG)
 @click.argument("config", type=click.Path(path_type=Path))
+@with_device("Where the engine will run")
 @click.option(
     "--backend",
     metavar="NAME",
-    help="The runtime: onnxruntime, openvino, onnxruntime-cuda or tensorrt.",
+    help="The runtime, whatever the device: onnxruntime, openvino, onnxruntime-cuda or tensorrt. "
+    "Default: the first that runs on the device; --tune tries all that do.",
 )
 @click.option(
     "--precision", type=click.Choice(["fp32", "fp16", "bf16", "int8", "best"]),
@@ -66,6 +70,7 @@ _DEFAULT_BUDGET = "60"
 @overridable
 def build(
     config: Path,
+    device: str,
     backend: str | None,
     precision: Precision | None,
     export_onnx: Path | None,
@@ -88,12 +93,15 @@ def build(
     """
     from noria._core.notices import refuse_warnings
     from noria.cli.progress import RunProgress
+    from noria.engine.device import CPU, choose_device
     from noria.engine.tuning.tactic import Objective, Tactic
     from noria.engine.tuning.tune import TuneOptions
     from noria.model import load_or_build
 
     if tune is None and (retime or timing_cache):
         raise click.UsageError("--retime and --timing-cache need --tune")
+    if device != "auto" and (backend or tactic):
+        raise click.UsageError("--backend and --tactic say where it runs; leave --device out")
     if tune is not None and tactic:
         raise click.UsageError("--tactic pins what --tune would find; choose one")
     if export_onnx is not None and (tune is not None or tactic or backend or rebuild):
@@ -112,6 +120,7 @@ def build(
             cache=timing_cache,
             use_cache=not retime,
         )
+    where = CPU if backend or tactic else choose_device(device, [cfg.gpu_id])
     with RunProgress(enabled=not as_json and tuning is not None, unit="steps") as progress:
         plan = load_or_build(
             cfg,
@@ -123,7 +132,9 @@ def build(
             precision=precision,
             dynamic_batch=dynamic_batch,
             progress=progress.at,
+            device=where.kind,
         )
+    notices = [*where.notices, *cfg.notices, *plan.decisions]
     if strict:
         refuse_warnings(plan.decisions)
     if as_json:
@@ -132,11 +143,11 @@ def build(
                 "engine": None if plan.path is None else str(plan.path),
                 "precision": plan.header.precision,
                 "tactics": tactic_rows(plan),
-                "notices": notice_rows([*cfg.notices, *plan.decisions]),
+                "notices": notice_rows(notices),
             }
         )
         return
-    print_notices([*cfg.notices, *plan.decisions])
+    print_notices(notices)
     click.echo(plan.path or "the engine could not be saved; it is built anew at every start")
 
 

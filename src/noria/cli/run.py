@@ -16,6 +16,7 @@ import click
 from noria._core.errors import MediaError, NoriaError
 from noria._core.notices import Notice
 from noria._core.text import quoted
+from noria.cli.device_option import with_device
 from noria.cli.output import print_json, print_notices, printable, stdout_is_for_results
 from noria.cli.overriding import overridable, with_results
 
@@ -102,15 +103,7 @@ _VIEW = "view:"  # the output that is a page
     help="Batches run at once, sharing the threads. Default: one per thread, at most 4, or 1 for "
     "live sources.",
 )
-@click.option(
-    "--device",
-    default="auto",
-    show_default=True,
-    metavar="DEVICE",
-    help="Where engines run and films are decoded: cpu, cuda, cuda:N; auto takes an NVIDIA GPU "
-    "that is there and that the installed onnxruntime can use. Several (cuda:0,cuda:1) have a "
-    "process each.",
-)
+@with_device("Where engines run and films are decoded", several=True)
 @click.option(
     "--processes",
     type=click.IntRange(1, 64),

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from noria.cli.device_option import with_device
 from noria.cli.overriding import overridable
 
 EPILOG = """\b
@@ -48,6 +49,7 @@ Examples:
 @click.option("--tracker", metavar="TRACKER", help="As of noria run.")
 @click.option("--analytics", type=click.Path(), metavar="FILE", help="As of noria run.")
 @click.option("--threads", type=click.IntRange(1, 1024), help="CPU threads of each engine.")
+@with_device("Where engines run and streams are decoded")
 @click.option("--guard", type=click.Choice(["auto", "always", "never"]), help="As of noria run.")
 @click.option(
     "--log-format",

@@ -61,6 +61,7 @@ class BuildOptions:
         infer_dims: channels, height, width for a model that leaves them free.
         input_order: order of the axes of the picture input.
         runtime: name of the backend; None is the default one, or with `tuning` all that are there.
+            Runtimes that `tuning` names go before it: it is the one if none of them can be timed.
         threads, streams: for the session that the build opens; `Plan.open_session` hands it out.
         tactic: the way to run it, pinned; goes before `runtime`.
         tuning: finds the best tactic, see `noria.engine.tuning.tune`; not with `tactic`.
@@ -193,8 +194,9 @@ class _Build:
         if options.exact:
             return options.precision
         missing = None if options.rules.scales else "there are none"
+        among = options.tuning.runtimes if self.tunes and options.tuning else None
         one = options.runtime or not self.tunes
-        runtimes = [self.tactic.runtime] if one else installed_backends()
+        runtimes = among or ([self.tactic.runtime] if one else installed_backends())
         asked, notice = choose(options.precision, runtimes, no_table=missing, tuned=self.tunes)
         self.decisions += [notice] if notice else []
         return asked
@@ -259,7 +261,7 @@ class _Build:
             feeds = sample_inputs(self.inputs, items, low=low, high=high)
             timing = PluginTiming(self.network, self._bake, self._plugins, feeds)
         tuning = options.tuning
-        if options.runtime is not None:
+        if options.runtime is not None and not tuning.runtimes:
             tuning = replace(tuning, runtimes=[options.runtime])
         found, lowered, notices = tune_precisions(
             self.network,

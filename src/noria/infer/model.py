@@ -400,8 +400,6 @@ def _open(cfg: ModelConfig, options: LoadOptions) -> tuple[Session, Plan]:
         streams=streams,
         rebuild=options.rebuild,
         device=options.device.kind,
-        # a GPU that computes one item at a time idles
-        dynamic_batch=options.device.is_gpu and cfg.batch_size > 1,
     )
     if free and plan.decides_sharing:
         plan.threads, threads, streams = None, None, None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from noria._core.errors import EngineError
 from noria._core.notices import Notice, notices_on_errors
-from noria.engine.backends import get_backend, installed_backends
+from noria.engine.backends import GPU_RUNTIMES, get_backend, installed_backends
 from noria.engine.plan import Plan
 from noria.engine.plan_header import Precision
 from noria.model.engine_search import EngineSearch
@@ -50,9 +50,11 @@ def load_or_build(
         rebuild: build even if a valid plan exists.
         backend: the runtime to use; None takes a saved plan of any, and builds for the default.
         tactic: the way to run it; a saved plan must be run that way.
-        tuning: a saved plan must be tuned for this objective on this machine; a new one is.
+        tuning: a saved plan must be tuned for this objective on this machine; a new one is, among
+            the runtimes of `device`, unless it names its own.
         precision: the precision in the graph; None: what `network-mode` allows and is faster.
-        dynamic_batch: free the batch of a model that fixes it at 1, if that turns out right.
+        dynamic_batch: free the batch of a model that fixes it at 1, if that turns out right. For a
+            GPU, which idles with one item at a time, it is done whenever `batch-size` is larger.
         save: False keeps a new plan in memory.
         progress: called as tuning goes on.
         device: `cuda` or `cpu`, where the plan must run; None takes a saved plan of any.
@@ -122,6 +124,13 @@ class _Planning:
             self.choice = choice = replace(choice, runtime=choice.tactic.runtime)
         if choice.runtime is not None:
             get_backend(choice.runtime)
+        if choice.tuning is not None and choice.device is not None and not choice.tuning.runtimes:
+            on_gpu = choice.device == "cuda"
+            names = [n for n in installed_backends() if (n in GPU_RUNTIMES) == on_gpu]
+            choice = replace(choice, tuning=replace(choice.tuning, runtimes=names))
+        if choice.built_for in GPU_RUNTIMES and self.cfg.batch_size > 1:
+            choice = replace(choice, dynamic_batch=True)
+        self.choice = choice
 
     def _precisions(self) -> ConfigPrecision:
         """Decide the precision; bad keys are refused before anything long begins."""

@@ -26,7 +26,8 @@ def test_without_a_gpu_they_say_so_and_take_no_part():
     assert not {"onnxruntime-cuda", "tensorrt"} & set(installed_backends())
     with pytest.raises(EngineError, match="onnxruntime-cuda cannot run here: ") as caught:
         get_backend("onnxruntime-cuda").open(b"", RunOptions())
-    assert "onnxruntime-gpu" in str(caught.value)
+    assert "nvidia-smi" in str(caught.value)
+    assert "--backend onnxruntime" in str(caught.value)
 
 
 class FakeBinding:

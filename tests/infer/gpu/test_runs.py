@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,19 +13,25 @@ from typing import Any
 import numpy as np
 import onnxruntime as ort
 import pytest
+from click.testing import CliRunner
 
 import noria
+from noria._core import visible_gpus
 from noria._core.cuda import CudaTensor, Stream, entered
 from noria._core.cuda_kernels import upload
 from noria._core.errors import ConfigError, DeviceMemoryError, EngineError
+from noria.cli import main
 from noria.config import ModelConfig
 from noria.engine import device as devices
 from noria.engine.backends import onnxruntime_cuda as ort_cuda
 from noria.engine.device import choose_device
+from noria.engine.tuning import precisions
+from noria.engine.tuning.tune import TuneOptions
 from noria.infer.gpu import hits
 from noria.infer.watch.watch import Watch
 from noria.media.frame import Frame
 from noria.media.pixel_format import ColorSpace, PixelFormat
+from noria.model.planning import load_or_build
 from noria.pipeline.assembly import AssemblyOptions, open_model
 from tests.engine.backends.test_gpu_backends import FakeBinding, FakeSession
 from tests.infer.gpu.test_scaler import on_gpu, picture
@@ -156,6 +163,36 @@ def test_auto_takes_the_gpu_and_its_own_engine(gpu: None, mean_config: Config) -
     assert "which does not run on cuda" in text
 
 
+def test_an_engine_built_ahead_is_the_one_that_runs(gpu: None, mean_config: Config) -> None:
+    config = mean_config(batch=1, batch_size=4)
+    command = CliRunner().invoke(main, ["build", str(config)])
+    assert command.exit_code == 0, command.output
+    with noria.Inferencer.from_config(config) as inferencer:
+        assert inferencer.session.device == "cuda:0"
+        assert any("engine: loaded" in str(n) for n in inferencer.notices)
+        assert not any("not used" in str(n) for n in inferencer.notices)
+        assert str(inferencer.engine_path) in command.output
+
+
+def test_tuning_for_a_gpu_tries_its_runtimes_alone(
+    gpu: None, mean_config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[str, ...]] = []
+
+    def noted(*args: object, options: TuneOptions, **rest: object) -> None:
+        seen.append(tuple(options.runtimes or ()))
+        raise EngineError("seen")
+
+    monkeypatch.setattr(precisions, "tune", noted)
+    cfg = ModelConfig.load(mean_config(batch=1, batch_size=4))
+    for device in ("cuda", "cpu"):
+        with pytest.raises(EngineError, match="seen"):
+            load_or_build(cfg, tuning=TuneOptions(budget_s=1), device=device)
+    assert seen[0] == ("onnxruntime-cuda",)
+    assert "onnxruntime" in seen[1]
+    assert "onnxruntime-cuda" not in seen[1]
+
+
 def test_a_gpu_without_its_runtime_is_said(
     driver: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,8 +208,13 @@ def test_a_gpu_without_its_runtime_is_said(
     assert choose_device("cpu").notices == ()
 
 
+def driver_looks(monkeypatch: pytest.MonkeyPatch, *, opened: bool) -> None:
+    for module in (devices, visible_gpus):
+        monkeypatch.setattr(module, "driver_is_open", lambda: opened)
+
+
 def test_devices_that_are_none() -> None:
-    for name in ("gpu", "cuda:", "cuda:x", "CUDA:0", "0"):
+    for name in ("gpu", "cuda:", "cuda:x", "CUDA:0", "0", "", None, 0):
         with pytest.raises(ConfigError, match="no device is called"):
             choose_device(name)
 
@@ -183,21 +225,21 @@ def test_devices_that_are_none() -> None:
 def test_a_process_sees_the_gpu_that_it_is_given(
     monkeypatch: pytest.MonkeyPatch, visible: str, number: int, after: str
 ) -> None:
-    monkeypatch.setattr(devices, "_chosen", None)
-    monkeypatch.setattr(devices, "driver_is_open", lambda: False)
+    monkeypatch.setattr(visible_gpus, "_chosen", None)
+    driver_looks(monkeypatch, opened=False)
     monkeypatch.setattr(devices, "why_no_gpu", lambda: "there is no NVIDIA GPU")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     with pytest.raises(EngineError, match="there is no NVIDIA GPU"):
         choose_device(f"cuda:{number}")
-    assert devices.os.environ["CUDA_VISIBLE_DEVICES"] == after
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == after
 
 
 def test_a_second_gpu_in_one_process_is_refused(
     driver: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(devices, "_chosen", None)
+    monkeypatch.setattr(visible_gpus, "_chosen", None)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setattr(devices, "driver_is_open", lambda: True)
+    driver_looks(monkeypatch, opened=True)
     with pytest.raises(EngineError, match="uses another GPU already"):
         choose_device("cuda:1")
 
@@ -222,23 +264,23 @@ def test_the_gpu_of_a_config_computes_where_there_is_one(
     after: str,
     told: str,
 ) -> None:
-    monkeypatch.setattr(devices, "_chosen", None)
-    monkeypatch.setattr(devices, "driver_is_open", lambda: False)
+    monkeypatch.setattr(visible_gpus, "_chosen", None)
+    driver_looks(monkeypatch, opened=False)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     for _ in range(2):  # a second model of the process
         device = choose_device("auto", gpu_ids)
         assert device.name == name
-        assert devices.os.environ["CUDA_VISIBLE_DEVICES"] == after
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == after
         assert [n.message for n in device.notices] == [told] * bool(told)
-        monkeypatch.setattr(devices, "driver_is_open", lambda: True)
+        driver_looks(monkeypatch, opened=True)
     assert choose_device("cpu", gpu_ids).notices == ()
 
 
 def test_a_number_of_the_command_goes_before_that_of_a_config(
     gpu: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(devices, "_chosen", None)
-    monkeypatch.setattr(devices, "driver_is_open", lambda: False)
+    monkeypatch.setattr(visible_gpus, "_chosen", None)
+    driver_looks(monkeypatch, opened=False)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2")
     assert choose_device("cuda:1", [2]) == devices.Device("cuda:1", required=True)
     (notice,) = choose_device("auto", [2]).notices  # a model that is opened later
@@ -249,7 +291,7 @@ def test_a_number_of_the_command_goes_before_that_of_a_config(
 def test_a_config_names_its_gpu(
     gpu: None, mean_config: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(devices, "_chosen", None)
+    monkeypatch.setattr(visible_gpus, "_chosen", None)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
     config = mean_config(batch_size=2, gpu_id=7)
     with noria.Inferencer.from_config(config) as inferencer:

@@ -49,11 +49,6 @@ BACKENDS = {
 }
 """Backend name -> module with an object `backend`; imported on first use."""
 
-GPU_PACKAGE_FIX = (
-    "pip uninstall -y onnxruntime onnxruntime-gpu && pip install 'onnxruntime-gpu[cuda,cudnn]'"
-)
-"""Both packages write to one folder: each is removed first."""
-
 GPU_RUNTIMES = ("onnxruntime-cuda", "tensorrt")
 """Backends that compute on an NVIDIA GPU; engines are built for the first that can run."""
 

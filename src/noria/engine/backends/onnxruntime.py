@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
-import onnxruntime as ort
 
 from noria import _native
 from noria._core.errors import EngineError
 from noria.engine.backends import RunOptions
-from noria.engine.backends.onnxruntime_common import SILENT, session_options, spec, worded
+from noria.engine.backends.onnxruntime_common import SILENT, ort, session_options, spec, worded
 from noria.network.external_data import WEIGHTS_FILE
 
 if TYPE_CHECKING:

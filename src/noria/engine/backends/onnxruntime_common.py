@@ -6,12 +6,14 @@ import re
 from typing import Any
 
 import numpy as np
-import onnxruntime as ort
 
 from noria._core.errors import EngineError
 from noria.engine.backends import RunOptions
+from noria.engine.backends.onnxruntime_package import import_onnxruntime
 from noria.engine.machine import usable_cores
 from noria.network.tensor_spec import TensorSpec
+
+ort = import_onnxruntime()
 
 _TYPES = {
     "tensor(float)": np.float32,

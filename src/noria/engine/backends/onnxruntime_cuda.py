@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import onnxruntime as ort
 
 from noria._core.cuda import CudaTensor, gpu_decodes, why_no_gpu
 from noria._core.cuda_kernels import PinnedPool
 from noria._core.errors import DeviceMemoryError, EngineError
-from noria.engine.backends import GPU_PACKAGE_FIX, RunOptions
+from noria._core.visible_gpus import gpu_name
+from noria.engine.backends import RunOptions
 from noria.engine.backends.cuda_graphs import CapturedRun
-from noria.engine.backends.onnxruntime_common import SILENT, session_options, spec, worded
+from noria.engine.backends.onnxruntime_common import SILENT, ort, session_options, spec, worded
+from noria.engine.backends.onnxruntime_package import gpu_fix, why_no_cuda
 
 _PROVIDER = "CUDAExecutionProvider"
 _DEVICE = ("cuda", 0)
@@ -69,9 +70,8 @@ class CudaRunner:
     other kind the copy takes ten times as long.
     """
 
-    device = "cuda:0"
-
     def __init__(self, model: bytes, options: RunOptions) -> None:
+        self.device = gpu_name()
         ort.set_default_logger_severity(SILENT)  # it warns of what it does not need
         if hasattr(ort, "preload_dlls"):  # CUDA and cuDNN as pip installs them are on no path
             ort.preload_dlls()
@@ -87,7 +87,8 @@ class CudaRunner:
         if _PROVIDER not in session.get_providers():  # it falls back to the CPU without a word
             raise EngineError(
                 "onnxruntime cannot use the GPU",
-                fix="its CUDA and cuDNN must be those that onnxruntime-gpu was built for",
+                expected="the CUDA and cuDNN that onnxruntime-gpu was built for",
+                fix=gpu_fix(),
             )
         self._session: Any = session
         self._run_options = _run_options(graph=-1 if options.graph else None)
@@ -225,16 +226,14 @@ class OnnxRuntimeCudaBackend:
         return str(ort.__version__)
 
     def why_not(self) -> str | None:
-        if _PROVIDER not in ort.get_available_providers():
-            return "this onnxruntime is built without CUDA"
-        return why_no_gpu()
+        return why_no_gpu() or why_no_cuda(ort)
 
     def open(self, model: bytes, options: RunOptions) -> CudaRunner:
         if reason := self.why_not():
-            fix = []
-            if "without CUDA" in reason:
-                fix = [GPU_PACKAGE_FIX]
-            raise EngineError(f"onnxruntime-cuda cannot run here: {reason}", fix=fix)
+            raise EngineError(
+                f"onnxruntime-cuda cannot run here: {reason}",
+                fix=(gpu_fix(), "for the CPU: noria build CONFIG --backend onnxruntime"),
+            )
         return CudaRunner(model, options)
 
 

@@ -1,0 +1,84 @@
+"""The installed package of ONNX Runtime: `onnxruntime`, or `onnxruntime-gpu` in its place.
+
+Both write to one folder: where both are installed, the later one's files are there, and to remove
+either takes files of the other.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from noria._core.cuda import driver_cuda, why_no_gpu
+from noria._core.errors import EngineError
+
+CPU_PACKAGE, GPU_PACKAGE = "onnxruntime", "onnxruntime-gpu"
+_REMOVE = f"pip uninstall -y {CPU_PACKAGE} {GPU_PACKAGE} && pip install "
+_CUDA_13, _CUDA_12 = 13000, 12000
+_LAST_FOR_12 = "<1.27"  # later wheels are built for CUDA 13
+
+
+def packages() -> dict[str, str]:
+    """Those of the two packages that pip has installed: name -> version."""
+    found = {}
+    for name in (CPU_PACKAGE, GPU_PACKAGE):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def gpu_fix() -> str:
+    """How to get an ONNX Runtime that can use the GPU here, for the driver that is there."""
+    if why_no_gpu() is not None:
+        return "nvidia-smi shows the driver and its GPUs"
+    cuda = driver_cuda()
+    if cuda < _CUDA_12:
+        return (
+            f"update the NVIDIA driver, which is for CUDA {cuda // 1000}.{cuda % 1000 // 10}: "
+            "onnxruntime-gpu needs 525.60 (CUDA 12) or newer"
+        )
+    most = "" if cuda >= _CUDA_13 else _LAST_FOR_12
+    return f"{_REMOVE}'{GPU_PACKAGE}[cuda,cudnn]{most}'"
+
+
+def import_onnxruntime() -> Any:
+    """Import ONNX Runtime, whichever package it comes from.
+
+    Raises:
+        EngineError: it is not installed, cannot be imported, or lacks files.
+    """
+    try:
+        module = import_module("onnxruntime")
+        why = None if hasattr(module, "InferenceSession") else "it has no InferenceSession"
+    except Exception as error:  # half a package fails in any way
+        missing = isinstance(error, ModuleNotFoundError) and error.name == "onnxruntime"
+        module, why = None, "" if missing else f"{type(error).__name__}: {error}"
+    if why is None:
+        return module
+    installed = packages()
+    if why or installed:
+        names = " and ".join(f"{name} {number}" for name, number in installed.items())
+        text = f"the installed onnxruntime ({names or 'of no package'}) is broken"
+        text += f": {why}" if why else ": its files are not there"
+    else:
+        text = "onnxruntime is not installed"
+    fixes = [f"for the CPU: {_REMOVE}{CPU_PACKAGE}"]
+    if why_no_gpu() is None:
+        fixes.insert(0, f"for the GPU: {gpu_fix()}")
+    raise EngineError(text, expected="one whole package of ONNX Runtime", fix=fixes)
+
+
+def why_no_cuda(module: Any) -> str | None:
+    """Why an imported ONNX Runtime cannot compute on a GPU, or None."""
+    if "CUDAExecutionProvider" in module.get_available_providers():
+        return None
+    if GPU_PACKAGE in (installed := packages()):
+        names = " and ".join(installed)
+        return (
+            f"this onnxruntime is built without CUDA: {names} write to one folder, and the files "
+            f"there are not those of {GPU_PACKAGE}"
+        )
+    return "this onnxruntime is built without CUDA"

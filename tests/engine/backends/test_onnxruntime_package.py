@@ -1,0 +1,76 @@
+"""Which package of ONNX Runtime is there, and what is said of one that is not whole."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from noria._core.errors import EngineError
+from noria.engine.backends import onnxruntime_package as package
+from tests.network.onnx_models import picture_model, save
+
+_HALF = {
+    "empty": "",
+    "without its native part": "from onnxruntime.capi import _pybind_state\n",
+    "without a file that it reads": "open('/nowhere/ThirdPartyNotices.txt')\n",
+}
+
+
+@pytest.mark.parametrize("kind", _HALF)
+def test_half_a_package_is_one_clear_error(tmp_path: Path, kind: str) -> None:
+    folder = tmp_path / "onnxruntime"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(_HALF[kind])
+    save(picture_model(), tmp_path / "m.onnx")
+    (tmp_path / "pgie.txt").write_text("[property]\nonnx-file=m.onnx\nnetwork-type=100\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "noria", "build", str(tmp_path / "pgie.txt")],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 4, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "is broken" in done.stderr
+    assert "pip uninstall -y onnxruntime onnxruntime-gpu && pip install onnx" in done.stderr
+
+
+def test_no_package_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    monkeypatch.setattr(package, "packages", dict)
+    with pytest.raises(EngineError, match=r"onnxruntime is not installed(?s:.*)for the CPU: pip"):
+        package.import_onnxruntime()
+
+
+@pytest.mark.parametrize(
+    ("cuda", "wanted"),
+    [
+        (13000, "'onnxruntime-gpu[cuda,cudnn]'"),
+        (12080, "'onnxruntime-gpu[cuda,cudnn]<1.27'"),
+        (11080, "which is for CUDA 11.8: onnxruntime-gpu needs 525.60"),
+    ],
+)
+def test_the_fix_is_that_of_the_driver(
+    monkeypatch: pytest.MonkeyPatch, cuda: int, wanted: str
+) -> None:
+    monkeypatch.setattr(package, "why_no_gpu", lambda: None)
+    monkeypatch.setattr(package, "driver_cuda", lambda: cuda)
+    assert wanted in package.gpu_fix()
+
+
+def test_two_packages_in_one_folder_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime = SimpleNamespace(get_available_providers=lambda: ["CPUExecutionProvider"])
+    monkeypatch.setattr(package, "packages", lambda: {"onnxruntime": "1.24"})
+    assert package.why_no_cuda(runtime) == "this onnxruntime is built without CUDA"
+    both = {"onnxruntime": "1.24", "onnxruntime-gpu": "1.31"}
+    monkeypatch.setattr(package, "packages", lambda: both)
+    text = package.why_no_cuda(runtime)
+    assert text is not None
+    assert "onnxruntime and onnxruntime-gpu write to one folder" in text
+    runtime.get_available_providers = lambda: ["CUDAExecutionProvider"]
+    assert package.why_no_cuda(runtime) is None
