@@ -45,7 +45,7 @@ def kernels_at_once(processes: int) -> Iterator[list[Notice]]:
     if not _DRIVER.exists() or _daemon_there():
         yield []
         return
-    program = shutil.which(_CONTROL, path=os.pathsep.join((os.environ.get("PATH", ""), *_PLACES)))
+    program = control_program()
     if program is None:
         yield [_turns(f"{_CONTROL} is not there")]
         return
@@ -67,6 +67,11 @@ def kernels_at_once(processes: int) -> Iterator[list[Notice]]:
                     os.environ.pop(name, None)
                 else:
                     os.environ[name] = value
+
+
+def control_program() -> str | None:
+    """Find the program that starts the service; None where the driver came without it."""
+    return shutil.which(_CONTROL, path=os.pathsep.join((os.environ.get("PATH", ""), *_PLACES)))
 
 
 def _daemon_there() -> bool:

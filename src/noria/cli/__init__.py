@@ -45,6 +45,7 @@ _COMMANDS = {
     "record": "Keep the output tensors of frames in a file, for tests of parsers.",
     "replay": "Decode recorded tensors without the model, or repeat a call that crashed.",
     "exec": "Run a script that was written for TensorRT, on the CPU.",
+    "doctor": "Find out what of this machine can be used: GPU, runtimes, video, packages.",
     "completion": "Print the shell completion script.",
 }
 

@@ -96,10 +96,10 @@ def choose_device(asked: str = "auto", gpu_ids: Sequence[int] = ()) -> Device:
 
 
 def check_device_name(name: str) -> None:
-    """Refuse what is no name of a device.
+    """Refuse a name that no device has.
 
     Raises:
-        ConfigError: it is none.
+        ConfigError: no device has it.
     """
     if name in ("auto", "cpu") or (isinstance(name, str) and _CUDA.fullmatch(name)):
         return

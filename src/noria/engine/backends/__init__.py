@@ -25,6 +25,7 @@ __all__ = [
     "BACKENDS",
     "DEFAULT_BACKEND",
     "GPU_RUNTIMES",
+    "PACKAGES",
     "Backend",
     "CallingBackend",
     "CompilingBackend",
@@ -52,7 +53,7 @@ BACKENDS = {
 GPU_RUNTIMES = ("onnxruntime-cuda", "tensorrt")
 """Backends that compute on an NVIDIA GPU; engines are built for the first that can run."""
 
-_PACKAGES = {
+PACKAGES = {
     "openvino": ("openvino",),
     "tensorrt": ("tensorrt", "tensorrt_rtx"),
 }
@@ -72,9 +73,9 @@ def get_backend(name: str) -> Backend:
     try:
         return cast(Backend, importlib.import_module(BACKENDS[name]).backend)
     except (ImportError, OSError, RuntimeError) as error:  # a library of it may be missing
-        missing = isinstance(error, ModuleNotFoundError) and error.name in _PACKAGES.get(name, ())
+        missing = isinstance(error, ModuleNotFoundError) and error.name in PACKAGES.get(name, ())
         why = "is not installed" if missing else f"cannot be loaded: {error}"
-        fix = install_command(name) if name in _PACKAGES else f"pip install {name}"
+        fix = install_command(name) if name in PACKAGES else f"pip install {name}"
         raise EngineError(f"the runtime {name} {why}", fix=fix) from error
 
 
@@ -93,7 +94,7 @@ def installed_backends() -> list[str]:
     """Names of the backends that can run on this machine; the default one first."""
     usable = []
     for name in sorted(BACKENDS, key=lambda n: n != DEFAULT_BACKEND):
-        packages = _PACKAGES.get(name, ())
+        packages = PACKAGES.get(name, ())
         if packages and not any(importlib.util.find_spec(p) for p in packages):
             continue
         try:

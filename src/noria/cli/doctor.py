@@ -1,0 +1,55 @@
+"""`noria doctor`: find out which parts of this machine can be used."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import click
+
+from noria.cli.output import print_json, printable
+
+EPILOG = """\b
+Examples:
+  noria doctor
+  noria doctor --json
+"""
+_AREAS = {
+    "gpu": "NVIDIA GPU",
+    "engine": "Runtimes",
+    "video": "Video",
+    "tools": "Tools",
+    "extra": "Optional packages",
+}
+_COLOURS = {"ok": "green", "absent": None, "problem": "red"}
+
+
+@click.command(epilog=EPILOG)
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def doctor(as_json: bool) -> int:
+    """Find out what of this machine can be used, by using it: GPU, runtimes, video, packages.
+
+    The exit code is 1 if something is installed and cannot be used. What is only absent is no
+    problem.
+    """
+    from noria.diagnose.doctor.examination import examine
+    from noria.pyds.loading import gstreamer
+
+    found = examine(gstreamer)
+    if as_json:
+        print_json(found.to_dict())
+        return int(bool(found.problems))
+    click.echo(printable(found.system))
+    width = max(len(check.name) for check in found.checks)
+    for area, checks in groupby(found.checks, lambda check: check.area):
+        click.secho(f"\n{_AREAS[area]}", bold=True)
+        for check in checks:
+            click.secho(f"  {check.state:<7}  ", fg=_COLOURS[check.state], nl=False)
+            brief = check.state == "absent" and len(check.fix) == 1 and area != "tools"
+            more = f": {check.fix[0]}" if brief else ""
+            click.echo(printable(f"{check.name:<{width}}  {check.text}{more}"))
+            for line in () if brief else check.fix:
+                click.echo(printable(f"{'':<{width + 13}}{line}"))
+    count = len(found.problems)
+    text = "1 problem" if count == 1 else f"{count or 'no'} problems"
+    click.echo(f"\n{text}; noria run computes on {found.device}")
+    return int(bool(count))

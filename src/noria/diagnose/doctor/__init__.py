@@ -1,0 +1,1 @@
+"""`noria doctor`: examine this machine by using its parts."""

@@ -1,0 +1,67 @@
+"""Runtimes: each runs a small model in a process of its own."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from noria._core.cuda import why_no_gpu
+from noria._core.lazy import install_command
+from noria.diagnose.doctor.checks import Check
+from noria.engine.backends import BACKENDS, GPU_RUNTIMES, PACKAGES
+from noria.engine.backends.onnxruntime_package import (
+    CPU_PACKAGE,
+    GPU_PACKAGE,
+    gpu_fix,
+    packages,
+)
+
+_TRIAL = "noria.diagnose.doctor.trial"
+_LONGEST_S = 120.0  # TensorRT builds an engine, a GPU plans its kernels
+
+
+def engine_checks() -> Iterator[Check]:
+    """Check the packages of ONNX Runtime, and every runtime that is installed."""
+    installed = packages()
+    if len(installed) > 1:
+        names = " and ".join(f"{name} {number}" for name, number in installed.items())
+        text = f"{names} are installed and write to one folder: one damages the other"
+        keep = gpu_fix() if why_no_gpu() is None else None
+        only = f"pip uninstall -y {GPU_PACKAGE} {CPU_PACKAGE} && pip install {CPU_PACKAGE}"
+        yield Check("engine", "packages", "problem", text, (keep or only,))
+    with ThreadPoolExecutor(2) as pool:
+        yield from pool.map(_checked, BACKENDS)
+
+
+def _checked(name: str) -> Check:
+    needs = PACKAGES.get(name, ())
+    if needs and not any(importlib.util.find_spec(package) for package in needs):
+        return Check("engine", name, "absent", "not installed", (install_command(name),))
+    if name in GPU_RUNTIMES and (reason := why_no_gpu()) is not None:
+        return Check("engine", name, "absent", reason)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", _TRIAL, name],
+            capture_output=True, text=True, errors="replace", timeout=_LONGEST_S, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        text = f"a small model did not end within {_LONGEST_S:.0f} s"
+        return Check("engine", name, "problem", text)
+    if done.returncode < 0:
+        killed = signal.Signals(-done.returncode).name
+        return Check("engine", name, "problem", f"its process was killed by {killed}")
+    try:
+        found = json.loads(done.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        last = (done.stderr.strip().splitlines() or ["nothing was printed"])[-1]
+        return Check("engine", name, "problem", f"a small model failed: {last}")
+    if "error" in found:
+        return Check("engine", name, "problem", found["error"], tuple(found["fix"]))
+    return Check(
+        "engine", name, "ok", f"{found['version']}, ran a small model on {found['device']}"
+    )

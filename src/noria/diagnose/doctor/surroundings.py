@@ -1,0 +1,80 @@
+"""Checks of FFmpeg, GStreamer, the C++ compiler and the optional packages."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, metadata, requires, version
+from typing import Any
+
+import av
+
+from noria._core.errors import NoriaError
+from noria._core.lazy import install_command
+from noria.custom.compile.toolchain import find_compiler
+from noria.diagnose.doctor.checks import Check
+from noria.engine.backends import PACKAGES
+
+_WRITES = {"libx264": "annotated videos (H.264)"}
+_OWN = frozenset(PACKAGES)  # extras that are runtimes: see `engine_checks`
+
+
+def video_checks() -> Iterator[Check]:
+    """Check the FFmpeg that PyAV brings."""
+    number = ".".join(map(str, av.library_versions["libavcodec"]))
+    yield Check("video", "FFmpeg", "ok", f"libavcodec {number}, PyAV {av.__version__}")
+    for encoder, use in _WRITES.items():
+        try:
+            av.codec.Codec(encoder, "w")
+        except ValueError:  # av.codec.UnknownCodecError
+            text = f"this FFmpeg has no {encoder}: {use} cannot be written"
+            yield Check("video", encoder, "problem", text, ("pip install --force-reinstall av",))
+        else:
+            yield Check("video", encoder, "ok", f"writes {use}")
+
+
+def tool_checks(load_gstreamer: Callable[[], Any]) -> Iterator[Check]:
+    """Check GStreamer and the C++ compiler."""
+    try:
+        found = load_gstreamer().version_string()
+    except NoriaError as error:
+        yield Check("tools", "GStreamer", "absent", error.found, tuple(error.fix))
+    else:
+        yield Check("tools", "GStreamer", "ok", found)
+    try:
+        line = subprocess.run(
+            [find_compiler(), "--version"], capture_output=True, text=True, timeout=20, check=True
+        ).stdout.splitlines()[0]
+    except NoriaError as error:
+        yield Check("tools", "compiler", "absent", error.found, tuple(error.fix))
+    except (OSError, subprocess.SubprocessError, IndexError) as error:
+        yield Check("tools", "compiler", "problem", f"does not tell its version: {error}")
+    else:
+        yield Check("tools", "compiler", "ok", line)
+
+
+def extra_checks() -> Iterator[Check]:
+    """Check the packages of each extra."""
+    try:
+        names = metadata("noria").get_all("Provides-Extra") or []
+    except PackageNotFoundError:  # its source is on the path, nothing is installed
+        return
+    for extra in names:
+        if extra in _OWN:
+            continue
+        have, missing = [], []
+        for line in requires("noria") or ():
+            requirement, _, when = line.partition(";")
+            if f'extra == "{extra}"' not in when:
+                continue
+            package = re.split(r"[^A-Za-z0-9._-]", requirement.strip())[0]
+            try:
+                have.append(f"{package} {version(package)}")
+            except PackageNotFoundError:
+                missing.append(package)
+        if missing:
+            text = f"{', '.join(missing)} not installed"
+            yield Check("extra", extra, "absent", text, (install_command(extra),))
+        else:
+            yield Check("extra", extra, "ok", ", ".join(have))
