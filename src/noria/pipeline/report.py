@@ -13,6 +13,7 @@ import numpy as np
 
 from noria import _native
 from noria._core.notices import Notice
+from noria._core.visible_gpus import gpu_name
 from noria.infer.labels import class_name
 from noria.infer.losses import Counts, InferenceLosses
 from noria.media import Source
@@ -272,8 +273,14 @@ class Meter:
             losses.skipped,
             losses.dropped,
             losses.reasons,
-            getattr(getattr(self.model, "session", None), "device", ""),
+            _device_of(self.model),
         )
+
+
+def _device_of(model: Any) -> str:
+    """Name where a stage computes, with the user's number of a GPU; empty without an engine."""
+    device: str = getattr(getattr(model, "session", None), "device", "")
+    return gpu_name() if device.startswith("cuda") else device
 
 
 def count_objects(metas: Iterable[FrameMeta], counts: Counter[str]) -> None:

@@ -74,3 +74,20 @@ def test_two_packages_in_one_folder_are_told(monkeypatch: pytest.MonkeyPatch) ->
     assert "onnxruntime and onnxruntime-gpu write to one folder" in text
     runtime.get_available_providers = lambda: ["CUDAExecutionProvider"]
     assert package.why_no_cuda(runtime) is None
+
+
+def test_packages_of_another_folder_do_not_count(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    here = package.packages()
+    assert list(here) in (["onnxruntime"], ["onnxruntime-gpu"])
+    other = "onnxruntime-gpu" if "onnxruntime" in here else "onnxruntime"
+    record = tmp_path / f"{other.replace('-', '_')}-1.99.dist-info"
+    record.mkdir()
+    (record / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {other}\nVersion: 1.99\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert package.packages() == here
+    (tmp_path / "onnxruntime").mkdir()
+    (tmp_path / "onnxruntime" / "__init__.py").write_text("")
+    monkeypatch.delitem(sys.modules, "onnxruntime")
+    assert package.packages() == {other: "1.99"}

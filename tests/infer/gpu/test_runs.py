@@ -299,6 +299,18 @@ def test_a_config_names_its_gpu(
     assert any("gpu-id=7: 2 GPUs can be seen here; GPU 0 computes" in text for text in told)
 
 
+def test_a_report_names_the_gpu_by_the_users_number(
+    gpu: None, mean_config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visible_gpus, "_chosen", 1)
+    pictures = [on_gpu(frame) for frame in frames(4)]
+    with noria.Inferencer.from_config(mean_config(batch_size=2), device="cuda") as inferencer:
+        pipeline = noria.Pipeline(noria.media.ArraySource(pictures), inferencer)
+        report = pipeline.run()
+    assert report.models[0].device == "cuda:1"
+    assert report.models[0].inferred == 4
+
+
 @pytest.mark.parametrize("head", ["columns", "rows", "objectness", "corners"])
 def test_candidates_of_built_in_heads_are_found_on_the_gpu(
     gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: str

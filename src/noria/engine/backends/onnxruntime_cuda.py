@@ -16,7 +16,6 @@ import numpy.typing as npt
 from noria._core.cuda import CudaTensor, gpu_decodes, why_no_gpu
 from noria._core.cuda_kernels import PinnedPool
 from noria._core.errors import DeviceMemoryError, EngineError
-from noria._core.visible_gpus import gpu_name
 from noria.engine.backends import RunOptions
 from noria.engine.backends.cuda_graphs import CapturedRun
 from noria.engine.backends.onnxruntime_common import SILENT, ort, session_options, spec, worded
@@ -70,8 +69,9 @@ class CudaRunner:
     other kind the copy takes ten times as long.
     """
 
+    device = "cuda:0"  # the process sees one GPU
+
     def __init__(self, model: bytes, options: RunOptions) -> None:
-        self.device = gpu_name()
         ort.set_default_logger_severity(SILENT)  # it warns of what it does not need
         if hasattr(ort, "preload_dlls"):  # CUDA and cuDNN as pip installs them are on no path
             ort.preload_dlls()

@@ -6,8 +6,11 @@ either takes files of the other.
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from noria._core.cuda import driver_cuda, why_no_gpu
@@ -20,13 +23,22 @@ _LAST_FOR_12 = "<1.27"  # later wheels are built for CUDA 13
 
 
 def packages() -> dict[str, str]:
-    """Those of the two packages that pip has installed: name -> version."""
+    """Those of the two packages that pip installed in the folder of `import onnxruntime`.
+
+    Returns:
+        Name -> version.
+    """
+    spec = find_spec(CPU_PACKAGE)
+    folders = spec.submodule_search_locations if spec is not None else None
+    here = {os.path.realpath(Path(folder).parent) for folder in folders or ()}
     found = {}
     for name in (CPU_PACKAGE, GPU_PACKAGE):
         try:
-            found[name] = version(name)
+            package = distribution(name)
         except PackageNotFoundError:
             continue
+        if not here or os.path.realpath(str(package.locate_file(""))) in here:
+            found[name] = package.version
     return found
 
 
