@@ -33,8 +33,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.common import ROOT
-from noria._core.cuda import CudaTensor, Stream, entered
-from noria._core.cuda_kernels import upload
+from noria._core.cuda import CudaTensor
 from noria.infer import engine_runs
 from noria.infer.batch import Batch
 from noria.infer.geometry import Rect, fit
@@ -256,10 +255,10 @@ def _without_engine(
         for start in range(0, _RUNS * batch, batch)
     ]
     on_gpu = inferencer.model.gpu_scaler is not None
-    ready = cycle([(array, _uploaded(array) if on_gpu else array) for array in recorded])
+    ready = cycle([(array, CudaTensor.of(array) if on_gpu else array) for array in recorded])
     transform = fit(Rect(0, 0, *SIZE), side, side, maintain_aspect_ratio=True)
     zeros = np.zeros((batch, 3, side, side), np.float32)
-    tensor = _uploaded(zeros) if on_gpu else zeros
+    tensor = CudaTensor.of(zeros) if on_gpu else zeros
 
     def scale(items: Items, *_: Any) -> Any:
         items.transforms = [transform] * len(items)
@@ -276,16 +275,6 @@ def _without_engine(
         patch.object(inferencer.session, "run", run),
     ):
         yield
-
-
-def _uploaded(array: np.ndarray) -> Any:
-    """A copy on the GPU."""
-    there = CudaTensor(array.shape, array.dtype)
-    with entered():
-        stream = Stream()
-        upload(stream, there.pointer, array)
-        stream.wait()
-    return there
 
 
 def _write_model(path: Path, side: int, shape: tuple[int, ...]) -> None:

@@ -30,7 +30,7 @@ from ctypes import (
 )
 from functools import cache
 from math import prod
-from typing import Any
+from typing import Any, Self
 from weakref import WeakSet
 
 import numpy as np
@@ -442,6 +442,16 @@ class CudaTensor:
         self.dtype = dtype
         self.nbytes = prod(self.shape) * dtype.itemsize
         self.memory = Memory(self.nbytes)
+
+    @classmethod
+    def of(cls, array: npt.NDArray[Any]) -> Self:
+        """Copy an array of the host to the GPU."""
+        tensor, source = cls(array.shape, array.dtype), np.ascontiguousarray(array)
+        with entered():
+            stream = Stream(apart=True)
+            stream.upload(source.ctypes.data, source.nbytes, tensor.pointer)
+            stream.wait()
+        return tensor
 
     @property
     def pointer(self) -> int:

@@ -13,8 +13,7 @@ import onnxruntime as ort
 import pytest
 
 import noria
-from noria._core.cuda import CudaTensor, Stream, decoder_begins, decoder_ends, entered
-from noria._core.cuda_kernels import upload
+from noria._core.cuda import CudaTensor, decoder_begins, decoder_ends
 from noria._core.errors import EngineError
 from noria.config import ModelConfig
 from noria.engine.backends import RunOptions
@@ -90,16 +89,7 @@ def pictures(seed: int, rows: int = 2) -> np.ndarray[Any, Any]:
     return np.random.default_rng(seed).random((rows, 3, 32, 32), np.float32)
 
 
-def on_device(array: np.ndarray[Any, Any]) -> CudaTensor:
-    tensor = CudaTensor(array.shape, array.dtype)
-    with entered():
-        stream = Stream()
-        upload(stream, tensor.pointer, array)
-        stream.wait()
-    return tensor
-
-
-@pytest.mark.parametrize("place", [np.asarray, on_device])
+@pytest.mark.parametrize("place", [np.asarray, CudaTensor.of])
 @pytest.mark.parametrize("to_host", [True, False])
 def test_each_run_gives_outputs_of_its_own(
     graphs: list[tuple[str, int]],

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noria import _native
-from noria._core.cuda import CudaTensor, Stream, entered
-from noria._core.cuda_kernels import upload
+from noria._core.cuda import CudaTensor
 from noria.infer.gpu import hits
 from noria.infer.gpu.hits import HitFinder
 from noria.infer.parsers.boxes import TableHits, room_for_hits, table_hits, to_float32
@@ -22,13 +21,7 @@ WILD = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 0.5, 1.0], np.float32)
 
 
 def on_gpu(array: np.ndarray[Any, Any], finder: HitFinder) -> DeviceTables:
-    tensor = CudaTensor(array.shape, array.dtype)
-    with entered():
-        stream = Stream()
-        if array.size:
-            upload(stream, tensor.pointer, np.ascontiguousarray(array))
-        stream.wait()
-    return DeviceTables.of(tensor, finder)
+    return DeviceTables.of(CudaTensor.of(array), finder)
 
 
 def bits(found: TableHits) -> list[bytes]:
@@ -85,6 +78,7 @@ def test_items_are_copied_and_cut_but_never_out_of_place(driver: ctypes.CDLL) ->
     assert np.array_equal(tables[1], array[1])
     assert np.array_equal(tables[-1], array[1])
     assert np.array_equal(tables.numpy(), array)
+    assert np.array_equal(CudaTensor.of(array.T).numpy(), array.T)
     assert np.array_equal(tables.rows(1).numpy(), array[:1])
     assert np.array_equal(tables.reshape([2, 15])[1], array[1].ravel())
     assert (tables.ndim, len(tables), tables.transpose(0, 2, 1).shape) == (3, 2, (2, 5, 3))

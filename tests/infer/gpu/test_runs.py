@@ -17,8 +17,7 @@ from click.testing import CliRunner
 
 import noria
 from noria._core import visible_gpus
-from noria._core.cuda import CudaTensor, Stream, entered
-from noria._core.cuda_kernels import upload
+from noria._core.cuda import CudaTensor
 from noria._core.errors import ConfigError, DeviceMemoryError, EngineError
 from noria.cli import main
 from noria.config import ModelConfig
@@ -62,11 +61,7 @@ class OnDevice:
     """An output that the runtime left in the GPU's memory."""
 
     def __init__(self, array: np.ndarray) -> None:
-        self._tensor = CudaTensor(array.shape, array.dtype)
-        with entered():
-            stream = Stream()
-            upload(stream, self._tensor.pointer, array)
-            stream.wait()
+        self._tensor = CudaTensor.of(array)
 
     def shape(self) -> tuple[int, ...]:
         return self._tensor.shape

@@ -54,14 +54,8 @@ class GpuScaler:
         self._kernel = Kernel(ptx, "noria_preprocess", needs=NEEDS)
         self._pre = pre
         self._half = half
-        self._mean: Memory | None = None
-        if pre.mean_planes is not None:
-            with entered():
-                stream = Stream(apart=True)
-                self._mean = Memory(pre.mean_planes.nbytes)
-                upload(stream, self._mean.pointer, pre.mean_planes)
-                stream.wait()
-        self._kinds: dict[Any, tuple[Records, Memory]] = {}
+        self._mean = None if pre.mean_planes is None else CudaTensor.of(pre.mean_planes)
+        self._kinds: dict[Any, tuple[Records, CudaTensor]] = {}
         self._lock = threading.Lock()
         self._lanes = threading.local()
 
@@ -131,20 +125,18 @@ class GpuScaler:
         )  # fmt: skip
         return words, places.transpose(0, 2, 1, 3)
 
-    def _kind(self, piece: FramePiece, looks: tuple[Any, ...]) -> tuple[Records, Memory]:
+    def _kind(self, piece: FramePiece, looks: tuple[Any, ...]) -> tuple[Records, CudaTensor]:
         """The record of whole frames that look alike, and its tables, which are copied once."""
         with self._lock:
             if looks not in self._kinds:
                 frame = piece.frame
                 words, places = self._tables([piece])
-                memory, stream = Memory(words.nbytes), Stream(apart=True)
-                upload(stream, memory.pointer, words)
-                stream.wait()
+                tables = CudaTensor.of(words)
                 item = frame_template(frame.format, frame.color, wide=looks[-1])
-                item["dst"], item["axes"], item["tables"] = piece.dst, places, memory.pointer
+                item["dst"], item["axes"], item["tables"] = piece.dst, places, tables.pointer
                 if len(self._kinds) == _MOST_KINDS:
                     self._kinds.pop(next(iter(self._kinds)))
-                self._kinds[looks] = item, memory
+                self._kinds[looks] = item, tables
             return self._kinds[looks]
 
 
