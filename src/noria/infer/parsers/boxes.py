@@ -78,16 +78,8 @@ class TableHits(NamedTuple):
 class _Room(threading.local):
     """Memory for the hits of a thread, used again and again: fresh pages cost more than a scan."""
 
-    def __init__(self) -> None:
-        self.planes = np.empty((5, 0), np.float32)
-        self.numbers = np.empty((2, 0), np.int32)
-
-    def of(self, count: int) -> tuple[FloatArray, IntArray, IntArray, FloatArray]:
-        """Planes, rows, class ids and scores of up to `count` hits."""
-        if self.numbers.shape[1] < count:
-            self.planes = np.empty((5, count), np.float32)
-            self.numbers = np.empty((2, count), np.int32)
-        return self.planes[:4], self.numbers[0], self.numbers[1], self.planes[4]
+    planes = np.empty((5, 0), np.float32)
+    numbers = np.empty((2, 0), np.int32)
 
 
 _room = _Room()
@@ -98,7 +90,10 @@ def room_for_hits(count: int) -> tuple[FloatArray, IntArray, IntArray, FloatArra
 
     They last until the next call in this thread.
     """
-    return _room.of(count)
+    if _room.numbers.shape[1] < count:
+        _room.planes = np.empty((5, count), np.float32)
+        _room.numbers = np.empty((2, count), np.int32)
+    return _room.planes[:4], _room.numbers[0], _room.numbers[1], _room.planes[4]
 
 
 def table_hits(
