@@ -9,9 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from noria.engine import BuildOptions, Plan, build
-from noria.engine.backends import BACKENDS, installed_backends
+from noria.engine.backends import BACKENDS, GPU_RUNTIMES, installed_backends
 from noria.engine.input_shapes import sample_inputs
 from noria.engine.tuning import tune as module
 from noria.engine.tuning.output_difference import difference
@@ -392,14 +394,19 @@ def test_all_real_runtimes_take_part(network):
 # Tactics as text.
 
 
-@pytest.mark.parametrize("objective", ["throughput", "latency"])
-@pytest.mark.parametrize("cores", [1, 2, 6, 64])
-def test_every_candidate_reads_back(cores, objective):
-    tactics = candidates(["onnxruntime", "openvino"], cores, objective)
+@given(
+    runtimes=st.lists(st.sampled_from(["onnxruntime", "openvino", *GPU_RUNTIMES]), unique=True),
+    cores=st.integers(1, 5000),
+    objective=st.sampled_from(["throughput", "latency"]),
+)
+@example(runtimes=["onnxruntime-cuda", "onnxruntime"], cores=2000, objective="latency")
+def test_every_candidate_reads_back(runtimes, cores, objective):
+    tactics = candidates(runtimes, cores, objective)
     assert len(set(tactics)) == len(tactics) <= 24
+    assert {tactic.runtime for tactic in tactics} == set(runtimes)
     for tactic in tactics:
         assert Tactic.parse(str(tactic)) == tactic
-        assert tactic.threads * tactic.streams <= cores
+        assert tactic.threads * tactic.streams <= cores or tactic.runtime in GPU_RUNTIMES
         assert objective == "throughput" or tactic.streams == 1
 
 

@@ -124,6 +124,7 @@ def candidates(runtimes: Sequence[str], cores: int, objective: Objective) -> lis
     layout. Idle threads that wait busily are tried for latency only: beside decoding they cost
     more than they give. A CUDA graph is one run at a time.
     """
+    cores = min(cores, MAX_COUNT)  # `Tactic.parse` takes no more threads
     order = {DEFAULT_BACKEND: 0} | dict.fromkeys(GPU_RUNTIMES, 1)
     runtimes = sorted(dict.fromkeys(runtimes), key=lambda name: order.get(name, 2))
     shares = {runtime: _shares(runtime, cores, objective) for runtime in runtimes}
