@@ -227,9 +227,16 @@ def test_tactics_say_it() -> None:
     assert tactic.graph
     assert str(tactic) == TACTIC
     assert tactic.run_options().graph
-    for wrong in ("onnxruntime-cuda:streams=2,graph=1", "onnxruntime:graph=1", "openvino:graph=1"):
-        with pytest.raises(EngineError, match="expected onnxruntime-cuda with one stream"):
-            Tactic.parse(wrong)
+    with pytest.raises(EngineError) as refused:
+        Tactic.parse("onnxruntime-cuda:streams=2,graph=1")
+    assert str(refused.value).splitlines() == [
+        "tactic 'onnxruntime-cuda:streams=2,graph=1': graph=1 on onnxruntime-cuda with streams=2",
+        "  expected onnxruntime-cuda with streams=1: a CUDA graph is one run at a time",
+        "  write onnxruntime-cuda:streams=1,graph=1, or leave graph=1 out",
+    ]
+    for wrong in ("onnxruntime", "openvino"):
+        with pytest.raises(EngineError, match=f"graph=1 on {wrong} .*\n  expected onnxr"):
+            Tactic.parse(f"{wrong}:graph=1")
     for objective in ("latency", "throughput"):
         tried = candidates(["onnxruntime", "onnxruntime-cuda"], 4, objective)
         assert [t.runtime for t in tried[:2]] == ["onnxruntime", "onnxruntime-cuda"]

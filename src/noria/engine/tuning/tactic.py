@@ -100,12 +100,14 @@ class Tactic:
                     expected=f"threads=1…{MAX_COUNT}, streams=1…{MAX_COUNT}, "
                     f"optimization={'|'.join(get_args(Optimization))}, spinning=0|1, graph=0|1",
                 )
-        if counts.get("graph") and (runtime != _WITH_GRAPHS or counts.get("streams", 1) > 1):
-            raise EngineError(
-                f"tactic {text!r}: graph=1", expected=f"{_WITH_GRAPHS} with one stream"
-            )
         if counts.get("graph"):
-            counts["streams"] = 1
+            streams = counts.setdefault("streams", 1)
+            if runtime != _WITH_GRAPHS or streams > 1:
+                raise EngineError(
+                    f"tactic {text!r}: graph=1 on {runtime} with streams={streams}",
+                    expected=f"{_WITH_GRAPHS} with streams=1: a CUDA graph is one run at a time",
+                    fix=f"write {_WITH_GRAPHS}:streams=1,graph=1, or leave graph=1 out",
+                )
         return cls(
             runtime,
             counts.get("threads"),
