@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import statistics
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import NamedTuple
+
+from noria.engine.device import choose_device
+from noria.errors import NoriaError
 
 ROOT = Path(__file__).parents[1]
 
@@ -25,6 +29,21 @@ def data_dir() -> Path | None:
     """The folder of real models and videos, if there is one."""
     path = Path(os.environ.get("NORIA_TEST_DATA", ROOT.parent / "shared" / "data"))
     return path if (path / "models").is_dir() else None
+
+
+def require_device(name: str, asker: str) -> None:
+    """End the process with one sentence if there is no such device to run on.
+
+    Args:
+        name: as `--device` takes it.
+        asker: the benchmark or the setting that names it, for the sentence.
+    """
+    try:
+        choose_device(name)
+    except NoriaError as error:
+        found = error.found.removeprefix(f"--device {name}: ")
+        expected = error.expected or "an NVIDIA GPU and onnxruntime-gpu"
+        sys.exit(f"{asker}: {found}; expected {expected}")
 
 
 def compare(

@@ -29,9 +29,9 @@ import statistics
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from functools import partial
 from itertools import cycle, pairwise
@@ -45,13 +45,12 @@ from rich.console import Console
 from rich.table import Table
 
 import noria
-from benchmarks.common import data_dir
+from benchmarks.common import data_dir, require_device
 from benchmarks.cores import YOLO11N
 from benchmarks.networks import yolo11n as yolo11n_network
 from benchmarks.rtsp_server import shown
 from noria.cli.run import spec_of
 from noria.config import ModelConfig
-from noria.engine.device import choose_device
 from noria.engine.tuning.tactic import Tactic
 from noria.infer.gpu.scaler import GpuScaler
 from noria.infer.items import FramePiece
@@ -70,6 +69,7 @@ B_FRAMES = os.environ.get("GPU_B_FRAMES")
 READER = Path(__file__).parents[1] / "examples/conveyor/config_infer_secondary_characters.txt"
 FRAMES = 300
 SECONDS = float(os.environ.get("GPU_SECONDS", "6"))
+PATIENCE_S = 120.0  # more than a process that decodes takes to begin
 SHARED_FRAMES = int(os.environ.get("GPU_SHARED_FRAMES", "900"))
 DEVICE = os.environ.get("GPU_DEVICE", "cuda")
 PROCESSES = [int(n) for n in os.environ.get("GPU_PROCESSES", "1,4").split(",")]
@@ -201,16 +201,11 @@ def _iou(a: Any, b: Any) -> float:
     return float(both / max(a[2] * a[3] + b[2] * b[3] - both, 1e-9))
 
 
-_together: Any = None  # the barrier of processes that measure at the same time
+def decoded(path: Path, streams: int, ready: Callable[[], object] = lambda: None) -> float:
+    """Frames a second of `streams` decoders of a film again and again, each in a thread.
 
-
-def _measure_together(barrier: Any) -> None:
-    global _together
-    _together = barrier
-
-
-def decoded(path: Path, streams: int) -> float:
-    """Frames a second of `streams` decoders of a film again and again, each in a thread."""
+    `ready` is called when all have begun, before anything is measured.
+    """
     counts = [0] * streams
     go, stop = threading.Event(), threading.Event()
 
@@ -230,9 +225,10 @@ def decoded(path: Path, streams: int) -> float:
     for thread in threads:
         thread.start()
     while min(counts) < 3:
+        if not all(thread.is_alive() for thread in threads):
+            raise RuntimeError(f"{path.name}: a decoder failed before its third picture")
         sleep(0.01)
-    if _together is not None:
-        _together.wait()
+    ready()
     start, before = perf_counter(), sum(counts)
     go.wait(SECONDS)
     rate = (sum(counts) - before) / (perf_counter() - start)
@@ -240,6 +236,53 @@ def decoded(path: Path, streams: int) -> float:
     for thread in threads:
         thread.join(20)
     return rate
+
+
+def decoded_together(path: Path, streams: int, processes: int) -> float:
+    """Frames a second of `decoded` in several processes, which measure at the same time."""
+    spawn = multiprocessing.get_context("spawn")
+    workers, pipes = [], []
+    try:
+        for _ in range(processes):
+            pipe, theirs = spawn.Pipe()
+            worker = spawn.Process(target=_decode_in_step, args=(theirs, path, streams))
+            worker.start()
+            theirs.close()  # a pipe ends with its process
+            workers.append(worker)
+            pipes.append(pipe)
+        _answers(workers, pipes)
+        for pipe in pipes:
+            with suppress(ConnectionError):  # who has ended is told below
+                pipe.send("go")
+        return sum(_answers(workers, pipes))
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.join()
+
+
+def _decode_in_step(pipe: Any, path: Path, streams: int) -> None:
+    def ready() -> None:
+        pipe.send(0.0)
+        pipe.recv()
+
+    pipe.send(decoded(path, streams, ready))
+
+
+def _answers(workers: list[Any], pipes: list[Any]) -> list[float]:
+    """What each process says next; the run ends if one has ended, or says nothing."""
+    answers: list[float] = []
+    until = perf_counter() + SECONDS + PATIENCE_S
+    for worker, pipe in zip(workers, pipes, strict=True):
+        place = f"decoding process {len(answers) + 1} of {len(workers)}"
+        try:
+            if not pipe.poll(max(0.0, until - perf_counter())):
+                sys.exit(f"{place} did not answer within {SECONDS + PATIENCE_S:g} s")
+            answers.append(pipe.recv())
+        except (EOFError, ConnectionError):
+            worker.join()
+            sys.exit(f"{place} ended with exit status {worker.exitcode} before it answered")
+    return answers
 
 
 def decode() -> None:
@@ -441,16 +484,12 @@ def shared(
 def shares() -> None:
     """Several processes behind one command, and as many that do nothing but decode."""
     rows = []
-    spawn = multiprocessing.get_context("spawn")
     for codec in ("libx264", "libx265"):
         path = clip(codec)
         for processes in PROCESSES:
             for count in STREAMS:
                 each = -(-count // processes)
-                barrier = spawn.Barrier(processes)
-                with ProcessPoolExecutor(processes, spawn, _measure_together, (barrier,)) as pool:
-                    jobs = [pool.submit(decoded, path, each) for _ in range(processes)]
-                    alone = sum(job.result() for job in jobs)
+                alone = decoded_together(path, each, processes)
                 models = cascade_configs()
                 rates = [
                     shared(path, count, processes, used, frames=SHARED_FRAMES, tracker=tracker)
@@ -608,8 +647,13 @@ PARTS = {
 
 
 def report() -> None:
-    choose_device("cuda")  # says why there is none
-    for name in sys.argv[1:] if sys.argv[0].endswith("gpu.py") else PARTS:
+    names = (sys.argv[1:] if sys.argv[0].endswith("gpu.py") else []) or list(PARTS)
+    if unknown := [name for name in names if name not in PARTS]:
+        sys.exit(f"benchmarks.gpu has no part {unknown[0]!r}; there are: {', '.join(PARTS)}")
+    require_device("cuda", "benchmarks.gpu")
+    if DATA is None:
+        sys.exit("NORIA_TEST_DATA names no folder of models and films; expected one with models/")
+    for name in names:
         start = perf_counter()
         PARTS[name]()
         print(f"{name}: {perf_counter() - start:.1f} s", flush=True)

@@ -32,7 +32,7 @@ from onnx import TensorProto, helper
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.common import ROOT
+from benchmarks.common import ROOT, require_device
 from noria._core.cuda import CudaTensor
 from noria.infer import engine_runs
 from noria.infer.batch import Batch
@@ -77,6 +77,7 @@ Outputs = dict[str, np.ndarray]
 
 def report() -> None:
     """Print a table for each head, and one for parsers of users."""
+    require_device(DEVICE, f"OWN_COST_DEVICE={DEVICE}")
     for title, (parser, side, shape) in HEADS.items():
         scenes = _scenes(side, shape)
         _show(title, {batch: _costs(parser, "", side, scenes, batch) for batch in BATCHES})
