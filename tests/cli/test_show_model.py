@@ -48,6 +48,16 @@ def test_an_engine_tells_its_layers_hashes_and_decisions(tmp_path):
     assert "average" in noria("show", plan.path, "--layers").stdout
 
 
+def test_an_engine_has_a_line_for_each_decision_and_hash(tmp_path):
+    path = save(picture_model(), tmp_path / "m.onnx")
+    plan = load_or_build(ModelConfig(onnx_file=path), precision="fp16")
+    lines = noria("show", plan.path).stdout.splitlines()
+    assert "decisions       m.onnx: 3 nodes compute in FP16" in lines
+    assert f"hashes          model: {plan.header.model.sha256}" in lines
+    assert f"                blob model: {plan.header.blobs[0].sha256}" in lines
+    assert "fixed batch     none" in lines
+
+
 def test_a_caffe_model_by_either_file(caffe):
     for suffix in ("caffemodel", "prototxt"):
         data = json.loads(noria("show", caffe / f"RFB-320.{suffix}", "--json").stdout)

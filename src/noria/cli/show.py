@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noria._core.errors import ConfigError, ModelError, NoriaError
+from noria._core.notices import Notice
 from noria.cli.output import (
     console,
     plain_table,
@@ -284,6 +285,13 @@ def _print_engine_or_model(data: dict[str, Any], *, layers: bool) -> None:
     if "unknown_operators" in data:
         data["plugins"] = _plugin_texts(data["plugins"])
         data["unknown_operators"] = _unknown_texts(data["unknown_operators"])
+    if "decisions" in data:
+        notices = [Notice(**row) for row in data["decisions"]]
+        data["decisions"] = "\n".join(
+            f"warning: {notice}" if notice.level == "warning" else str(notice) for notice in notices
+        )
+        data["hashes"] = "\n".join(f"{name}: {digest}" for name, digest in data["hashes"].items())
+        del data["model_sha256"]  # one of the hashes
     tactics, tuning = data.pop("tactics", []), data.pop("tuning", None)
     rows = data.pop("layers", [])
     if rows:
@@ -321,8 +329,8 @@ def _print_tactics(tactics: Sequence[dict[str, Any]], tuning: dict[str, Any]) ->
     by = "items_per_s" if tuning["objective"] == "throughput" else "latency_ms"
     sign = -1 if by == "items_per_s" else 1
     rows = sorted(tactics, key=lambda t: (not t["chosen"], t[by] is None, sign * (t[by] or 0)))
-    heads = ("", "tactic", "outcome", "items/s", "ms a run", "difference", "load s", "")
-    table = plain_table(heads, right=("items/s", "ms a run", "load s"))
+    heads = ("", "tactic", "outcome", "items/s", "ms a run", "difference", "load s", "note")
+    table = plain_table(heads, right=heads[3:7])
     for row in rows:
         numbers = (row["items_per_s"], row["latency_ms"], row["error"], row["load_s"])
         table.add_row(
@@ -355,7 +363,8 @@ def _plain(value: Any) -> Any:
 def _print_fields(data: dict[str, Any]) -> None:
     width = max((len(k) for k in data), default=0)
     for key, value in data.items():
-        click.echo(f"{key.replace('_', ' '):<{width}}  {printable(_text(value))}")
+        text = printable(_text(value)).replace("\n", "\n" + " " * (width + 2))
+        click.echo(f"{key.replace('_', ' '):<{width}}  {text}")
 
 
 def _text(value: Any) -> str:
@@ -363,4 +372,4 @@ def _text(value: Any) -> str:
         return ", ".join(f"{k}: {_text(v)}" for k, v in value.items()) or "none"
     if isinstance(value, list):
         return "; ".join(_text(v) for v in value) or "none"
-    return "" if value is None else str(value)
+    return "none" if value in (None, "") else str(value)
