@@ -81,7 +81,8 @@ def test_the_way_chosen_last_has_the_usual_name_and_the_others_are_kept(config, 
     assert load_or_build(config(), tactic=one).path.name == USUAL
     plan = load_or_build(config(), tactic=two)
     assert plan.path.name == USUAL
-    assert "kept as m.onnx_b1_gpu0_fp32_" in said(plan)
+    assert "built from m.onnx; the engine before is kept as m.onnx_b1_gpu0_fp32_" in said(plan)
+    assert said(plan).count("runs as onnxruntime:threads=1,streams=1") == 1
     assert load_or_build(config()).tactic.tactic == two
     for tactic in (one, two, one):
         plan = load_or_build(config(), tactic=tactic)

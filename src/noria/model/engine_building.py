@@ -70,14 +70,16 @@ class EngineBuilding:
             if target is None:
                 self.notices.append(Notice("info", "built, kept in memory", str(source.model)))
                 return plan
-            self._make_room(target)
+            kept = self._make_room(target)
+            aside = f"; the engine before is kept as {kept.name}" if kept else ""
             try:
                 plan.write(target)
             except EngineError as error:
-                text = f"{error.found}; built at each start and kept in memory"
+                text = f"{error.found}; built at each start and kept in memory{aside}"
                 self.notices.append(Notice("warning", text, str(target), rule="engine-not-saved"))
             else:
-                self.notices.append(Notice("info", f"built from {source.model.name}", str(target)))
+                text = f"built from {source.model.name}{aside}"
+                self.notices.append(Notice("info", text, str(target)))
         return plan
 
     def _build(self, network: Network) -> Plan:
@@ -155,12 +157,9 @@ class EngineBuilding:
                 notices.append(Notice("warning", text, str(target), rule="engine-not-saved"))
         return None
 
-    def _make_room(self, target: Path) -> None:
-        """Keep an engine at `target` that is as good, only run another way."""
-        if not is_plan_file(target):
-            return
-        found = self._search.try_file(target)
+    def _make_room(self, target: Path) -> Path | None:
+        """Set aside an engine at `target` that is as good, only run another way; return where."""
+        found = self._search.try_file(target) if is_plan_file(target) else None
         if isinstance(found, Mismatch) and found.kind == "choice":
-            kept = engine_files.set_aside(target)
-            if kept is not None:
-                self.notices.append(Notice("info", f"{found}; kept as {kept.name}", str(target)))
+            return engine_files.set_aside(target)
+        return None
