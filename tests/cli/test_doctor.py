@@ -131,7 +131,7 @@ def test_a_library_that_refuses_the_kernel_is_told(monkeypatch: pytest.MonkeyPat
     assert (check.state, check.fix) == ("problem", ("a newer driver",))
 
 
-def test_it_runs_without_a_home(tmp_path: Path) -> None:
+def test_it_leaves_nothing_behind(tmp_path: Path) -> None:
     done = noria("doctor", cwd=tmp_path)
     assert "Traceback" not in done.stderr
     assert os.listdir(tmp_path) == []

@@ -222,11 +222,3 @@ def test_every_source_fails(scene: Path) -> None:
     assert done.returncode == 6
     assert "error: " in done.stderr
     assert "x.mp4" in done.stderr
-
-
-@pytest.mark.parametrize("device", ["gpu", "cpu,cpu", "cuda,cuda:1", "cuda:0,cuda:0", "cuda:0,"])
-def test_a_device_that_is_none_is_wrong_usage(scene: Path, device: str) -> None:
-    done = noria("run", "pgie.txt", "a", "--device", device, cwd=scene)
-    assert done.returncode == 2
-    assert "--device" in done.stderr
-    assert "cuda:0,cuda:1" in done.stderr
