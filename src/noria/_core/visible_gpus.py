@@ -28,7 +28,9 @@ def gpu_name() -> str:
 
 def gpus_shown() -> int:
     """How many GPUs there are to choose from, without asking the driver: that settles which."""
-    return len(_visible()) or sum(1 for _ in Path("/dev").glob("nvidia[0-9]*"))
+    if VARIABLE in os.environ:  # empty, it hides them all
+        return len(_visible())
+    return sum(1 for _ in Path("/dev").glob("nvidia[0-9]*"))
 
 
 def see_only(number: int) -> None:
@@ -48,11 +50,12 @@ def see_only(number: int) -> None:
             f"{asked}: this process uses another GPU already",
             fix=f"one process for each GPU, or {VARIABLE}={number} before it starts",
         )
-    visible, count = _visible(), gpus_shown()
-    if count and number >= count:
-        shown = f"{VARIABLE}={','.join(visible)} shows {count}" if visible else gpus(count)
-        most = f" to cuda:{count - 1}" if count > 1 else ""
-        raise EngineError(f"{asked}: {shown}", expected=f"cuda:0{most}")
+    visible, count, limited = _visible(), gpus_shown(), VARIABLE in os.environ
+    if number >= count and (count or limited):  # WSL shows none, and has some
+        shown = f"{VARIABLE}={','.join(visible)!r} shows {count}" if limited else gpus(count)
+        most = f"cuda:0 to cuda:{count - 1}" if count > 1 else "cuda:0"
+        expected = most if count else f"{VARIABLE} with the GPU's number, or not set"
+        raise EngineError(f"{asked}: {shown}", expected=expected)
     os.environ[VARIABLE] = visible[number] if visible else str(number)
     _chosen = number
 

@@ -71,7 +71,7 @@ def test_two_packages_in_one_folder_are_told(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(package, "packages", lambda: both)
     text = package.why_no_cuda(runtime)
     assert text is not None
-    assert "onnxruntime and onnxruntime-gpu write to one folder" in text
+    assert "onnxruntime and onnxruntime-gpu are both installed" in text
     runtime.get_available_providers = lambda: ["CUDAExecutionProvider"]
     assert package.why_no_cuda(runtime) is None
 

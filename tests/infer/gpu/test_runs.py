@@ -215,18 +215,34 @@ def test_devices_that_are_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("visible", "number", "after"), [("", 1, "1"), ("3,5", 1, "5"), ("GPU-ab,GPU-cd", 0, "GPU-ab")]
+    ("visible", "number", "after"),
+    [(None, 1, "1"), ("3,5", 1, "5"), ("GPU-ab,GPU-cd", 0, "GPU-ab")],
 )
 def test_a_process_sees_the_gpu_that_it_is_given(
-    monkeypatch: pytest.MonkeyPatch, visible: str, number: int, after: str
+    monkeypatch: pytest.MonkeyPatch, visible: str | None, number: int, after: str
 ) -> None:
     monkeypatch.setattr(visible_gpus, "_chosen", None)
     driver_looks(monkeypatch, opened=False)
     monkeypatch.setattr(devices, "why_no_gpu", lambda: "there is no NVIDIA GPU")
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible or "")
+    if visible is None:
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     with pytest.raises(EngineError, match="there is no NVIDIA GPU"):
         choose_device(f"cuda:{number}")
     assert os.environ["CUDA_VISIBLE_DEVICES"] == after
+
+
+@pytest.mark.parametrize(("visible", "expected"), [("", "or not set"), ("3", "expected cuda:0")])
+def test_a_gpu_that_is_hidden_stays_hidden(
+    monkeypatch: pytest.MonkeyPatch, visible: str, expected: str
+) -> None:
+    monkeypatch.setattr(visible_gpus, "_chosen", None)
+    driver_looks(monkeypatch, opened=False)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    with pytest.raises(EngineError, match=expected):
+        choose_device("cuda:1")
+    choose_device("auto", [1])
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == visible
 
 
 def test_a_second_gpu_in_one_process_is_refused(

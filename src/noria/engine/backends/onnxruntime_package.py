@@ -87,10 +87,9 @@ def why_no_cuda(module: Any) -> str | None:
     """Why an imported ONNX Runtime cannot compute on a GPU, or None."""
     if "CUDAExecutionProvider" in module.get_available_providers():
         return None
-    if GPU_PACKAGE in (installed := packages()):
-        names = " and ".join(installed)
+    if len(packages()) > 1:
         return (
-            f"this onnxruntime is built without CUDA: {names} write to one folder, and the files "
-            f"there are not those of {GPU_PACKAGE}"
+            f"this onnxruntime is built without CUDA: {CPU_PACKAGE} and {GPU_PACKAGE} are both "
+            f"installed, write to one folder, and the files there are those of {CPU_PACKAGE}"
         )
     return "this onnxruntime is built without CUDA"
