@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -40,7 +41,8 @@ def test_this_machine_can_run_models() -> None:
     [
         ("raise ImportError('libfoo.so.1 is missing')", "libfoo.so.1 is missing"),
         ("import os\nos.kill(os.getpid(), 11)", "killed by SIGSEGV"),
-        ("import os\nos._exit(3)", "nothing was printed"),
+        ("import os\nos._exit(3)", "ended with exit status 3: nothing was printed"),
+        ("import os\nos.kill(os.getpid(), 40)", "killed by signal 40"),
     ],
 )
 def test_a_runtime_that_is_broken_is_a_problem(tmp_path: Path, text: str, wanted: str) -> None:
@@ -103,6 +105,28 @@ def test_what_is_missing_has_its_command(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(surroundings, "requires", lambda name: ["nothing>=2; extra == 'x'"])
     for check in surroundings.extra_checks():
         assert check.state == "ok" or "pip install" in check.fix[0]
+
+
+def test_files_of_the_working_folder_change_nothing(tmp_path: Path) -> None:
+    for name in ("json", "numpy"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('not this one')")
+    found = json.loads(noria("doctor", "--json", cwd=tmp_path).stdout)
+    (check,) = [c for c in found["checks"] if c["name"] == "onnxruntime"]
+    assert check["state"] == "ok", check
+
+
+@pytest.mark.parametrize("text", ["print('hi'); raise RuntimeError('half')", "raise SystemExit(0)"])
+def test_bindings_that_fail_disturb_nothing_else(tmp_path: Path, text: str) -> None:
+    (tmp_path / "gi.py").write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-m", "noria", "doctor", "--json"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    checks = {c["name"]: c for c in json.loads(done.stdout)["checks"]}
+    assert checks["GStreamer"]["state"] == "absent"
+    assert checks["compiler"]["state"] == "ok"
 
 
 def test_an_area_that_fails_is_a_problem_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,10 +142,11 @@ def why_no_gpu() -> str | None:
 
 
 def driver_cuda() -> int:
-    """The newest CUDA that the driver knows, as CUDA counts it (12080 is 12.8); 0 without one."""
+    """The newest CUDA that the driver knows, as CUDA counts it (12080 is 12.8); 0: unknown."""
     found, number = _open(), c_int()
-    if isinstance(found, str) or _status(found.library, "cuDriverGetVersion", byref(number)):
-        return 0
+    if not isinstance(found, str):
+        with suppress(EngineError):  # a driver without this function
+            _status(found.library, "cuDriverGetVersion", byref(number))
     return number.value
 
 

@@ -104,7 +104,8 @@ def build(
         raise click.UsageError("--backend and --tactic say where it runs; leave --device out")
     if tune is not None and tactic:
         raise click.UsageError("--tactic pins what --tune would find; choose one")
-    if export_onnx is not None and (tune is not None or tactic or backend or rebuild):
+    builds = tune is not None or tactic or backend or rebuild or threads or dynamic_batch
+    if export_onnx is not None and (builds or device != "auto"):
         raise click.UsageError("--export-onnx builds no engine: it goes with --precision alone")
     cfg = load_config(config, given)
     if strict:

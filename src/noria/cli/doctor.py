@@ -6,7 +6,7 @@ from itertools import groupby
 
 import click
 
-from noria.cli.output import print_json, printable
+from noria.cli.output import print_json, printable, stdout_is_for_results
 
 EPILOG = """\b
 Examples:
@@ -34,7 +34,8 @@ def doctor(as_json: bool) -> int:
     from noria.diagnose.doctor.examination import examine
     from noria.pyds.loading import gstreamer
 
-    found = examine(gstreamer)
+    with stdout_is_for_results():
+        found = examine(gstreamer)
     if as_json:
         print_json(found.to_dict())
         return int(bool(found.problems))

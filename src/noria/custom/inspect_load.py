@@ -56,7 +56,7 @@ def load_in_child(path: Path, timeout_s: float) -> LoadResult:
     """Load the library in a new interpreter and report the outcome."""
     with tempfile.TemporaryFile() as report:
         fd = report.fileno()
-        command = [sys.executable, "-m", "noria.custom.inspect_load", str(path), str(fd)]
+        command = [sys.executable, "-P", "-m", "noria.custom.inspect_load", str(path), str(fd)]
         try:
             done = subprocess.run(
                 command,

@@ -13,7 +13,7 @@ from noria._core.visible_gpus import chosen_gpu, gpu_name, gpus, gpus_shown, see
 from noria.engine.backends import get_backend, gpu_runtime
 from noria.engine.backends.onnxruntime_package import gpu_fix
 
-_CUDA = re.compile(r"cuda(?::(\d{1,3}))?")
+_CUDA = re.compile(r"cuda(?::(0|[1-9][0-9]{0,2}))?")
 _NO_DRIVER = "there is no NVIDIA driver"
 LANES = 4
 """Runs at the same time on a GPU: one is scaled or copied while another one is computed."""

@@ -68,8 +68,8 @@ def gstreamer() -> Any:
             from gi.repository import Gst
 
             Gst.init(None)
-        except (ImportError, ValueError) as error:
-            problem = str(error)
+        except (Exception, SystemExit) as error:  # half an installation fails in any way
+            problem = str(error) or type(error).__name__
         else:
             return Gst
     raise MissingExtraError(f"GStreamer cannot be used: {problem}", fix=INSTALL)

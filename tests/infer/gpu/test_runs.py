@@ -209,7 +209,7 @@ def driver_looks(monkeypatch: pytest.MonkeyPatch, *, opened: bool) -> None:
 
 
 def test_devices_that_are_none() -> None:
-    for name in ("gpu", "cuda:", "cuda:x", "CUDA:0", "0", "", None, 0):
+    for name in ("gpu", "cuda:", "cuda:x", "CUDA:0", "0", "", "cuda:00", "cuda:٣", None, 0):
         with pytest.raises(ConfigError, match="no device is called"):
             choose_device(name)
 

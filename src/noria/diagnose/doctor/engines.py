@@ -12,7 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from noria._core.cuda import why_no_gpu
 from noria._core.lazy import install_command
+from noria._core.text import error_text
 from noria.diagnose.doctor.checks import Check
+from noria.diagnose.doctor.trial import OUTCOME
 from noria.engine.backends import BACKENDS, GPU_RUNTIMES, PACKAGES
 from noria.engine.backends.onnxruntime_package import (
     CPU_PACKAGE,
@@ -39,6 +41,13 @@ def engine_checks() -> Iterator[Check]:
 
 
 def _checked(name: str) -> Check:
+    try:
+        return _tried(name)
+    except Exception as error:  # one runtime must not hide the others
+        return Check("engine", name, "problem", f"cannot be examined: {error_text(error)}")
+
+
+def _tried(name: str) -> Check:
     needs = PACKAGES.get(name, ())
     if needs and not any(importlib.util.find_spec(package) for package in needs):
         return Check("engine", name, "absent", "not installed", (install_command(name),))
@@ -46,20 +55,22 @@ def _checked(name: str) -> Check:
         return Check("engine", name, "absent", reason)
     try:
         done = subprocess.run(
-            [sys.executable, "-m", _TRIAL, name],
+            [sys.executable, "-P", "-m", _TRIAL, name],
             capture_output=True, text=True, errors="replace", timeout=_LONGEST_S, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         text = f"a small model did not end within {_LONGEST_S:.0f} s"
         return Check("engine", name, "problem", text)
     if done.returncode < 0:
-        killed = signal.Signals(-done.returncode).name
+        number = -done.returncode
+        killed = next((s.name for s in signal.Signals if s == number), f"signal {number}")
         return Check("engine", name, "problem", f"its process was killed by {killed}")
-    try:
-        found = json.loads(done.stdout.splitlines()[-1])
-    except (IndexError, ValueError):
+    marked = [line for line in done.stdout.splitlines() if line.startswith(OUTCOME)]
+    if not marked:
         last = (done.stderr.strip().splitlines() or ["nothing was printed"])[-1]
-        return Check("engine", name, "problem", f"a small model failed: {last}")
+        text = f"its process ended with exit status {done.returncode}: {last}"
+        return Check("engine", name, "problem", text)
+    found = json.loads(marked[-1].removeprefix(OUTCOME))
     if "error" in found:
         return Check("engine", name, "problem", found["error"], tuple(found["fix"]))
     return Check(

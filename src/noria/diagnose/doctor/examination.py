@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from noria._core.errors import NoriaError
 from noria._core.text import error_text
+from noria._core.visible_gpus import gpu_name
 from noria.diagnose.doctor.checks import Check, Findings
 from noria.diagnose.doctor.engines import engine_checks
 from noria.diagnose.doctor.gpu import gpu_checks
 from noria.diagnose.doctor.surroundings import extra_checks, tool_checks, video_checks
-from noria.engine.device import choose_device
+from noria.engine.backends import GPU_RUNTIMES
 from noria.engine.machine import this_machine
 
 
@@ -32,14 +33,14 @@ def examine(load_gstreamer: Callable[[], Any]) -> Findings:
         ("extra", extra_checks),
     )
     checks = tuple(check for area, look in areas for check in _survived(area, look))
-    return Findings(_system(), _device(), checks)
+    return Findings(_system(), _device(checks), checks)
 
 
 def _survived(area: str, look: Callable[[], Iterator[Check]]) -> Iterator[Check]:
     """Go on with the next area where one cannot be looked at."""
     try:
         yield from look()
-    except Exception as error:  # whatever is installed here may fail in any way
+    except (Exception, SystemExit) as error:  # whatever is installed here may fail in any way
         text = error.found if isinstance(error, NoriaError) else error_text(error)
         yield Check(area, area, "problem", f"cannot be examined: {text}")
 
@@ -53,8 +54,7 @@ def _system() -> str:
     return f"noria {number}, {python}, {platform.platform()}, {this_machine()}"
 
 
-def _device() -> str:
-    try:
-        return choose_device().name
-    except NoriaError:  # no runtime at all: its check tells
-        return "cpu"
+def _device(checks: Sequence[Check]) -> str:
+    """Name where a run computes: on the GPU if a runtime for it passed its trial."""
+    on_gpu = any(check.name in GPU_RUNTIMES and check.state == "ok" for check in checks)
+    return gpu_name() if on_gpu else "cpu"

@@ -44,7 +44,12 @@ def tool_checks(load_gstreamer: Callable[[], Any]) -> Iterator[Check]:
         yield Check("tools", "GStreamer", "ok", found)
     try:
         line = subprocess.run(
-            [find_compiler(), "--version"], capture_output=True, text=True, timeout=20, check=True
+            [find_compiler(), "--version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=20,
+            check=True,
         ).stdout.splitlines()[0]
     except NoriaError as error:
         yield Check("tools", "compiler", "absent", error.found, tuple(error.fix))

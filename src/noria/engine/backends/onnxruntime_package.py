@@ -18,6 +18,7 @@ from noria._core.errors import EngineError
 
 CPU_PACKAGE, GPU_PACKAGE = "onnxruntime", "onnxruntime-gpu"
 _REMOVE = f"pip uninstall -y {CPU_PACKAGE} {GPU_PACKAGE} && pip install "
+_NEEDED = ("InferenceSession", "GraphOptimizationLevel", "get_available_providers")
 _CUDA_13, _CUDA_12 = 13000, 12000
 _LAST_FOR_12 = "<1.27"  # later wheels are built for CUDA 13
 
@@ -47,12 +48,12 @@ def gpu_fix() -> str:
     if why_no_gpu() is not None:
         return "nvidia-smi shows the driver and its GPUs"
     cuda = driver_cuda()
-    if cuda < _CUDA_12:
+    if 0 < cuda < _CUDA_12:
         return (
             f"update the NVIDIA driver, which is for CUDA {cuda // 1000}.{cuda % 1000 // 10}: "
             "onnxruntime-gpu needs 525.60 (CUDA 12) or newer"
         )
-    most = "" if cuda >= _CUDA_13 else _LAST_FOR_12
+    most = "" if cuda >= _CUDA_13 or not cuda else _LAST_FOR_12
     return f"{_REMOVE}'{GPU_PACKAGE}[cuda,cudnn]{most}'"
 
 
@@ -64,8 +65,9 @@ def import_onnxruntime() -> Any:
     """
     try:
         module = import_module("onnxruntime")
-        why = None if hasattr(module, "InferenceSession") else "it has no InferenceSession"
-    except Exception as error:  # half a package fails in any way
+        lacks = next((name for name in _NEEDED if not hasattr(module, name)), None)
+        why = None if lacks is None else f"it has no {lacks}"
+    except (Exception, SystemExit) as error:  # half a package fails in any way
         missing = isinstance(error, ModuleNotFoundError) and error.name == "onnxruntime"
         module, why = None, "" if missing else f"{type(error).__name__}: {error}"
     if why is None:

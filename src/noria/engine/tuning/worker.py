@@ -254,7 +254,7 @@ class TuningWorker:
         if self._process is not None:
             return self._process
         return subprocess.Popen(
-            [sys.executable, "-m", "noria.engine.tuning.worker"],
+            [sys.executable, "-P", "-m", "noria.engine.tuning.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
