@@ -79,7 +79,7 @@ def test_two_packages_of_one_runtime_are_a_problem(monkeypatch: pytest.MonkeyPat
     check = by_name(list(engines.engine_checks()))["packages"]
     assert check.state == "problem"
     assert "onnxruntime 1.24 and onnxruntime-gpu 1.31" in check.text
-    assert "pip uninstall -y onnxruntime-gpu onnxruntime && pip install" in check.fix[0]
+    assert "pip uninstall -y onnxruntime onnxruntime-gpu && pip install" in check.fix[0]
 
 
 def test_a_driver_that_fails_is_a_problem_and_none_is_not(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,6 +40,7 @@ from noria import _native
 from noria._core.errors import DeviceMemoryError, EngineError
 
 _LIBRARY = "libcuda.so.1"
+NO_DRIVER = "there is no NVIDIA driver"  # begins the reason where none is installed
 _MEMORY_TYPE, _IS_MANAGED, _DEVICE = 2, 8, 2  # CU_POINTER_ATTRIBUTE_…, CU_MEMORYTYPE_DEVICE
 _NOT_OURS = (1, 3)  # what no allocation of CUDA's has; CUDA is not in use
 _FATAL = frozenset({214, 220, 226, 700, 702, 709, 710, *range(714, 720), 721, 999})
@@ -60,7 +61,7 @@ class _Driver:
             self._loaded = _native.SharedObject(_LIBRARY)
         except RuntimeError as error:
             if f"{_LIBRARY}: cannot open shared object file: No such file" in str(error):
-                raise EngineError(f"there is no NVIDIA driver ({_LIBRARY})") from error
+                raise EngineError(f"{NO_DRIVER} ({_LIBRARY})") from error
             raise EngineError(f"the NVIDIA driver cannot be loaded: {error}") from error
         self.library = _behind(self._loaded.handle)
         count, device, context = c_int(), c_int(), c_void_p()

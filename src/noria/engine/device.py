@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from noria._core.cuda import driver_is_open, why_no_gpu
+from noria._core.cuda import NO_DRIVER, driver_is_open, why_no_gpu
 from noria._core.errors import ConfigError, EngineError
 from noria._core.notices import Notice
 from noria._core.visible_gpus import chosen_gpu, gpu_name, gpus, gpus_shown, see_only
@@ -14,7 +14,6 @@ from noria.engine.backends import get_backend, gpu_runtime
 from noria.engine.backends.onnxruntime_package import gpu_fix
 
 _CUDA = re.compile(r"cuda(?::(0|[1-9][0-9]{0,2}))?")
-_NO_DRIVER = "there is no NVIDIA driver"
 LANES = 4
 """Runs at the same time on a GPU: one is scaled or copied while another one is computed."""
 
@@ -89,7 +88,7 @@ def choose_device(asked: str = "auto", gpu_ids: Sequence[int] = ()) -> Device:
         raise EngineError(
             f"--device {asked}: {reason}", fix=(gpu_fix(), "--device cpu runs without one")
         )
-    if reason.startswith(_NO_DRIVER):  # nobody expects a GPU here
+    if reason.startswith(NO_DRIVER):  # nobody expects a GPU here
         return CPU
     text = f"the CPU computes: {reason}; {gpu_fix()}"
     return Device(notices=(Notice("info", text, rule="gpu-unused"),))

@@ -17,8 +17,7 @@ from noria.diagnose.doctor.checks import Check
 from noria.diagnose.doctor.trial import OUTCOME
 from noria.engine.backends import BACKENDS, GPU_RUNTIMES, PACKAGES
 from noria.engine.backends.onnxruntime_package import (
-    CPU_PACKAGE,
-    GPU_PACKAGE,
+    CPU_FIX,
     gpu_fix,
     packages,
 )
@@ -33,9 +32,8 @@ def engine_checks() -> Iterator[Check]:
     if len(installed) > 1:
         names = " and ".join(f"{name} {number}" for name, number in installed.items())
         text = f"{names} are installed and write to one folder: one damages the other"
-        keep = gpu_fix() if why_no_gpu() is None else None
-        only = f"pip uninstall -y {GPU_PACKAGE} {CPU_PACKAGE} && pip install {CPU_PACKAGE}"
-        yield Check("engine", "packages", "problem", text, (keep or only,))
+        fix = gpu_fix() if why_no_gpu() is None else CPU_FIX
+        yield Check("engine", "packages", "problem", text, (fix,))
     with ThreadPoolExecutor(2) as pool:
         yield from pool.map(_checked, BACKENDS)
 

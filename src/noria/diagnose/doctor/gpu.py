@@ -9,7 +9,7 @@ from ctypes import byref, c_char, c_int, c_size_t, c_ubyte, c_uint, c_ushort
 from importlib.resources import files
 from pathlib import Path
 
-from noria._core.cuda import driver, driver_cuda, why_no_gpu
+from noria._core.cuda import NO_DRIVER, driver, driver_cuda, why_no_gpu
 from noria._core.cuda_kernels import Kernel
 from noria._core.errors import EngineError
 from noria._core.mps import control_program
@@ -17,7 +17,6 @@ from noria.diagnose.doctor.checks import Check
 from noria.infer.gpu.scaler import NEEDS
 from noria.media.sources.decoded import gpu_decoding
 
-_NO_DRIVER = "there is no NVIDIA driver"
 _MAJOR, _MINOR, _CORES = 75, 76, 16  # CU_DEVICE_ATTRIBUTE_… of the driver API
 _VERSION = Path("/proc/driver/nvidia/version")
 _DECODER = "libnvcuvid.so.1"
@@ -42,7 +41,7 @@ def gpu_checks() -> Iterator[Check]:
     """Check the driver and its GPUs."""
     reason = why_no_gpu()
     if reason is not None:
-        absent = reason.startswith(_NO_DRIVER)
+        absent = reason.startswith(NO_DRIVER)
         fix = () if absent else ("nvidia-smi shows the driver and its GPUs",)
         yield Check("gpu", "driver", "absent" if absent else "problem", reason, fix)
         return

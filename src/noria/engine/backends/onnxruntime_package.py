@@ -18,6 +18,7 @@ from noria._core.errors import EngineError
 
 CPU_PACKAGE, GPU_PACKAGE = "onnxruntime", "onnxruntime-gpu"
 _REMOVE = f"pip uninstall -y {CPU_PACKAGE} {GPU_PACKAGE} && pip install "
+CPU_FIX = f"{_REMOVE}{CPU_PACKAGE}"
 _NEEDED = ("InferenceSession", "GraphOptimizationLevel", "get_available_providers")
 _CUDA_13, _CUDA_12 = 13000, 12000
 _LAST_FOR_12 = "<1.27"  # later wheels are built for CUDA 13
@@ -79,7 +80,7 @@ def import_onnxruntime() -> Any:
         text += f": {why}" if why else ": its files are not there"
     else:
         text = "onnxruntime is not installed"
-    fixes = [f"for the CPU: {_REMOVE}{CPU_PACKAGE}"]
+    fixes = [f"for the CPU: {CPU_FIX}"]
     if why_no_gpu() is None:
         fixes.insert(0, f"for the GPU: {gpu_fix()}")
     raise EngineError(text, expected="one whole package of ONNX Runtime", fix=fixes)
