@@ -124,7 +124,7 @@ def show(title: str, headings: tuple[str, ...], rows: list[tuple[Any, ...]]) -> 
 
 
 def pictures(path: Path, count: int) -> Iterator[Frame]:
-    with open_source(str(path), on_gpu=True) as source:
+    with open_source(str(path), gpu=0) as source:
         for number, frame in enumerate(source):
             if number == count:
                 return
@@ -574,7 +574,7 @@ def _latencies(cfg: ModelConfig) -> list[float]:
     handed: dict[int, float] = {}
     took: list[float] = []
     warm = threading.Event()
-    source = open_source(str(clip("libx264", tune="zerolatency")), on_gpu=True)
+    source = open_source(str(clip("libx264", tune="zerolatency")), gpu=0)
     source.live = True  # as a camera's: nothing is held back for throughput
     read = source._decode  # type: ignore[attr-defined]
 

@@ -33,7 +33,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.common import ROOT, require_device
-from noria._core.cuda import CudaTensor
+from noria._core.cuda_tensors import CudaTensor
 from noria.infer import engine_runs
 from noria.infer.batch import Batch
 from noria.infer.geometry import Rect, fit

@@ -414,3 +414,25 @@ def test_a_version_before_the_groups_is_passed_over(read: Read, head: str) -> No
     )
     assert len(spec.sources) == 1
     assert [n.level for n in spec.notices if "the last one counts" in n.message] == ["info"]
+
+
+def test_sources_and_models_have_their_gpus(tmp_path: Path) -> None:
+    (tmp_path / "pgie.txt").write_text("[property]\nonnx-file=a.onnx\n")
+    sources = "".join(
+        f"[source{n}]\nenable=1\ntype=3\nuri=file:///{n}.mp4\n{more}" for n, more in enumerate(
+            ["", "gpu-id=1\n", "gpu-id=0\nnum-sources=2\n"]
+        )
+    )  # fmt: skip
+    rest = "[primary-gie]\nenable=1\nconfig-file=pgie.txt\n[sink0]\nenable=1\ntype=1\n"
+    (tmp_path / "app.txt").write_text(f"[application]\nglobal-gpu-id=2\n{sources}{rest}")
+    spec = load_pipeline(tmp_path / "app.txt")
+    assert sorted((Path(s.uri).name, s.gpu_id) for s in spec.sources) == [
+        ("0.mp4", 2),
+        ("1.mp4", 1),
+        ("2.mp4", 0),
+        ("2.mp4", 0),
+    ]
+    assert [m.gpu_id for m in spec.models] == [2]
+    (tmp_path / "plain.txt").write_text(sources + rest)
+    plain = load_pipeline(tmp_path / "plain.txt")
+    assert {s.gpu_id for s in plain.sources if Path(s.uri).name == "0.mp4"} == {None}

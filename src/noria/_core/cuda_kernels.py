@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria._core.cuda import Stream, driver, entered
+from noria._core.cuda import Stream, current_gpu, driver, entered
 from noria._core.errors import EngineError
 
 _DISABLE_TIMING = 2  # CU_EVENT_DISABLE_TIMING
@@ -22,7 +22,7 @@ _NO_KERNEL = ("unsupported PTX version", "PTX was compiled with an unsupported")
 
 
 class Kernel:
-    """One function of a PTX text, compiled by the driver for the GPU in use.
+    """One function of a PTX text, compiled by the driver for the thread's GPU.
 
     Args:
         ptx: the text, as NVRTC writes it.
@@ -69,10 +69,10 @@ class Kernel:
 
 
 class CudaEvent:
-    """A mark in one queue of the GPU for which another queue can wait."""
+    """A mark in one queue of the thread's GPU for which a queue of any GPU can wait."""
 
     def __init__(self) -> None:
-        handle = c_void_p()
+        handle, self._gpu = c_void_p(), current_gpu()
         with entered() as use:
             use.call("cuEventCreate", byref(handle), c_uint(_DISABLE_TIMING))
         self._handle = handle
@@ -89,7 +89,7 @@ class CudaEvent:
 
     def __del__(self) -> None:
         if getattr(self, "_handle", None):
-            with suppress(EngineError), entered() as use:
+            with suppress(EngineError), entered(self._gpu) as use:
                 use.call("cuEventDestroy_v2", self._handle)
 
 
@@ -155,11 +155,14 @@ class _Copy2D(ctypes.Structure):
     )
 
 
-def download_rows(address: int, pitch: int, row_bytes: int, out: npt.NDArray[np.uint8]) -> None:
+def download_rows(
+    gpu: int, address: int, pitch: int, row_bytes: int, out: npt.NDArray[np.uint8]
+) -> None:
     """Copy rows of a surface into a C-contiguous array of (rows, row_bytes) bytes, and wait.
 
     Args:
-        address: of the first row on the GPU.
+        gpu: number of the GPU.
+        address: of the first row on it.
         pitch: bytes from row to row there.
         row_bytes: bytes of each row.
         out: the array; what was queued in the default stream is waited for first.
@@ -168,7 +171,7 @@ def download_rows(address: int, pitch: int, row_bytes: int, out: npt.NDArray[np.
         source_type=_DEVICE, source_device=address, source_pitch=pitch, target_type=_HOST,
         target_host=out.ctypes.data, target_pitch=row_bytes, width=row_bytes, height=len(out),
     )  # fmt: skip
-    with entered() as use:
+    with entered(gpu) as use:
         use.call("cuMemcpy2D_v2", byref(copy))
 
 

@@ -121,8 +121,9 @@ def build(
             cache=timing_cache,
             use_cache=not retime,
         )
-    where = CPU if backend or tactic else choose_device(device, [cfg.gpu_id])
-    with RunProgress(enabled=not as_json and tuning is not None, unit="steps") as progress:
+    where = CPU if backend or tactic else choose_device(device, cfg.gpu_id)
+    shown = RunProgress(enabled=not as_json and tuning is not None, unit="steps")
+    with where.entered(), shown as progress:
         plan = load_or_build(
             cfg,
             threads=threads,

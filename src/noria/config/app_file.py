@@ -266,7 +266,7 @@ class _App:
                 message = f"{key}: written are the objects as they leave the pipeline"
                 self.document.remark(application.line(key), message, "info")
         if "global-gpu-id" in application.values:
-            for values, origins in self.models:
+            for values, origins in (*self.models, *self.parts.items["sources"]):
                 if "gpu_id" not in values:
                     values["gpu_id"] = application.values["global-gpu-id"]
                     origins["gpu_id"] = application.origin("global-gpu-id")

@@ -101,7 +101,8 @@ def _unused(*rows: tuple[Reason, str]) -> dict[str, Reason]:
 _INT, _FLOAT, _ON, _TEXT, _PATH = Kind.INT, Kind.FLOAT, Kind.INT_FLAG, Kind.STRING, Kind.PATH
 _COLOR: dict[str, Any] = {"kind": Kind.FLOATS, "counts": (4,), "low": 0, "high": 1}
 ENABLE = _key("enable", _ON)
-_GPU = "gpu-id nvbuf-memory-type compute-hw"
+_KIND = "nvbuf-memory-type compute-hw"
+_GPU = f"gpu-id {_KIND}"
 
 
 def _group(name: str, pattern: str, **more: Any) -> AppGroup:
@@ -127,9 +128,10 @@ _SOURCE_KEYS = _keys(
     _key("rtsp-reconnect-interval-sec", _INT, low=0, high=86400, field="reconnect_interval_s"),
     _key("rtsp-reconnect-attempts", _INT, low=-1, field="reconnect_attempts"),
     _key("select-rtp-protocol", _INT, low=0), _key("file-loop", _ON, field="loop"), _key("live-source", _ON, field="live"),
+    _key("gpu-id", _INT, low=0),
 )  # fmt: skip
 _SOURCE_UNUSED = _unused(
-    (HARDWARE, f"{_GPU} num-decode-surfaces num-extra-surfaces cudadec-memtype low-latency-decode copy-hw"),
+    (HARDWARE, f"{_KIND} num-decode-surfaces num-extra-surfaces cudadec-memtype low-latency-decode copy-hw"),
     (TRANSPORT, "udp-buffer-size buffer-mode leaky max-size-buffers drop-on-latency init-rtsp-reconnect-interval-sec set-rtp-protocol"),
     (CAMERA, "camera-width camera-height camera-fps-n camera-fps-d video-format"),
     (RECORD, "smart-record smart-rec-dir-path smart-rec-file-prefix smart-rec-video-cache smart-rec-cache smart-rec-container "

@@ -268,4 +268,5 @@ _FIELDS = {
     "file-loop": "loop",
     "live-source": "live",
     "camera-id": "camera_id",
+    "gpu-id": "gpu_id",
 }

@@ -111,6 +111,7 @@ SOURCE = Section(
         _key("reconnect-interval-s", _FLOAT, "first wait before a lost stream is opened again; 0: never", low=0, high=86400),
         _key("reconnect-attempts", _INT, "attempts before a lost stream counts as failed; -1: without end", low=-1, high=INT_MAX),
         _key("camera-id", _INT, "number by which sinks name the source", low=0, high=INT_MAX),
+        _key("gpu-id", _INT, "number of the GPU that decodes it, where models run on GPUs; the first model's without it", low=0, high=INT_MAX),
     ),
     short="uri",
     short_says="a path or URL",

@@ -109,6 +109,7 @@ class SourceSpec(_Spec):
     reconnect_interval_s: float | None = None
     reconnect_attempts: int | None = None
     camera_id: int | None = None
+    gpu_id: int | None = None
 
     @classmethod
     def given(cls, uri: str) -> SourceSpec:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, ClassVar
 
 import numpy as np
@@ -90,7 +91,7 @@ class CppParser(ABC):
         self._decisions = decisions
         self._layout = layout
         self._rotation = rotation
-        self._on_device = on_device
+        self._lend = None if on_device is None else on_device.lent
         self._names: tuple[str, ...] | None = None
 
     def __call__(self, layers: Mapping[str, Layer], network: NetworkInfo, params: Any) -> Any:
@@ -120,8 +121,9 @@ class CppParser(ABC):
                     # Binding indices count inputs and outputs together; the input is 0.
                     self.native.set_layers(list(names), list(range(1, len(names) + 1)))
                     self._names = names
-                given = tensors if self._on_device is None else self._on_device(tensors)
-                found = self._call(given, network, params)
+                lent = nullcontext(tensors) if self._lend is None else self._lend(tensors)
+                with lent as given:
+                    found = self._call(given, network, params)
             except (_native.CustomCodeError, _native.MissingFunctionError) as error:
                 raise failed_call(error, "the parser", self.where) from error
             except _native.CustomResultError as error:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from noria._core.cuda import NO_DRIVER, driver_is_open, why_no_gpu
+from noria._core.cuda import NO_DRIVER, entered, gpu_count, why_no_gpu
 from noria._core.errors import ConfigError, EngineError
 from noria._core.notices import Notice
-from noria._core.visible_gpus import chosen_gpu, gpu_name, gpus, gpus_shown, see_only
+from noria._core.visible_gpus import VARIABLE, how_many
 from noria.engine.backends import get_backend, gpu_runtime
 from noria.engine.backends.onnxruntime_package import gpu_fix
 
@@ -29,22 +30,27 @@ def lanes_of_one(processes: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """The choice of a run.
+    """The choice for a model.
 
     Attributes:
-        name: `cpu`, or `cuda:N` with the number that the user gave.
+        gpu: number of the GPU; None for the CPU.
         required: True if the user named it; then engines of other devices do not serve.
-        notices: reasons why a GPU that is there is not used.
+        notices: reasons why the GPU that was asked for, or that is there, is not used.
     """
 
-    name: str = "cpu"
+    gpu: int | None = None
     required: bool = False
     notices: tuple[Notice, ...] = ()
 
     @property
+    def name(self) -> str:
+        """`cpu`, or `cuda:N`."""
+        return "cpu" if self.gpu is None else f"cuda:{self.gpu}"
+
+    @property
     def is_gpu(self) -> bool:
         """True for a GPU."""
-        return self.name != "cpu"
+        return self.gpu is not None
 
     @property
     def kind(self) -> str | None:
@@ -53,45 +59,60 @@ class Device:
             return "cuda"
         return "cpu" if self.required else None
 
+    def entered(self) -> AbstractContextManager[object]:
+        """Make its GPU, if it is one, the one of this thread for a block."""
+        return nullcontext() if self.gpu is None else entered(self.gpu)
+
 
 CPU = Device()
 
 
-def choose_device(asked: str = "auto", gpu_ids: Sequence[int] = ()) -> Device:
-    """Choose where to compute.
+def choose_device(asked: str = "auto", gpu_id: int = 0) -> Device:
+    """Choose where a model computes.
 
     Args:
-        asked: `auto`, `cpu`, `cuda`, or `cuda:N`. The GPU of a process is the only one that it
-            sees from then on; it cannot be changed.
-        gpu_ids: `gpu-id` of the run's configs. Without a number in `asked` the first one's GPU is
-            taken, where there is one.
+        asked: `auto`, `cpu`, `cuda`, or `cuda:N`.
+        gpu_id: of the model's config: the GPU where `asked` has no number. The first one computes
+            where there is none of this number.
 
     Raises:
         ConfigError: there is no device of this name.
-        EngineError: a GPU is asked for, and there is none or the runtime cannot use it; or this
-            process uses another one.
+        EngineError: a GPU is asked for, and there is none or the runtime cannot use it.
     """
     check_device_name(asked)
     if asked == "cpu":
         return Device(required=True)
     match = _CUDA.fullmatch(asked)
-    other = None
-    if match is not None and match[1] is not None:
-        see_only(int(match[1]))
-    else:
-        other = _see_configured(gpu_ids)
+    number = None if match is None or match[1] is None else int(match[1])
     reason = why_no_gpu() or get_backend(gpu_runtime()).why_not()
     if reason is None:
-        notices = () if other is None else (Notice("info", other, rule="gpu-other"),)
-        return Device(gpu_name(), match is not None, notices)
+        return _of_number(gpu_id if number is None else number, asked if match else None)
+    fix = gpu_fix()
+    if VARIABLE in os.environ and why_no_gpu() is not None:
+        fix = f"{VARIABLE}={os.environ[VARIABLE]!r} may hide it: unset it"
     if match is not None:
-        raise EngineError(
-            f"--device {asked}: {reason}", fix=(gpu_fix(), "--device cpu runs without one")
-        )
+        cpu = "--device cpu runs without one"
+        raise EngineError(f"--device {asked}: {reason}", fix=(fix, cpu))
     if reason.startswith(NO_DRIVER):  # nobody expects a GPU here
         return CPU
-    text = f"the CPU computes: {reason}; {gpu_fix()}"
+    text = f"the CPU computes: {reason}; {fix}"
     return Device(notices=(Notice("info", text, rule="gpu-unused"),))
+
+
+def _of_number(number: int, asked: str | None) -> Device:
+    """The GPU of a number, or the first one and a notice.
+
+    Raises:
+        EngineError: there is none, and the command asked for it by this number.
+    """
+    count = gpu_count()
+    if number < count:
+        return Device(number, asked is not None)
+    if asked is not None and ":" in asked:
+        most = f"cuda:0 to cuda:{count - 1}" if count > 1 else "cuda:0"
+        raise EngineError(f"--device {asked}: {how_many(count)}", expected=most)
+    text = f"gpu-id={number}: {how_many(count)}; GPU 0 computes"
+    return Device(0, asked is not None, (Notice("info", text, rule="gpu-other"),))
 
 
 def check_device_name(name: str) -> None:
@@ -103,23 +124,3 @@ def check_device_name(name: str) -> None:
     if name in ("auto", "cpu") or (isinstance(name, str) and _CUDA.fullmatch(name)):
         return
     raise ConfigError(f"no device is called {name!r}", expected="auto, cpu, cuda or cuda:N")
-
-
-def _see_configured(gpu_ids: Sequence[int]) -> str | None:
-    """Let this process see the GPU of its configs; why another one computes, or None."""
-    wanted, *others = gpu_ids or (0,)
-    chosen, reason = chosen_gpu(), None
-    if chosen is not None and wanted != chosen:
-        reason = "this process uses another one already"
-    elif wanted and chosen is None:
-        if wanted >= (count := gpus_shown()):
-            reason = gpus(count)
-        elif driver_is_open():
-            reason = "this process uses another one already"
-        else:
-            see_only(wanted)
-    if reason is None and (differing := sorted(set(others) - {wanted})):
-        wanted, reason = differing[0], "a process uses one GPU"
-    if reason is None:
-        return None
-    return f"gpu-id={wanted}: {reason}; GPU {chosen_gpu() or 0} computes"

@@ -11,7 +11,7 @@ from noria.gst.bindings import BaseTransform, GObject, Gst
 from noria.gst.element import NVMM, InPlace, pad, timed, weakly
 from noria.gst.in_flight import InFlight
 from noria.gst.preprocess import add_region_results, prepared_tensors
-from noria.gst.properties import COMMON, INT_MAX, Choices, Property
+from noria.gst.properties import INT_MAX, Choices, Property
 from noria.gst.raw_output import RawOutputCallback, address_of
 from noria.gst.tree import add_results, frames_of, picture_of, to_frame_meta
 from noria.infer.batch import Batch
@@ -19,7 +19,8 @@ from noria.infer.inferencer import Inferencer
 from noria.infer.update import ModelUpdater
 
 _MODES = Choices("GstNvInferProcessModeType", ((1, "primary"), (2, "secondary")))
-PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
+PROPERTIES = {
+    "gpu-id": Property("uint", 0, "number of the GPU, where there is one", 0, INT_MAX),
     "config-file-path": Property("str", "", "configuration of the model"),
     "unique-id": Property("uint", 15, "number of the model; its objects have it"),
     "process-mode": Property("enum", 1, "whole frames or objects", choices=_MODES),
@@ -48,6 +49,7 @@ REPORT_EVERY = 100  # buffers; judging what the model finds costs time
 
 # property -> field of the configuration, and how its value is read
 _FIELDS: dict[str, tuple[str, Any]] = {
+    "gpu-id": ("gpu_id", int),
     "unique-id": ("gie_unique_id", int),
     "process-mode": ("process_mode", int),
     "batch-size": ("batch_size", int),

@@ -427,7 +427,8 @@ class EngineRuns:
             record.inferred_items += len(run.items)
         post = model.postprocessor
         if model.gpu_scaler is not None and plain and isinstance(post, DetectorPostprocessor):
-            outputs = self._parse_ahead(post, outputs, run.items, model)
+            with model.device.entered():  # a parser of the user's may compute there
+                outputs = self._parse_ahead(post, outputs, run.items, model)
         if model.asynchronous is not None:
             self.show_raw(run, outputs, model)
             model.asynchronous.remember_outputs(outputs, run.items)

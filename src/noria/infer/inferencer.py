@@ -148,7 +148,7 @@ class Inferencer:
         cfg = cfg.with_overrides(**{k: v for k, v in asked.items() if v is not None})
         if streams is not None and streams > 1:
             threads = max(1, (threads or usable_cores()) // streams)
-        where = choose_device(device, [cfg.gpu_id]) if isinstance(device, str) else device
+        where = choose_device(device, cfg.gpu_id) if isinstance(device, str) else device
         options = LoadOptions(
             threads, abi, rebuild, generation, streams, guard, parser, where, clip_to_roi
         )
@@ -408,8 +408,9 @@ class Inferencer:
         model = pending.model
         waiting = deque(() if model.asynchronous is not None else pending.runs)
         try:
-            while waiting:
-                self._complete_run(waiting.popleft(), model)
+            with model.device.entered():
+                while waiting:
+                    self._complete_run(waiting.popleft(), model)
             start = perf_counter()
             for _, meta, selection in pending.cached:
                 assert model.selector is not None
@@ -581,20 +582,19 @@ class Inferencer:
         if outputs is None:
             abandon(run.items, model)
             return
-        items = run.items
         self.runs.show_raw(run, outputs, model)
-        steps = self.runs.new_steps(items)
+        steps = self.runs.new_steps(run.items)
         watch = model.watch if run.watched and run.inputs else None
         if watch is not None:
             watch.look(run.inputs, outputs, run.seconds)
         if model.postprocessor is not None:
             if isinstance(model.postprocessor, DetectorPostprocessor):
                 model.postprocessor.watch = watch
-            model.postprocessor.attach(outputs, items, steps)
+            model.postprocessor.attach(outputs, run.items, steps)
         if watch is not None:
             watch.after_run()
         if model.config.output_tensor_meta:
-            attach_tensors(outputs, items, model)
+            attach_tensors(outputs, run.items, model)
         elif model.postprocessor is None and not self.runs.shows_raw:
             self._record.outputs_unread(model.config)
         self.runs.show_steps(run, outputs, steps, model)

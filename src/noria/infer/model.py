@@ -99,6 +99,7 @@ class Model:
         engine_path: the saved engine; None if it could not be saved.
         watch: the plausibility watch; None where nothing is parsed or scaled here.
         gpu_scaler: does the preprocessor's work where the engine is on a GPU; else None.
+        device: where the engine runs.
         gpu_hits: finds the candidates on that GPU, where the parser needs nothing else of the
             outputs; else None.
     """
@@ -117,6 +118,7 @@ class Model:
     watch: Watch | None = None
     gpu_scaler: GpuScaler | None = None
     gpu_hits: HitFinder | None = None
+    device: Device = CPU
 
     @property
     def input_name(self) -> str:
@@ -145,7 +147,7 @@ class Model:
         cfg = with_profile(cfg)
         notices = [*options.device.notices, *cfg.notices]
         of_parser: list[Notice] = []
-        with notices_on_errors(notices, of_parser):
+        with options.device.entered(), notices_on_errors(notices, of_parser):
             choice, labels = _checked(cfg, options, notices)
             of_parser += choice_notices(choice)
             session, plan = _open(cfg, options)
@@ -163,7 +165,7 @@ class Model:
         """
         cfg = with_profile(cfg)
         notices = [*options.device.notices, *cfg.notices]
-        with notices_on_errors(notices):
+        with options.device.entered(), notices_on_errors(notices):
             try:
                 choice, labels = _checked(cfg, options, notices)
             except BaseException:
@@ -212,6 +214,7 @@ class Model:
                 notices=notices,
                 engine_path=engine_path,
                 gpu_scaler=gpu_scaler,
+                device=options.device,
             )
             if gpu_scaler is not None:
                 model.gpu_hits = _hit_finder(model)

@@ -9,8 +9,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from noria._core.cuda import DEVICE_KIND, dlpack_capsule
 from noria._core.cuda_kernels import download_rows
+from noria._core.cuda_tensors import DEVICE_KIND, dlpack_capsule
 from noria.media.pixel_format import PixelFormat, Plane, plane_shapes
 
 
@@ -24,6 +24,7 @@ class DevicePlane:
         shape: (h, w) of luma, (h, w, 2) of interleaved chroma, in samples.
         dtype: uint8; uint16 of pictures with more than 8 bits, which are in the upper ones.
         owner: keeps the memory.
+        gpu: number of the GPU.
     """
 
     address: int
@@ -31,6 +32,7 @@ class DevicePlane:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     owner: Any
+    gpu: int = 0
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -49,17 +51,17 @@ class DevicePlane:
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (DEVICE_KIND, 0)
+        return (DEVICE_KIND, self.gpu)
 
     def __dlpack__(self, **_: Any) -> Any:
         steps = [step // self.dtype.itemsize for step in self.strides]
-        return dlpack_capsule(self.address, self.shape, self.dtype, self.owner, steps)
+        return dlpack_capsule(self.address, self.shape, self.dtype, self.owner, steps, gpu=self.gpu)
 
     def numpy(self) -> Plane:
         """The plane on the host, as bytes: 16-bit samples are rounded to their upper 8."""
         row = int(np.prod(self.shape[1:])) * self.dtype.itemsize
         out = np.empty((self.shape[0], row), np.uint8)
-        download_rows(self.address, self.pitch, row, out)
+        download_rows(self.gpu, self.address, self.pitch, row, out)
         samples = out.view(self.dtype).reshape(self.shape)
         if self.dtype.itemsize == 2:
             samples = np.minimum((samples.astype(np.uint32) + 128) >> 8, 255).astype(np.uint8)
@@ -75,6 +77,7 @@ class DevicePlanes(Sequence[Plane]):
     Args:
         surface: a decoder's picture with its planes in GPU memory; it owns them.
         wide: True if samples have 16 bits (P010).
+        gpu: number of the GPU.
 
     Attributes:
         rows: device address and pitch in bytes of each plane.
@@ -82,9 +85,9 @@ class DevicePlanes(Sequence[Plane]):
 
     format = PixelFormat.NV12
 
-    def __init__(self, surface: Any, *, wide: bool = False) -> None:
+    def __init__(self, surface: Any, *, wide: bool = False, gpu: int = 0) -> None:
         self.width, self.height = int(surface.width), int(surface.height)
-        self.wide = wide
+        self.wide, self.gpu = wide, gpu
         self.rows = [(plane.buffer_ptr, plane.line_size) for plane in surface.planes]
         self._surface = surface
         self._lock = Lock()
@@ -96,7 +99,7 @@ class DevicePlanes(Sequence[Plane]):
         dtype = np.dtype(np.uint16 if self.wide else np.uint8)
         shapes = plane_shapes(self.format, self.width, self.height)
         return tuple(
-            DevicePlane(address, pitch, shape, dtype, self._surface)
+            DevicePlane(address, pitch, shape, dtype, self._surface, self.gpu)
             for (address, pitch), shape in zip(self.rows, shapes, strict=True)
         )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,23 +16,22 @@ from noria.config.origin import OVERRIDE
 from noria.engine.device import Device, choose_device, lanes_of_one
 from noria.infer.inferencer import Inferencer
 from noria.media import (
-    ReconnectPolicy,
     check_sinks,
     expand_sink_path,
     open_sink,
-    open_source,
 )
 from noria.media.sinks.naming import has_placeholder
-from noria.media.sources.base import FailedSource, SteppedSource
+from noria.media.sources.base import FailedSource
 from noria.pipeline.decoder_memory import DecoderMemory
 from noria.pipeline.outlet import Route
 from noria.pipeline.pipeline import Pipeline, check_limit
 from noria.pipeline.segment import segments_of
+from noria.pipeline.source_opening import decoding_device, open_listed
 from noria.pipeline.stage import is_stage, is_tracker
 
 if TYPE_CHECKING:
     from noria.analytics import AnalyticsRules
-    from noria.config.pipeline_spec import PipelineSpec, SourceSpec, TilerSpec
+    from noria.config.pipeline_spec import PipelineSpec, TilerSpec
     from noria.config.profile import Profile
     from noria.custom.guard import GuardMode
     from noria.draw import Tiler
@@ -148,10 +146,11 @@ def assemble(
         check_sinks([s.text for s in spec.sinks if s.text], inputs)
         check_limit(options.limit)
         segments_of([item for item in items if not isinstance(item, ModelConfig)])  # may refuse
-        device = choose_device(options.device, [cfg.gpu_id for cfg in configs])
-        notices += device.notices
-        untold += device.notices
-        device = replace(device, notices=())  # told once
+        devices = [choose_device(options.device, cfg.gpu_id) for cfg in configs]
+        told = [n for device in devices for n in device.notices]
+        notices += told
+        untold += told
+        devices = [replace(device, notices=()) for device in devices]  # told once
         on_stage("opening source")
         sources: list[Source] = []
         several = spec.keep_open or len(spec.opened_sources) > 1
@@ -161,7 +160,9 @@ def assemble(
                 sources.append(opened[number])
                 sources[-1].source_id = number
             else:
-                opening = _open(source_spec, number, several, memory, on_gpu=device.is_gpu)
+                decoder = decoding_device(source_spec, options.device, devices)
+                notices += decoder.notices
+                opening = open_listed(source_spec, number, several, memory, decoder.gpu)
                 sources.append(undo.enter_context(opening))
         alone = not spec.keep_open and share[1] == 1
         if alone and all(isinstance(s, FailedSource) for s in sources):
@@ -171,6 +172,7 @@ def assemble(
             if isinstance(item, ModelConfig):
                 on_stage(f"loading or building engine: {item.path.name}")
                 live = spec.keep_open or any(s.live for s in sources)
+                device = devices[configs.index(item)]
                 items[place] = undo.enter_context(open_model(item, options, device, live=live))
                 own.append(items[place])
                 untold += items[place].notices
@@ -321,52 +323,6 @@ def _inputs(spec: PipelineSpec, configs: Sequence[ModelConfig]) -> list[str | Pa
     return read
 
 
-def _open(
-    spec: SourceSpec, number: int, several: bool, memory: DecoderMemory, *, on_gpu: bool
-) -> Source:
-    """A source of a run.
-
-    Beside others, a stream that is not there yet is waited for while they run, and a file that is
-    damaged fails in its turn.
-
-    Raises:
-        MediaError: there is no such file, or it cannot be opened and is the only source.
-    """
-    try:
-        return _opened(spec, number, several, memory, on_gpu=on_gpu)
-    except MediaError as error:
-        if not several or not (spec.is_stream or Path(spec.uri).exists()):
-            raise
-        return FailedSource(error, spec.label, number)
-
-
-def _opened(
-    spec: SourceSpec, number: int, several: bool, memory: DecoderMemory, *, on_gpu: bool
-) -> Source:
-    options: dict[str, Any] = {"live": spec.live, "fps": spec.fps, "on_gpu": on_gpu}
-    options["threads"] = memory.threads
-    if spec.rtp_protocol in ("tcp", "udp"):
-        options["transport"] = spec.rtp_protocol
-    if spec.latency_ms is not None:
-        options["latency_s"] = spec.latency_ms / 1000
-    every = spec.reconnect_interval_s or ReconnectPolicy().first_s
-    most = max(every, ReconnectPolicy().max_s)
-    attempts = spec.reconnect_attempts
-    attempts = None if attempts is None or attempts < 0 else attempts
-    options["reconnect"] = ReconnectPolicy(every, most, attempts, from_start=several)
-    again = partial(open_source, spec.uri, source_id=number, **options)
-    source = again()
-    memory.add(source)
-    if spec.name:
-        source.name = spec.name
-    if spec.loop or spec.drop_frame_interval:
-        loops = spec.loop and not source.live
-        return SteppedSource(
-            source, reopen=again if loops else None, step=max(1, spec.drop_frame_interval)
-        )
-    return source
-
-
 def open_model(
     cfg: ModelConfig,
     options: AssemblyOptions,
@@ -385,7 +341,7 @@ def open_model(
     Raises:
         NoriaError: see `Inferencer.from_config`.
     """
-    device = device or choose_device(options.device, [cfg.gpu_id])
+    device = device or choose_device(options.device, cfg.gpu_id)
     streams = options.streams
     if live and streams is None and not device.is_gpu:
         streams = 1

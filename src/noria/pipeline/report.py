@@ -13,7 +13,6 @@ import numpy as np
 
 from noria import _native
 from noria._core.notices import Notice
-from noria._core.visible_gpus import gpu_name
 from noria.infer.labels import class_name
 from noria.infer.losses import Counts, InferenceLosses
 from noria.media import Source
@@ -75,7 +74,7 @@ class ModelReport:
         skipped: objects that a secondary model left out: key -> class name -> number.
         dropped: boxes, or a classifier's items, that were left out: filter -> class name -> number.
         reasons: why nothing came out, or less than half; a line each, cause and key first.
-        device: where its engine ran, `cpu` or `cuda:0`; empty of a stage without an engine.
+        device: where its engine ran, `cpu` or `cuda:N`; empty of a stage without an engine.
     """
 
     name: str
@@ -273,14 +272,8 @@ class Meter:
             losses.skipped,
             losses.dropped,
             losses.reasons,
-            _device_of(self.model),
+            getattr(getattr(self.model, "session", None), "device", ""),
         )
-
-
-def _device_of(model: Any) -> str:
-    """Name where a stage computes, with the user's number of a GPU; empty without an engine."""
-    device: str = getattr(getattr(model, "session", None), "device", "")
-    return gpu_name() if device.startswith("cuda") else device
 
 
 def count_objects(metas: Iterable[FrameMeta], counts: Counter[str]) -> None:

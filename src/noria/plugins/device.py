@@ -34,7 +34,7 @@ def stage_for(instances: Sequence[Instance]) -> DeviceStage | None:
 
 
 class DeviceStage:
-    """Memory and a stream on the GPU for the calls of one context, one at a time."""
+    """Memory and a stream on the thread's GPU for the calls of one context, one at a time."""
 
     def __init__(self, where: str) -> None:
         self._where = where
@@ -107,7 +107,8 @@ class DeviceStage:
         try:
             if self._memory is None or self._memory.size_bytes < size:
                 self._memory = None
-                self._memory = Memory(size)
+                with entered(self._stream.gpu):
+                    self._memory = Memory(size)
         except EngineError as error:
             found = f"it needs {size} bytes of the GPU's memory"
             raise self._failed(found, error, _EARLIER) from error
@@ -117,7 +118,7 @@ class DeviceStage:
     def _step(self, found: str, lost: str = "enqueue") -> Iterator[None]:
         """Set the GPU's context for a block: the plugin may have exchanged it for another."""
         try:
-            with entered():
+            with entered(self._stream.gpu):
                 yield
         except EngineError as error:
             raise self._failed(found, error, lost) from error
@@ -126,15 +127,15 @@ class DeviceStage:
     def _safe(self) -> Iterator[None]:
         """Wait for pending copies on exit, after an error too; CUDA's error goes before others."""
         try:
-            with entered():
+            with entered(self._stream.gpu):
                 yield
         except BaseException as failure:
             try:
-                with entered():
+                with entered(self._stream.gpu):
                     self._stream.wait()
             except EngineError:  # the addresses are not used again
                 self._memory = None
-                with suppress(EngineError):
+                with suppress(EngineError), entered(self._stream.gpu):
                     self._stream = Stream()
             reported = isinstance(failure, PluginError) and _UNUSABLE in failure.found
             if not reported and (lost := why_lost()):

@@ -6,7 +6,7 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 
-from noria._core import cuda
+from noria._core import cuda, cuda_tensors
 from noria.engine import BuildOptions, Plan, build
 from noria.engine.backends import RunOptions, get_backend, installed_backends
 from noria.engine.backends import onnxruntime_cuda as ort_cuda
@@ -200,6 +200,8 @@ class FakeStream:
 
 
 class FakeMemory:
+    gpu = 0
+
     def __init__(self, size_bytes):
         self.array = np.zeros(size_bytes, np.uint8)
         self.pointer = self.array.ctypes.data
@@ -208,27 +210,27 @@ class FakeMemory:
 @pytest.mark.parametrize("kind", ["float32", "float16", "int64", "uint8", "bool"])
 @pytest.mark.parametrize("shape", [(2, 3, 4), (1,), (), (0, 3)])
 def test_tensors_go_out_and_come_in(monkeypatch, kind, shape):
-    monkeypatch.setattr(cuda, "Memory", FakeMemory)
-    tensor = cuda.CudaTensor(shape, np.dtype(kind))
+    monkeypatch.setattr(cuda_tensors, "Memory", FakeMemory)
+    tensor = cuda_tensors.CudaTensor(shape, np.dtype(kind))
     assert tensor.__dlpack_device__() == (2, 0)
-    taken = cuda.Imported(tensor, FakeStream())
+    taken = cuda_tensors.Imported(tensor, FakeStream())
     assert (taken.shape, taken.dtype, taken.pointer) == (shape, np.dtype(kind), tensor.pointer)
-    assert len(cuda._lent) == 1
+    assert len(cuda_tensors._lent) == 1
     del taken  # an unused capsule gives back what it holds
-    assert not cuda._lent
+    assert not cuda_tensors._lent
     interface = tensor.__cuda_array_interface__
     assert interface["data"][0] == tensor.pointer
     assert interface["shape"] == shape
 
 
 def test_a_capsule_that_was_taken_is_given_back_by_its_deleter(monkeypatch):
-    monkeypatch.setattr(cuda, "Memory", FakeMemory)
-    monkeypatch.setattr(cuda, "DEVICE_KIND", 1)  # so that NumPy takes it
-    array = np.from_dlpack(cuda.CudaTensor((2, 2), np.dtype(np.float32)))
+    monkeypatch.setattr(cuda_tensors, "Memory", FakeMemory)
+    monkeypatch.setattr(cuda_tensors, "DEVICE_KIND", 1)  # so that NumPy takes it
+    array = np.from_dlpack(cuda_tensors.CudaTensor((2, 2), np.dtype(np.float32)))
     assert np.array_equal(array, np.zeros((2, 2)))
-    assert len(cuda._lent) == 1
+    assert len(cuda_tensors._lent) == 1
     del array
-    assert not cuda._lent
+    assert not cuda_tensors._lent
 
 
 class Strided:
@@ -242,20 +244,20 @@ class Strided:
 
 def test_tensors_that_are_not_contiguous_are_refused():
     grid = np.zeros((4, 6), np.float32)
-    assert cuda.Imported(Strided(grid), FakeStream()).pointer == grid.ctypes.data
+    assert cuda_tensors.Imported(Strided(grid), FakeStream()).pointer == grid.ctypes.data
     part = grid[2:]
-    assert cuda.Imported(Strided(part), FakeStream()).pointer == part.ctypes.data
+    assert cuda_tensors.Imported(Strided(part), FakeStream()).pointer == part.ctypes.data
     with pytest.raises(EngineError, match="not C-contiguous"):
-        cuda.Imported(Strided(grid[:, ::2]), FakeStream())
+        cuda_tensors.Imported(Strided(grid[:, ::2]), FakeStream())
     with pytest.raises(EngineError, match="not C-contiguous"):
-        cuda.Imported(Strided(grid.T), FakeStream())
+        cuda_tensors.Imported(Strided(grid.T), FakeStream())
     with pytest.raises(EngineError, match="DLPack type"):
-        cuda.Imported(Strided(np.zeros(2, np.complex64)), FakeStream())
+        cuda_tensors.Imported(Strided(np.zeros(2, np.complex64)), FakeStream())
 
 
 def test_the_structures_have_the_sizes_of_the_header():
-    assert ctypes.sizeof(cuda._Tensor) == 48
-    assert ctypes.sizeof(cuda._Managed) == 64
+    assert ctypes.sizeof(cuda_tensors._Tensor) == 48
+    assert ctypes.sizeof(cuda_tensors._Managed) == 64
 
 
 # TensorRT, where it is installed.

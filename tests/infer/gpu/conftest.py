@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,3 +35,16 @@ def driver(stand_in_library: Path) -> Iterator[ctypes.CDLL]:
         yield ctypes.CDLL(str(stand_in_library))
         gc.collect()  # memory of the stand-in goes back to it
     cuda._open.cache_clear()
+
+
+@pytest.fixture
+def gpus(driver: ctypes.CDLL) -> Iterator[Callable[[int], None]]:
+    """`gpus(count)`: the driver has as many for the rest of the test."""
+
+    def have(count: int) -> None:
+        driver.noria_test_gpus(count)
+        cuda._open.cache_clear()
+
+    yield have
+    gc.collect()
+    have(1)

@@ -1,5 +1,6 @@
 // NVIDIA's driver as far as noria's scaler calls it, on the CPU: device memory is host memory, a launch
-// runs the kernel's own source over its grid. Copies check that they stay inside what was allocated.
+// runs the kernel's own source over its grid. Copies check that they stay inside what was allocated, and
+// launches that kernel, queue and memory are of the GPU whose context is current. There may be several GPUs.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -14,18 +15,34 @@
 namespace {
 
 std::mutex lock;
-std::map<uint64_t, size_t> allocated;
-int fail_allocations = 0;
-thread_local void *current = nullptr;
-int context;
-const char *scaling = "noria_preprocess", *finding = "noria_hits";
+struct Block {
+    size_t size;
+    int gpu;
+};
+struct Queue {
+    int gpu;
+};
+struct Module {
+    const char *name;
+    int gpu;
+};
+std::map<uint64_t, Block> allocated;
+int fail_allocations = 0, gpus = 1, lost = -1;
+size_t launches[8];
+int contexts[8];  // the address of each is that of a GPU's context
+thread_local int *current = nullptr;
+const char *const scaling = "noria_preprocess", *const finding = "noria_hits";
 
-bool inside(uint64_t address, size_t size) {
+int gpu_of(const int *context) { return int(context - contexts); }
+int here() { return current ? gpu_of(current) : -1; }
+
+// `gpu` -1: any.
+bool inside(uint64_t address, size_t size, int gpu = -1) {
     std::lock_guard<std::mutex> hold(lock);
     auto after = allocated.upper_bound(address);
     if (after == allocated.begin()) return false;
-    const auto &[start, length] = *--after;
-    return address + size <= start + length;
+    const auto &[start, block] = *--after;
+    return address + size <= start + block.size && (gpu < 0 || gpu == block.gpu);
 }
 
 }  // namespace
@@ -37,13 +54,15 @@ int cuDriverGetVersion(int *version) {
   *version = 13000;
   return 0;
 }
-int cuDeviceGetCount(int *count) { return *count = 1, 0; }
-int cuDeviceGet(int *device, int) { return *device = 0, 0; }
+int cuDeviceGetCount(int *count) { return *count = gpus, 0; }
+int cuDeviceGet(int *device, int number) { return *device = number, number < gpus ? 0 : 101; }
 int cuDevicePrimaryCtxSetFlags_v2(int, unsigned flags) { return flags == 4 ? 0 : 1; }
-int cuDevicePrimaryCtxRetain(void **to, int) { return *to = &context, 0; }
-int cuCtxSetCurrent(void *to) { return current = to, 0; }
+int cuDevicePrimaryCtxRetain(void **to, int device) { return *to = &contexts[device], 0; }
+int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
+int cuDevicePrimaryCtxGetState(int, unsigned *flags, int *active) { return *flags = 4, *active = 1, 0; }
+int cuCtxSetCurrent(int *to) { return current = to, 0; }
 int cuCtxGetCurrent(void **to) { return *to = current, 0; }
-int cuCtxSynchronize() { return 0; }
+int cuCtxSynchronize() { return here() == lost ? 700 : 0; }
 int cuGetErrorString(int status, const char **text) {
     static thread_local char said[64];
     std::snprintf(said, sizeof said, status == 2 ? "out of memory" : "error %d", status);
@@ -51,6 +70,9 @@ int cuGetErrorString(int status, const char **text) {
 }
 
 void noria_test_fail_allocations(int count) { fail_allocations = count; }
+void noria_test_gpus(int count) { gpus = count; }
+void noria_test_lose(int gpu) { lost = gpu; }
+size_t noria_test_launches(int gpu) { return launches[gpu]; }
 size_t noria_test_allocated() {
     std::lock_guard<std::mutex> hold(lock);
     return allocated.size();
@@ -61,8 +83,8 @@ int cuMemAlloc_v2(void **to, size_t size) {
     if (fail_allocations && --fail_allocations == 0) return 2;
     *to = std::malloc(size);
     std::memset(*to, 0xa5, size);
-    allocated[uint64_t(*to)] = size;
-    return 0;
+    allocated[uint64_t(*to)] = {size, here()};
+    return here() < 0 ? 201 : 0;
 }
 int cuMemFree_v2(void *pointer) {
     std::lock_guard<std::mutex> hold(lock);
@@ -71,19 +93,26 @@ int cuMemFree_v2(void *pointer) {
 }
 int cuMemHostAlloc(void **to, size_t size, unsigned) { return *to = std::malloc(size), 0; }
 int cuMemFreeHost(void *pointer) { return std::free(pointer), 0; }
-int cuStreamCreate(void **to, unsigned) { return *to = new int, 0; }
-int cuStreamDestroy_v2(void *stream) { return delete static_cast<int *>(stream), 0; }
+int cuStreamCreate(void **to, unsigned) { return *to = new Queue{here()}, 0; }
+int cuStreamDestroy_v2(Queue *stream) { return delete stream, 0; }
 int cuStreamSynchronize(void *) { return current ? 0 : 201; }
-int cuEventCreate(void **to, unsigned) { return *to = new int, 0; }
-int cuEventDestroy_v2(void *event) { return delete static_cast<int *>(event), 0; }
-int cuEventRecord(void *, void *) { return current ? 0 : 201; }
+int cuEventCreate(void **to, unsigned) { return *to = new Queue{here()}, 0; }
+int cuEventDestroy_v2(Queue *event) { return delete event, 0; }
+// An event marks work of its own GPU; the default stream is that of the current one.
+int cuEventRecord(const Queue *event, const Queue *stream) {
+    return current && event->gpu == (stream ? stream->gpu : here()) ? 0 : 400;
+}
 int cuStreamWaitEvent(void *, void *, unsigned) { return 0; }
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t size, void *) {
     if (!inside(to, size)) return 1;
     return std::memcpy(reinterpret_cast<void *>(to), from, size), 0;
 }
+int cuMemcpyPeerAsync(uint64_t to, const int *to_context, uint64_t from, const int *, size_t size, const Queue *queue) {
+    if (!inside(to, size, gpu_of(to_context)) || queue->gpu != gpu_of(to_context)) return 1;
+    return std::memcpy(reinterpret_cast<void *>(to), reinterpret_cast<const void *>(from), size), 0;
+}
 int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t size, void *) {
-    if (!inside(to, size) || !inside(from, size)) return 1;
+    if (!inside(to, size, here()) || !inside(from, size, here())) return 1;
     return std::memcpy(reinterpret_cast<void *>(to), reinterpret_cast<const void *>(from), size), 0;
 }
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t size, void *) {
@@ -114,36 +143,39 @@ int cuMemcpy2D_v2(const Copy2D *copy) {
 }
 
 int cuModuleLoadData(void **to, const char *ptx) {
-    for (const char **name : {&scaling, &finding})
-        if (std::strstr(ptx, (std::string(".entry ") + *name).c_str())) return *to = name, 0;
+    for (const char *name : {scaling, finding})
+        if (std::strstr(ptx, (std::string(".entry ") + name).c_str())) return *to = new Module{name, here()}, 0;
     return 218;
 }
-int cuModuleGetFunction(void **to, void *module, const char *name) {
+int cuModuleGetFunction(void **to, Module *module, const char *name) {
     *to = module;
-    return std::strcmp(name, *static_cast<const char **>(module)) ? 500 : 0;
+    return std::strcmp(name, module->name) ? 500 : 0;
 }
 
 int launch_finding(unsigned gx, unsigned gy, unsigned bx, void **arguments) {
     const auto &tables = *static_cast<const Tables *>(arguments[0]);
     const size_t room = size_t(tables.candidates) * gy;
-    if (gx * bx < unsigned(tables.candidates) || !inside(uint64_t(tables.hits), room * sizeof(Hit)) ||
-        !inside(uint64_t(tables.found), 4) || !inside(uint64_t(tables.thresholds), 4 * size_t(tables.known)))
+    if (gx * bx < unsigned(tables.candidates) || !inside(uint64_t(tables.hits), room * sizeof(Hit), here()) ||
+        !inside(uint64_t(tables.found), 4, here()) ||
+        !inside(uint64_t(tables.thresholds), 4 * size_t(tables.known), here()))
         return 1;
     for (int item = 0; item < int(gy); ++item)  // backwards: the order of hits is nobody's promise
         for (int i = tables.candidates - 1; i >= 0; --i) look_at(tables, item, i);
     return 0;
 }
 
-int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                   unsigned, void *, void **arguments, void **) {
-    if (function == &finding) return launch_finding(gx, gy, bx, arguments);
+int cuLaunchKernel(const Module *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                   unsigned, const Queue *queue, void **arguments, void **) {
+    if (function->gpu != here() || queue->gpu != here()) return 400;
+    ++launches[here()];
+    if (function->name == finding) return launch_finding(gx, gy, bx, arguments);
     const auto &settings = *static_cast<const Settings *>(arguments[0]);
     const auto *items = *static_cast<const Item *const *>(arguments[1]);
     const size_t channels = settings.color == model_gray ? 1 : 3;
     const size_t size = size_t(settings.width) * size_t(settings.height) * channels * gz;
     if (bz != 1 || gx * bx < unsigned(settings.width) || gy * by < unsigned(settings.height) ||
-        !inside(uint64_t(settings.out), size * (settings.half ? 2 : 4)) ||
-        !inside(uint64_t(items), gz * sizeof(Item)))
+        !inside(uint64_t(settings.out), size * (settings.half ? 2 : 4), here()) ||
+        !inside(uint64_t(items), gz * sizeof(Item), here()))
         return 1;
     for (int i = 0; i < int(gz); ++i)
         for (int y = 0; y < settings.height; ++y)

@@ -13,7 +13,8 @@ import onnxruntime as ort
 import pytest
 
 import noria
-from noria._core.cuda import CudaTensor, decoder_begins, decoder_ends
+from noria._core.cuda import decoder_begins, decoder_ends
+from noria._core.cuda_tensors import CudaTensor
 from noria._core.errors import EngineError
 from noria.config import ModelConfig
 from noria.engine.backends import RunOptions

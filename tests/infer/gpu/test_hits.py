@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noria import _native
-from noria._core.cuda import CudaTensor
+from noria._core.cuda_tensors import CudaTensor
 from noria.infer.gpu import hits
 from noria.infer.gpu.hits import HitFinder
 from noria.infer.parsers.boxes import TableHits, room_for_hits, table_hits, to_float32

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,12 +15,11 @@ import pytest
 from click.testing import CliRunner
 
 import noria
-from noria._core import visible_gpus
-from noria._core.cuda import CudaTensor
+from noria._core.cuda import entered
+from noria._core.cuda_tensors import CudaTensor
 from noria._core.errors import ConfigError, DeviceMemoryError, EngineError
 from noria.cli import main
 from noria.config import ModelConfig
-from noria.engine import device as devices
 from noria.engine.backends import onnxruntime_cuda as ort_cuda
 from noria.engine.device import choose_device
 from noria.engine.tuning import precisions
@@ -49,12 +47,14 @@ class Binding(FakeBinding):
     def bind_ortvalue_input(self, name: str, value: CudaTensor) -> None:
         if value.shape[0] > self.most:
             raise RuntimeError("CUDA error cudaErrorMemoryAllocation:out of memory")
+        assert value.memory.gpu == self.session.gpu
         self.feeds[name] = value.numpy()
 
     def get_outputs(self) -> list[object]:
         if self.places:
             return super().get_outputs()
-        return [OnDevice(array) for array in self.results]
+        with entered(self.session.gpu):
+            return [OnDevice(array) for array in self.results]
 
 
 class OnDevice:
@@ -71,6 +71,10 @@ class OnDevice:
 
 
 class Session(FakeSession):
+    def __init__(self, model: bytes, settings: object, providers: list[Any]) -> None:
+        super().__init__(model, settings, providers)
+        self.gpu = providers[0][1]["device_id"]
+
     def io_binding(self) -> Binding:
         return Binding(self, self.log)
 
@@ -97,7 +101,7 @@ def frames(count: int) -> list[Frame]:
 
 def boxes(config: Path, pictures: list[Frame], device: str) -> tuple[list[object], list[str]]:
     with noria.Inferencer.from_config(config, device=device) as inferencer:
-        assert inferencer.session.device == ("cpu" if device == "cpu" else "cuda:0")
+        assert inferencer.session.device == {"cuda": "cuda:0"}.get(device, device)
         size = inferencer.config.batch_size
         starts = range(0, len(pictures), size)
         metas = [m for i in starts for m in inferencer.process(pictures[i : i + size])]
@@ -203,123 +207,10 @@ def test_a_gpu_without_its_runtime_is_said(
     assert choose_device("cpu").notices == ()
 
 
-def driver_looks(monkeypatch: pytest.MonkeyPatch, *, opened: bool) -> None:
-    for module in (devices, visible_gpus):
-        monkeypatch.setattr(module, "driver_is_open", lambda: opened)
-
-
 def test_devices_that_are_none() -> None:
     for name in ("gpu", "cuda:", "cuda:x", "CUDA:0", "0", "", "cuda:00", "cuda:٣", None, 0):
         with pytest.raises(ConfigError, match="no device is called"):
             choose_device(name)
-
-
-@pytest.mark.parametrize(
-    ("visible", "number", "after"),
-    [(None, 1, "1"), ("3,5", 1, "5"), ("GPU-ab,GPU-cd", 0, "GPU-ab")],
-)
-def test_a_process_sees_the_gpu_that_it_is_given(
-    monkeypatch: pytest.MonkeyPatch, visible: str | None, number: int, after: str
-) -> None:
-    monkeypatch.setattr(visible_gpus, "_chosen", None)
-    driver_looks(monkeypatch, opened=False)
-    monkeypatch.setattr(devices, "why_no_gpu", lambda: "there is no NVIDIA GPU")
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible or "")
-    if visible is None:
-        monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
-    with pytest.raises(EngineError, match="there is no NVIDIA GPU"):
-        choose_device(f"cuda:{number}")
-    assert os.environ["CUDA_VISIBLE_DEVICES"] == after
-
-
-@pytest.mark.parametrize(("visible", "expected"), [("", "or not set"), ("3", "expected cuda:0")])
-def test_a_gpu_that_is_hidden_stays_hidden(
-    monkeypatch: pytest.MonkeyPatch, visible: str, expected: str
-) -> None:
-    monkeypatch.setattr(visible_gpus, "_chosen", None)
-    driver_looks(monkeypatch, opened=False)
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    with pytest.raises(EngineError, match=expected):
-        choose_device("cuda:1")
-    choose_device("auto", [1])
-    assert os.environ["CUDA_VISIBLE_DEVICES"] == visible
-
-
-def test_a_second_gpu_in_one_process_is_refused(
-    driver: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(visible_gpus, "_chosen", None)
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    driver_looks(monkeypatch, opened=True)
-    with pytest.raises(EngineError, match="uses another GPU already"):
-        choose_device("cuda:1")
-
-
-@pytest.mark.parametrize(
-    ("visible", "gpu_ids", "name", "after", "told"),
-    [
-        ("0,1,2", [2], "cuda:2", "2", ""),
-        ("4,6", [1, 1], "cuda:1", "6", ""),
-        ("4,6", [0, 0], "cuda:0", "4,6", ""),
-        ("4,6", [2], "cuda:0", "4,6", "gpu-id=2: 2 GPUs can be seen here; GPU 0 computes"),
-        ("4", [3], "cuda:0", "4", "gpu-id=3: 1 GPU can be seen here; GPU 0 computes"),
-        ("4,6", [1, 0], "cuda:1", "6", "gpu-id=0: a process uses one GPU; GPU 1 computes"),
-    ],
-)
-def test_the_gpu_of_a_config_computes_where_there_is_one(
-    gpu: None,
-    monkeypatch: pytest.MonkeyPatch,
-    visible: str,
-    gpu_ids: list[int],
-    name: str,
-    after: str,
-    told: str,
-) -> None:
-    monkeypatch.setattr(visible_gpus, "_chosen", None)
-    driver_looks(monkeypatch, opened=False)
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    for _ in range(2):  # a second model of the process
-        device = choose_device("auto", gpu_ids)
-        assert device.name == name
-        assert os.environ["CUDA_VISIBLE_DEVICES"] == after
-        assert [n.message for n in device.notices] == [told] * bool(told)
-        driver_looks(monkeypatch, opened=True)
-    assert choose_device("cpu", gpu_ids).notices == ()
-
-
-def test_a_number_of_the_command_goes_before_that_of_a_config(
-    gpu: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(visible_gpus, "_chosen", None)
-    driver_looks(monkeypatch, opened=False)
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2")
-    assert choose_device("cuda:1", [2]) == devices.Device("cuda:1", required=True)
-    (notice,) = choose_device("auto", [2]).notices  # a model that is opened later
-    assert notice.message == "gpu-id=2: this process uses another one already; GPU 1 computes"
-    assert notice.rule == "gpu-other"
-
-
-def test_a_config_names_its_gpu(
-    gpu: None, mean_config: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(visible_gpus, "_chosen", None)
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
-    config = mean_config(batch_size=2, gpu_id=7)
-    with noria.Inferencer.from_config(config) as inferencer:
-        told = [str(n) for n in inferencer.notices]
-    assert any("gpu-id=7: 2 GPUs can be seen here; GPU 0 computes" in text for text in told)
-
-
-def test_a_report_names_the_gpu_by_the_users_number(
-    gpu: None, mean_config: Config, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(visible_gpus, "_chosen", 1)
-    pictures = [on_gpu(frame) for frame in frames(4)]
-    with noria.Inferencer.from_config(mean_config(batch_size=2), device="cuda") as inferencer:
-        pipeline = noria.Pipeline(noria.media.ArraySource(pictures), inferencer)
-        report = pipeline.run()
-    assert report.models[0].device == "cuda:1"
-    assert report.models[0].inferred == 4
 
 
 @pytest.mark.parametrize("head", ["columns", "rows", "objectness", "corners"])

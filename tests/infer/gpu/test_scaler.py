@@ -37,9 +37,9 @@ def picture(
     return Frame(tuple(planes), format, width, height, color)
 
 
-def on_gpu(frame: Frame, *, wide: bool = False) -> Frame:
+def on_gpu(frame: Frame, *, wide: bool = False, gpu: int = 0) -> Frame:
     """The same NV12 picture as a decoder leaves it on the GPU; the stand-in's GPU is the host."""
-    planes, kept = [], []
+    rows_of, kept = [], []
     for plane in frame.planes:
         rows = np.zeros((plane.shape[0], 512 * (1 + wide)), np.uint8)
         flat = plane.reshape(len(plane), -1)
@@ -48,11 +48,10 @@ def on_gpu(frame: Frame, *, wide: bool = False) -> Frame:
         else:
             rows[:, : flat.shape[1]] = flat
         kept.append(rows)
-        planes.append(SimpleNamespace(buffer_ptr=rows.ctypes.data, line_size=rows.strides[0]))
-    surface = SimpleNamespace(planes=planes, width=frame.width, height=frame.height, kept=kept)
-    return Frame(
-        DevicePlanes(surface, wide=wide), frame.format, frame.width, frame.height, frame.color
-    )
+        rows_of.append(SimpleNamespace(buffer_ptr=rows.ctypes.data, line_size=rows.strides[0]))
+    surface = SimpleNamespace(planes=rows_of, width=frame.width, height=frame.height, kept=kept)
+    planes = DevicePlanes(surface, wide=wide, gpu=gpu)
+    return Frame(planes, frame.format, frame.width, frame.height, frame.color)
 
 
 def by_cpu(pre: Preprocessor, pieces: list[FramePiece], rows: int) -> np.ndarray[Any, Any]:

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 import noria
-from noria._core.cuda import CudaTensor
+from noria._core.cuda_tensors import CudaTensor
 from noria._core.errors import EngineError
 from noria.config import ModelConfig
 from noria.engine.backends import get_backend

@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import Any
 
 from noria._core.errors import CustomLibraryError
+from noria._core.visible_gpus import environment_for
 
 _BOOT_S = 60.0
 _REAP_S = 10.0
@@ -56,8 +57,12 @@ class Keeper:
         with self._lock:
             self._ahead += [m for m in modules if m not in self._ahead]
 
-    def start(self, fds: list[int], *, python: bool, memory_bytes: int) -> tuple[int, int]:
+    def start(
+        self, fds: list[int], *, python: bool, memory_bytes: int, gpu: int
+    ) -> tuple[int, int]:
         """Start a worker with these descriptors (`keeper_main` names them).
+
+        `gpu`: number of ours that is its first.
 
         Returns:
             Its process id, and a descriptor that is readable when it ended (to be closed).
@@ -71,7 +76,7 @@ class Keeper:
             "memory": memory_bytes,
             "path": [os.path.abspath(p) if p == "" else p for p in sys.path],
             "folder": _folder(),
-            "environment": dict(os.environ),
+            "environment": environment_for(gpu),
         }
         with self._lock:
             request["ahead"] = self._ahead

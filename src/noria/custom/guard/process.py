@@ -16,6 +16,7 @@ from typing import Any
 import numpy.typing as npt
 
 from noria import _native
+from noria._core.cuda import current_gpu
 from noria._core.errors import ParserError
 from noria.custom.guard import ipc
 from noria.custom.guard.arena import OutputArena
@@ -55,7 +56,7 @@ def deaths() -> dict[str, int]:
 class WorkerHandle:
     """The application's side of one worker: its memory, the link to it, its process."""
 
-    def __init__(self, options: GuardOptions, python: bool, results: int) -> None:
+    def __init__(self, options: GuardOptions, python: bool, results: int, gpu: int) -> None:
         self.fds: dict[str, int] = {}
         self.owner = os.getpid()
         self.channel: Any = None
@@ -80,7 +81,7 @@ class WorkerHandle:
             memory = options.memory_mib << 20
             with _standard_streams() as streams:
                 self.pid, self.pidfd = self.keeper.start(
-                    [*passed, *streams], python=python, memory_bytes=memory
+                    [*passed, *streams], python=python, memory_bytes=memory, gpu=gpu
                 )
             self.fds["process"] = self.pidfd
             self.channel = _native.GuardChannel(self.fds["page"], self.fds["mine"])
@@ -165,7 +166,8 @@ def _require_free(worker: WorkerHandle, what: str) -> None:
 class GuardedProcess:
     """Runs functions in a worker process, one call at a time.
 
-    When the worker dies the call raises; the next call starts a worker and runs `setup` in it.
+    When the worker dies the call raises; the next call starts a worker and runs `setup` in it. The
+    worker's first GPU is that of the thread that makes this object.
 
     Args:
         name: of the library, for messages.
@@ -193,6 +195,7 @@ class GuardedProcess:
         self.name = name
         self.options = options
         self.deaths = 0
+        self._gpu = current_gpu()
         self._calls = 0
         self.generation = 0
         self.lock = _native.CallLock()
@@ -349,7 +352,9 @@ class GuardedProcess:
             )
         if (delay := self._not_before - monotonic()) > 0:
             sleep(delay)
-        self._worker = self._holder.worker = WorkerHandle(self.options, self._python, self.arena.fd)
+        self._worker = self._holder.worker = WorkerHandle(
+            self.options, self._python, self.arena.fd, self._gpu
+        )
         self.generation += 1
         if self._setup is not None and not self._setting_up:
             self._setting_up = True

@@ -10,7 +10,6 @@ from typing import Any
 
 from noria._core.errors import NoriaError
 from noria._core.text import error_text
-from noria._core.visible_gpus import gpu_name
 from noria.diagnose.doctor.checks import Check, Findings
 from noria.diagnose.doctor.engines import engine_checks
 from noria.diagnose.doctor.gpu import gpu_checks
@@ -57,4 +56,4 @@ def _system() -> str:
 def _device(checks: Sequence[Check]) -> str:
     """Name where a run computes: on the GPU if a runtime for it passed its trial."""
     on_gpu = any(check.name in GPU_RUNTIMES and check.state == "ok" for check in checks)
-    return gpu_name() if on_gpu else "cpu"
+    return "cuda:0" if on_gpu else "cpu"

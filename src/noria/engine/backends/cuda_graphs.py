@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from noria._core.cuda import CudaTensor, Imported, Stream, entered
+from noria._core.cuda import Stream, entered
 from noria._core.cuda_kernels import PinnedPool
+from noria._core.cuda_tensors import CudaTensor, Imported
 from noria._core.errors import EngineError
 from noria.network.tensor_spec import TensorSpec
 
@@ -52,9 +53,11 @@ class CapturedRun:
         for name, value in feeds.items():
             mine = CudaTensor(value.shape, np.dtype(value.dtype))
             self._inputs[name] = mine
-            binding.bind_input(name, "cuda", 0, mine.dtype, mine.shape, mine.pointer)
+            binding.bind_input(name, "cuda", mine.memory.gpu, mine.dtype, mine.shape, mine.pointer)
         for (spec, _), mine in zip(outputs, self._outputs, strict=True):
-            binding.bind_output(spec.name, "cuda", 0, mine.dtype, mine.shape, mine.pointer)
+            binding.bind_output(
+                spec.name, "cuda", mine.memory.gpu, mine.dtype, mine.shape, mine.pointer
+            )
         for _ in range(_RUNS):
             self._run(feeds)
 
@@ -62,7 +65,7 @@ class CapturedRun:
         """Run; the outputs as arrays."""
         self._run(feeds)
         arrays = []
-        with entered():
+        with entered(self._stream.gpu):
             for mine in self._outputs:
                 array = self._pinned.take(mine.dtype, mine.shape)
                 self._stream.download(mine.pointer, array.ctypes.data, mine.nbytes)
@@ -78,14 +81,14 @@ class CapturedRun:
             places: objects with a `pointer`, one for each output.
         """
         self._run(feeds)
-        with entered():
+        with entered(self._stream.gpu):
             for mine, place in zip(self._outputs, places, strict=True):
                 self._stream.copy(mine.pointer, mine.nbytes, place.pointer)
             self._stream.wait()
 
     def _run(self, feeds: Mapping[str, Any]) -> None:
         kept: list[Any] = []  # until the copies are done
-        with entered():
+        with entered(self._stream.gpu):
             for name, mine in self._inputs.items():
                 value = feeds[name]
                 if isinstance(value, np.ndarray):

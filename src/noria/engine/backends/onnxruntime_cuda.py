@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria._core.cuda import CudaTensor, gpu_decodes, why_no_gpu
+from noria._core.cuda import current_gpu, entered, gpu_decodes, why_no_gpu
 from noria._core.cuda_kernels import PinnedPool
+from noria._core.cuda_tensors import CudaTensor
 from noria._core.errors import DeviceMemoryError, EngineError
 from noria.engine.backends import RunOptions
 from noria.engine.backends.cuda_graphs import CapturedRun
@@ -22,7 +23,6 @@ from noria.engine.backends.onnxruntime_common import SILENT, ort, session_option
 from noria.engine.backends.onnxruntime_package import gpu_fix, why_no_cuda
 
 _PROVIDER = "CUDAExecutionProvider"
-_DEVICE = ("cuda", 0)
 _NO_MEMORY = re.compile(r"out of memory|failed to allocate memory|bad_alloc", re.IGNORECASE)
 _SEARCH = {"cudnn_conv_algo_search": "HEURISTIC"}
 """Measured on an H200, batch 32, items a second: YOLO11n in FP16 3,725 with it, 2,223 with the
@@ -63,19 +63,19 @@ class OrtTensor:
 
 
 class CudaRunner:
-    """An `InferenceSession` on the GPU; each run has a binding of its own.
+    """An `InferenceSession` on the thread's GPU; each run has a binding of its own.
 
     Outputs for the host are copied into memory that the GPU writes directly: into that of any
     other kind the copy takes ten times as long.
     """
 
-    device = "cuda:0"  # the process sees one GPU
-
     def __init__(self, model: bytes, options: RunOptions) -> None:
         ort.set_default_logger_severity(SILENT)  # it warns of what it does not need
         if hasattr(ort, "preload_dlls"):  # CUDA and cuDNN as pip installs them are on no path
             ort.preload_dlls()
-        settings = {"device_id": _DEVICE[1], "use_tf32": 0, **_SEARCH}  # fp32 is fp32
+        self._place = ("cuda", current_gpu())
+        self.device = "{}:{}".format(*self._place)
+        settings = {"device_id": self._place[1], "use_tf32": 0, **_SEARCH}  # fp32 is fp32
         self._one_at_a_time = threading.Lock() if options.graph else None
         if options.graph:
             settings["enable_cuda_graph"] = "1"
@@ -105,7 +105,7 @@ class CudaRunner:
         try:
             if self._one_at_a_time is None:
                 return self._run(session, feeds, to_host)
-            with self._one_at_a_time:
+            with self._one_at_a_time, entered(self._place[1]):
                 captured = self._captured_run(session, feeds)
                 if captured is None:
                     return self._run(session, feeds, to_host)
@@ -144,7 +144,7 @@ class CudaRunner:
             return captured.to_host(feeds)
         tensors = []
         for output, shape in zip(self.outputs, self._shapes(feeds), strict=True):
-            value = ort.OrtValue.ortvalue_from_shape_and_type(shape, output.dtype, *_DEVICE)
+            value = ort.OrtValue.ortvalue_from_shape_and_type(shape, output.dtype, *self._place)
             tensors.append(OrtTensor(value, output.dtype))
         captured.to(feeds, tensors)
         return tensors
@@ -162,7 +162,7 @@ class CudaRunner:
                 address = place.ctypes.data
                 binding.bind_output(output.name, "cpu", 0, place.dtype, place.shape, address)
             else:
-                binding.bind_output(output.name, *(("cpu", 0) if to_host else _DEVICE))
+                binding.bind_output(output.name, *(("cpu", 0) if to_host else self._place))
         # A run waits for its own work. These two wait for all work on the GPU, that of other
         # runs and decoders too, and hold the GIL: only for tensors that others may still write.
         ours = all(isinstance(value, CudaTensor) for value in feeds.values())

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria._core.cuda import CudaTensor, Imported, Stream, driver, why_no_gpu
+from noria._core.cuda import Stream, current_gpu, driver, entered, why_no_gpu
 from noria._core.cuda_kernels import PinnedPool
+from noria._core.cuda_tensors import CudaTensor, Imported
 from noria._core.errors import EngineError
 from noria.engine.backends import PluginKey, RunOptions
 from noria.network.tensor_spec import TensorSpec
@@ -132,11 +133,11 @@ class _Lane:
 
 
 class TensorRtRunner:
-    """An engine with a pool of execution contexts."""
-
-    device = "cuda:0"  # the process sees one GPU
+    """An engine on the thread's GPU, with a pool of execution contexts."""
 
     def __init__(self, data: bytes) -> None:
+        self._gpu = current_gpu()
+        self.device = f"cuda:{self._gpu}"
         driver()
         _log.errors.clear()
         _plugin_registry()  # engines with plugins look for their creators there
@@ -167,15 +168,15 @@ class TensorRtRunner:
     def run(self, feeds: Mapping[str, Any], *, to_host: bool = True) -> Sequence[Any]:
         if self._engine is None:
             raise EngineError("the session is closed")
-        driver()
-        try:
-            lane = self._idle.pop()
-        except IndexError:  # more runs at once than ever before
-            lane = _Lane(self._engine)
-        try:
-            return self._run(lane, feeds, to_host)
-        finally:
-            self._idle.append(lane)
+        with entered(self._gpu):
+            try:
+                lane = self._idle.pop()
+            except IndexError:  # more runs at once than ever before
+                lane = _Lane(self._engine)
+            try:
+                return self._run(lane, feeds, to_host)
+            finally:
+                self._idle.append(lane)
 
     def _run(self, lane: _Lane, feeds: Mapping[str, Any], to_host: bool) -> Sequence[Any]:
         context, stream = lane.context, lane.stream

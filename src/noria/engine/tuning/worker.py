@@ -24,7 +24,9 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from noria._core.cuda import current_gpu
 from noria._core.text import error_text
+from noria._core.visible_gpus import environment_for
 
 SIZES = struct.Struct("<QQQ")
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -216,13 +218,15 @@ class RefusedError(Exception):
 
 
 class TuningWorker:
-    """Starts the process when it is needed, and anew after it died."""
+    """Starts the process when it is needed, and anew after it died; for the thread's GPU."""
 
     def __init__(
         self, models: Sequence[bytes], feeds: Mapping[str, npt.NDArray[Any]], max_batch: int
     ) -> None:
         self._models, self._feeds, self._max_batch = models, feeds, max_batch
         self._process: subprocess.Popen[bytes] | None = None
+        self._environment = environment_for(current_gpu())
+        self._environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
 
     def ask(self, timeout_s: float, **request: Any) -> tuple[dict[str, Any], Arrays]:
         """One request and its answer, see `tune_worker`.
@@ -258,7 +262,7 @@ class TuningWorker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env=self._environment,
         )
 
     def _greet(self, process: subprocess.Popen[bytes], deadline: float) -> None:

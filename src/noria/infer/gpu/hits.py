@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from noria import _native
-from noria._core.cuda import Memory, Stream, entered
+from noria._core.cuda import Memory, Stream, current_gpu, entered
 from noria._core.cuda_kernels import Kernel, PinnedPool
 from noria.infer.gpu.scaler import NEEDS
 from noria.infer.parsers.boxes import TableHits, room_for_hits
@@ -37,10 +37,13 @@ class _Tables(ctypes.Structure):
 
 
 class HitFinder:
-    """Looks at all candidates of a batch on the GPU; their hits alone are copied to the host.
+    """Looks at all candidates of a batch on the thread's GPU; copies their hits alone to the host.
 
     They are those of `table_hits` for a copy of the tables, bit for bit, in the same order.
     Thread-safe: each thread has a queue and memory of its own.
+
+    Attributes:
+        gpu: number of the GPU.
 
     Raises:
         EngineError: the driver is too old.
@@ -49,6 +52,7 @@ class HitFinder:
     def __init__(self) -> None:
         ptx = files("noria.infer.gpu").joinpath("hits.ptx").read_bytes()
         self._kernel = Kernel(ptx, "noria_hits", needs=NEEDS)
+        self.gpu = current_gpu()
         self._lanes = threading.local()
 
     def __call__(self, tables: DeviceTables, first: int, thresholds: FloatArray) -> TableHits:
@@ -66,7 +70,7 @@ class HitFinder:
         hits = np.empty((0, _HIT.itemsize), np.uint8)
         starts = np.zeros(items + 1, np.int32)
         if items and count and len(thresholds) and width > first:
-            with entered():
+            with entered(self.gpu):
                 lane = getattr(self._lanes, "lane", None)
                 if lane is None:
                     lane = self._lanes.lane = _Lane()

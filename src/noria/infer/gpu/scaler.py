@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noria import _native
-from noria._core.cuda import CudaTensor, Memory, Stream, entered
+from noria._core.cuda import Memory, Stream, current_gpu, entered
 from noria._core.cuda_kernels import CudaEvent, Kernel, PinnedPool, upload
+from noria._core.cuda_tensors import CudaTensor
 from noria.infer.gpu.items import (
     ITEM,
     Records,
@@ -26,6 +27,7 @@ from noria.infer.gpu.items import (
 if TYPE_CHECKING:
     from noria.infer.items import FramePiece
     from noria.infer.preprocess import Preprocessor
+    from noria.media.device_planes import DevicePlanes
     from noria.media.frame import Frame
     from noria.meta.detections import IntArray
 
@@ -36,7 +38,7 @@ _MOST_KINDS = 64  # of whole frames whose tables stay on the GPU
 
 
 class GpuScaler:
-    """Scale all pieces of a batch at once on the GPU, as `Preprocessor.write` does one by one.
+    """Scale all pieces of a batch at once on the thread's GPU, as `Preprocessor.write` one by one.
 
     Pictures in the GPU's memory are read where they are, others are copied there first. The
     results are those of the CPU, bit for bit. Thread-safe: each thread has a queue of its own.
@@ -57,6 +59,7 @@ class GpuScaler:
         self._mean = None if pre.mean_planes is None else CudaTensor.of(pre.mean_planes)
         self._kinds: dict[Any, tuple[Records, CudaTensor]] = {}
         self._lock = threading.Lock()
+        self._gpu = current_gpu()
         self._lanes = threading.local()
 
     def __call__(self, pieces: Sequence[FramePiece], rows: int) -> CudaTensor:
@@ -72,7 +75,7 @@ class GpuScaler:
         Raises:
             EngineError: the GPU has no memory left, or failed.
         """
-        with entered():
+        with entered(self._gpu):
             lane = self._lane()
             items = np.zeros(rows, ITEM)
             self._describe(pieces, items, lane)
@@ -168,7 +171,7 @@ class _Lane:
             The address of each table on the GPU.
         """
         self._kept, self._frames_used = [], 0
-        needed = sum(_frame_bytes(p.frame) for p in pieces if p.frame.on_device is None)
+        needed = sum(self._copied_bytes(p.frame) for p in pieces)
         if needed > self._frames.size_bytes:
             self._frames = Memory(needed)
         places = list(
@@ -195,17 +198,42 @@ class _Lane:
         return self._out[key]
 
     def planes_of(self, frame: Frame) -> list[tuple[int, int]]:
-        """Addresses and pitches of a frame's planes; a copy is queued if they are on the host."""
-        if frame.on_device is not None:
-            return frame.on_device.rows
-        found = []
+        """Addresses and pitches of a frame's planes; a copy is queued if they are elsewhere."""
+        planes, found = frame.on_device, []
+        if planes is not None and planes.gpu == self._stream.gpu:
+            return planes.rows
+        if planes is not None:
+            return self._from_other(planes)
         for plane in frame.planes:
-            address = self._frames.pointer + self._frames_used
-            upload(self._stream, address, plane)
+            upload(self._stream, self._frames.pointer + self._frames_used, plane)
             self.keep(plane)
-            found.append((address, plane.strides[0]))
-            self._frames_used += _plane_bytes(plane)
+            found.append(self._placed(plane))
         return found
+
+    def _from_other(self, planes: DevicePlanes) -> list[tuple[int, int]]:
+        """Queue copies of planes on another GPU, behind the work of its decoder."""
+        with entered(planes.gpu):
+            event = CudaEvent()
+            event.follow(self._stream)
+        self.keep(event)
+        found = []
+        for plane in planes.surfaces:
+            place, size = self._frames.pointer + self._frames_used, plane.pitch * plane.shape[0]
+            self._stream.copy_from(planes.gpu, plane.address, size, place)
+            found.append(self._placed(plane))
+        return found
+
+    def _placed(self, plane: Any) -> tuple[int, int]:
+        """Take the next place for a plane's copy: its address and pitch."""
+        address = self._frames.pointer + self._frames_used
+        self._frames_used += _plane_bytes(plane)
+        return address, plane.strides[0]
+
+    def _copied_bytes(self, frame: Frame) -> int:
+        planes = frame.on_device
+        if planes is None:
+            return sum(map(_plane_bytes, frame.planes))
+        return 0 if planes.gpu == self._stream.gpu else sum(map(_plane_bytes, planes.surfaces))
 
     def run(
         self,
@@ -231,7 +259,3 @@ def _aligned(size: int) -> int:
 
 def _plane_bytes(plane: Any) -> int:
     return _aligned(plane.shape[0] * plane.strides[0])
-
-
-def _frame_bytes(frame: Frame) -> int:
-    return sum(_plane_bytes(plane) for plane in frame.planes)

@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 
 class FindHits(Protocol):
-    """Finds the candidates of tables on the GPU that reach the threshold of their best class."""
+    """Finds the candidates of tables on the GPU that reach the threshold of their best class.
+
+    Attributes:
+        gpu: number of the GPU.
+    """
+
+    gpu: int
 
     def __call__(self, tables: DeviceTables, first: int, thresholds: FloatArray) -> TableHits:
         """Find them as `table_hits` does; `first` is the column of the first class."""
@@ -95,7 +101,7 @@ class DeviceTables:
     def _copy(self, pointer: int, shape: tuple[int, ...]) -> npt.NDArray[Any]:
         self._require_contiguous()
         out = np.empty(shape, self.dtype)
-        with entered():
+        with entered(self.find_hits.gpu):
             stream = Stream(apart=True)  # complete: there is nothing to wait for
             stream.download(pointer, out.ctypes.data, out.nbytes)
             stream.wait()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Generator, Iterable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from queue import SimpleQueue
 from time import monotonic_ns
 from typing import Any
@@ -13,7 +14,7 @@ import av
 from av.codec.hwaccel import HWAccel, hwdevices_available
 from av.video.reformatter import VideoReformatter
 
-from noria._core.cuda import decoder_begins, decoder_ends, why_no_gpu
+from noria._core.cuda import decoder_begins, decoder_ends, entered, why_no_gpu
 from noria._core.errors import MediaError
 from noria.media.device_planes import DevicePlanes
 from noria.media.frame import Frame
@@ -46,10 +47,15 @@ class _Turns:
         self._leave(None)
 
 
-_gpu_turns = {live: _Turns(count) for live, count in ((False, 32), (True, 8))}
-"""Decoders of films, and of live streams, that call a GPU's driver at once: it serves one at a
-time, and its video unit is busy with 8. A live picture is waited for within the call, and the
-engine's calls wait behind it."""
+@cache
+def _turns(gpu: int, live: bool) -> _Turns:
+    """Decoders of films, or of live streams, that call the driver for a GPU at once.
+
+    It serves one at a time, and its video unit is busy with 8. A live picture is waited for within
+    the call, and the engine's calls wait behind it.
+    """
+    return _Turns(8 if live else 32)
+
 
 ON_GPU = "cuda"
 """FFmpeg's name of the format of pictures in GPU memory."""
@@ -69,11 +75,15 @@ _SURFACES = {"nv12": False, "p010le": True, "p012le": True, "p016le": True}
 class FrameReader:
     """Turns decoded `av.VideoFrame`s into `Frame`s; keeps one swscale context for odd formats.
 
+    Args:
+        gpu: number of the GPU that decodes, if one does.
+
     Attributes:
         converted: pixel format of the last frame that had to be converted and what it became.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, gpu: int | None = None) -> None:
+        self._gpu = gpu or 0
         self.converted: tuple[str, str] | None = None
         self._reformatter: Any = None
 
@@ -112,7 +122,7 @@ class FrameReader:
     def _on_gpu(self, picture: Any) -> DevicePlanes | None:
         """The planes where they are; None of a layout that only the host reads."""
         wide = _SURFACES.get(picture.sw_format.name)
-        return None if wide is None else DevicePlanes(picture, wide=wide)
+        return None if wide is None else DevicePlanes(picture, wide=wide, gpu=self._gpu)
 
     def _convert(self, picture: Any, full: bool) -> tuple[Any, PixelFormat]:
         if self._reformatter is None:
@@ -133,15 +143,18 @@ class FrameReader:
         return picture, format
 
 
-def gpu_decoding() -> dict[str, Any]:
-    """Arguments of `av.open` that decode on the GPU; none where this FFmpeg cannot.
+def gpu_decoding(gpu: int | None = 0) -> dict[str, Any]:
+    """Arguments of `av.open` that decode on a GPU; none for None, or where this FFmpeg cannot.
 
-    What the chip does not decode is decoded by the CPU. The process's context is opened first:
-    FFmpeg joins it, and would refuse one that something else opened with other flags.
+    What the chip does not decode is decoded by the CPU. The GPU's context is opened first: FFmpeg
+    joins it, and would refuse one that something else opened with other flags.
     """
-    if ON_GPU not in hwdevices_available() or why_no_gpu() is not None:
+    if gpu is None or ON_GPU not in hwdevices_available() or why_no_gpu() is not None:
         return {}
-    return {"hwaccel": HWAccel(ON_GPU, allow_software_fallback=True, is_hw_owned=True)}
+    with entered(gpu):
+        pass
+    accelerator = HWAccel(ON_GPU, str(gpu), allow_software_fallback=True, is_hw_owned=True)
+    return {"hwaccel": accelerator}
 
 
 def on_cpu_instead(format: str) -> str:
@@ -253,14 +266,14 @@ class DecodedSource(Source):
         threads: int | None,
         fps: float | None,
         *,
-        on_gpu: bool = False,
+        gpu: int | None = None,
     ) -> None:
         super().__init__(name, source_id)
-        self._wants_gpu = on_gpu
+        self._gpu = gpu
         self.given = self.reference_pictures = 0
         self._threads = threads
         self._asked_fps = fps
-        self._reader = FrameReader()
+        self._reader = FrameReader(gpu)
         self._timeline = Timeline(round(1e9 / DEFAULT_FPS))
         self._packet_ring: PacketRing | None = None
 
@@ -308,6 +321,10 @@ class DecodedSource(Source):
     def _seen(self, packet: Any) -> None:
         """A packet with data is about to be decoded."""
 
+    def _turn(self) -> AbstractContextManager[None]:
+        on_gpu = self._gpu is not None and self.decoder == ON_GPU
+        return _turns(self._gpu or 0, self.live) if on_gpu else nullcontext()
+
     def _decode(self, stream: Any, packets: Iterable[Any]) -> Pictures:
         """Whole pictures; damaged ones are counted and left out.
 
@@ -325,7 +342,7 @@ class DecodedSource(Source):
                 if self._packet_ring is not None:
                     self._packet_ring.add(packet)
             try:
-                with _gpu_turns[self.live] if self.decoder == ON_GPU else nullcontext():
+                with self._turn():
                     pictures = context.decode(packet)
             except av.error.EOFError:
                 return None
@@ -359,7 +376,7 @@ class DecodedSource(Source):
                 self.decoder = ON_GPU if picture.format.name == ON_GPU else "cpu"
                 if self.decoder == ON_GPU:
                     decoder_begins(self)
-                if self._wants_gpu and self.decoder != ON_GPU:
+                if self._gpu is not None and self.decoder != ON_GPU:
                     self._notice("info", on_cpu_instead(picture.format.name))
                 if getattr(picture, "rotation", 0):
                     self._notice(

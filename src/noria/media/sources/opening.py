@@ -41,7 +41,7 @@ def open_source(
     transport: Literal["tcp", "udp"] = "tcp",
     latency_s: float | None = None,
     options: Mapping[str, str] | None = None,
-    on_gpu: bool = False,
+    gpu: int | None = None,
 ) -> Source:
     """Open a video file, image, folder or pattern of images, stream or camera.
 
@@ -60,8 +60,8 @@ def open_source(
         transport: what carries RTSP.
         latency_s: for RTSP over UDP: how long packets may wait for earlier ones; None means 0.1.
         options: further options of FFmpeg's protocol and demuxer for streams and cameras.
-        on_gpu: True decodes films and streams on the NVIDIA GPU in use, as far as it can; their
-            pictures stay there until somebody reads them.
+        gpu: number of the NVIDIA GPU that decodes films and streams, as far as it can; their
+            pictures stay there until somebody reads them. None: the CPU decodes.
 
     Returns:
         The source; nothing is decoded yet. A named pipe is opened when it is read.
@@ -78,19 +78,19 @@ def open_source(
     if not url:
         raise MediaError("the source is empty", expected="a path, a pattern, a URL or camera:N")
     decoding: dict[str, Any] = {"source_id": source_id, "threads": threads, "fps": fps}
-    filmed: dict[str, Any] = decoding | {"on_gpu": on_gpu}
+    filmed: dict[str, Any] = decoding | {"gpu": gpu}
     waiting: dict[str, Any] = filmed | {"timeout_s": timeout_s, "reconnect": reconnect}
     camera = _CAMERA.fullmatch(url)
     if camera:
         device = _camera(int(camera[1]), url)
         opener = url_opener(device, timeout_s, format="v4l2", options=options or {})
-        return StreamSource(opener, url, live=True, **(waiting | {"on_gpu": False}))
+        return StreamSource(opener, url, live=True, **(waiting | {"gpu": None}))
     scheme = url_scheme(url)
     if scheme == "file":
         url = unquote(urlsplit(url).path)
     elif scheme:
         found = _scheme_options(scheme, transport, latency_s, timeout_s) | dict(options or {})
-        opener = url_opener(url, timeout_s, options=found, on_gpu=on_gpu)
+        opener = url_opener(url, timeout_s, options=found, gpu=gpu)
         live = scheme in _LIVE_SCHEMES if live is None else live
         return StreamSource(opener, url_name(url), live=live, **waiting)
     path = Path(url)

@@ -31,7 +31,7 @@ class StreamSource(DecodedSource):
         timeout_s: a loss is when nothing arrives for so long.
         reconnect: how a live stream comes back; None: it ends, with a notice.
         wait: open it when it is read, not now; size and rate are unknown until then.
-        on_gpu: True if `open_container` asks for decoding on the GPU.
+        gpu: number of the GPU that `open_container` asks to decode; None for none.
 
     Raises:
         MediaError: it cannot be opened or holds no video.
@@ -49,9 +49,9 @@ class StreamSource(DecodedSource):
         timeout_s: float = 10.0,
         reconnect: ReconnectPolicy | None = None,
         wait: bool = False,
-        on_gpu: bool = False,
+        gpu: int | None = None,
     ) -> None:
-        super().__init__(name, source_id, threads, fps, on_gpu=on_gpu)
+        super().__init__(name, source_id, threads, fps, gpu=gpu)
         self.live = live
         self._connect = _connector(open_container, name, threads, live)
         self._timeout_s = timeout_s
@@ -266,18 +266,17 @@ def url_opener(
     *,
     format: str | None = None,
     options: Mapping[str, str],
-    on_gpu: bool = False,
+    gpu: int | None = None,
 ) -> OpenContainer:
-    """Opens a URL or device that FFmpeg knows; `on_gpu` as for `open_source`.
+    """Opens a URL or device that FFmpeg knows; `gpu` as for `open_source`.
 
     The time-out is PyAV's while it opens. While it reads it is the feed's, and `options` bring
     FFmpeg back to the thread: PyAV's takes Python's lock at each of FFmpeg's waits.
     """
 
     def open_url(_: Feed) -> Any:
-        decoding = gpu_decoding() if on_gpu else {}
-        waits = timeout_s, None
-        return av.open(url, format=format, options=dict(options), timeout=waits, **decoding)
+        waits, known = (timeout_s, None), dict(options)
+        return av.open(url, format=format, options=known, timeout=waits, **gpu_decoding(gpu))
 
     return open_url
 

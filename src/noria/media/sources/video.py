@@ -34,7 +34,7 @@ class VideoSource(DecodedSource):
         name: how to call it in messages.
         threads: decoder threads; None means 2.
         fps: rate of video without time stamps.
-        on_gpu: see `open_source`.
+        gpu: see `open_source`.
 
     Raises:
         MediaError: it cannot be opened or holds no video.
@@ -48,9 +48,9 @@ class VideoSource(DecodedSource):
         source_id: int = 0,
         threads: int | None = None,
         fps: float | None = None,
-        on_gpu: bool = False,
+        gpu: int | None = None,
     ) -> None:
-        super().__init__(name, source_id, threads, fps, on_gpu=on_gpu)
+        super().__init__(name, source_id, threads, fps, gpu=gpu)
         self._path = path
         self._size = _size(path)
         self._container = self._open()
@@ -90,7 +90,7 @@ class VideoSource(DecodedSource):
     def _open(self) -> Any:
         try:
             # A colon in a plain name would be taken for a protocol.
-            container = av.open(f"file:{self._path}", **(gpu_decoding() if self._wants_gpu else {}))
+            container = av.open(f"file:{self._path}", **gpu_decoding(self._gpu))
             if container.format.name != _TEXT:
                 return container
             container.close()
