@@ -167,6 +167,7 @@ class _App:
         self._streammux()
         self._finish_sources()
         self._finish_models()
+        self._set_gpus()
         self._tracker()
         self._analytics()
         self._osd()
@@ -265,11 +266,16 @@ class _App:
                 self.parts.items["sinks"].append((values, {"kind": origin, "path": origin}))
                 message = f"{key}: written are the objects as they leave the pipeline"
                 self.document.remark(application.line(key), message, "info")
-        if "global-gpu-id" in application.values:
-            for values, origins in (*self.models, *self.parts.items["sources"]):
-                if "gpu_id" not in values:
-                    values["gpu_id"] = application.values["global-gpu-id"]
-                    origins["gpu_id"] = application.origin("global-gpu-id")
+
+    def _set_gpus(self) -> None:
+        """Give models and sources without a number of their own that of all."""
+        application = self.found.get("application")
+        if application is None or "global-gpu-id" not in application.values:
+            return
+        for values, origins in (*self.models, *self.parts.items["sources"]):
+            if "gpu_id" not in values:
+                values["gpu_id"] = application.values["global-gpu-id"]
+                origins["gpu_id"] = application.origin("global-gpu-id")
 
     def _finish_models(self) -> None:
         listed, count = self.found.get("source-list"), len(self.parts.items["sources"])
