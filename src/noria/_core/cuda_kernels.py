@@ -94,12 +94,13 @@ class CudaEvent:
 
 
 class PinnedPool:
-    """Host memory that the GPU copies to and from directly, lent as arrays.
+    """Host memory that GPUs copy to and from directly, lent as arrays; of the thread's GPU.
 
     An array and its views keep their memory; when the last is gone the pool lends it again.
     """
 
     def __init__(self) -> None:
+        self._gpu = current_gpu()
         self._free: dict[int, list[_Pinned]] = {}
 
     def take(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
@@ -113,22 +114,22 @@ class PinnedPool:
         try:
             memory = self._free.setdefault(size, []).pop()
         except IndexError:
-            memory = _Pinned(size)
+            memory = _Pinned(size, self._gpu)
         buffer = (ctypes.c_ubyte * size).from_address(memory.address)
         weakref.finalize(buffer, self._free[size].append, memory).atexit = False
         return np.ndarray(shape, dtype, memoryview(buffer))
 
 
 class _Pinned:
-    def __init__(self, size_bytes: int) -> None:
-        pointer = c_void_p()
-        with entered() as use:
+    def __init__(self, size_bytes: int, gpu: int) -> None:
+        pointer, self._gpu = c_void_p(), gpu
+        with entered(gpu) as use:
             use.call("cuMemHostAlloc", byref(pointer), c_size_t(size_bytes), c_uint(_PORTABLE))
         self.address: int = pointer.value or 0
 
     def __del__(self) -> None:
         if getattr(self, "address", 0):
-            with suppress(EngineError), entered() as use:
+            with suppress(EngineError), entered(self._gpu) as use:
                 use.call("cuMemFreeHost", c_void_p(self.address))
 
 

@@ -28,7 +28,7 @@ struct Module {
 };
 std::map<uint64_t, Block> allocated;
 int fail_allocations = 0, gpus = 1, lost = -1;
-size_t launches[8];
+size_t launches[8], retained[8];
 int contexts[8];  // the address of each is that of a GPU's context
 thread_local int *current = nullptr;
 const char *const scaling = "noria_preprocess", *const finding = "noria_hits";
@@ -57,7 +57,7 @@ int cuDriverGetVersion(int *version) {
 int cuDeviceGetCount(int *count) { return *count = gpus, 0; }
 int cuDeviceGet(int *device, int number) { return *device = number, number < gpus ? 0 : 101; }
 int cuDevicePrimaryCtxSetFlags_v2(int, unsigned flags) { return flags == 4 ? 0 : 1; }
-int cuDevicePrimaryCtxRetain(void **to, int device) { return *to = &contexts[device], 0; }
+int cuDevicePrimaryCtxRetain(void **to, int device) { return ++retained[device], *to = &contexts[device], 0; }
 int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
 int cuDevicePrimaryCtxGetState(int, unsigned *flags, int *active) { return *flags = 4, *active = 1, 0; }
 int cuCtxSetCurrent(int *to) { return current = to, 0; }
@@ -72,6 +72,7 @@ int cuGetErrorString(int status, const char **text) {
 void noria_test_fail_allocations(int count) { fail_allocations = count; }
 void noria_test_gpus(int count) { gpus = count; }
 void noria_test_lose(int gpu) { lost = gpu; }
+size_t noria_test_retained(int gpu) { return retained[gpu]; }
 size_t noria_test_launches(int gpu) { return launches[gpu]; }
 size_t noria_test_allocated() {
     std::lock_guard<std::mutex> hold(lock);

@@ -6,6 +6,7 @@ The stand-in refuses a launch whose kernel, queue or memory is not of the curren
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +26,7 @@ from noria.engine.device import CPU, Device, choose_device
 from noria.engine.tuning.worker import TuningWorker
 from noria.infer.gpu.hits import HitFinder
 from noria.infer.parsers.device_tables import DeviceTables
+from noria.media.pixel_format import PixelFormat
 from noria.pipeline.source_opening import decoding_device
 from tests.infer.gpu.test_runs import boxes, frames, gpu
 from tests.infer.gpu.test_scaler import on_gpu
@@ -122,6 +124,23 @@ def test_each_model_has_its_gpu(
     assert driver.noria_test_launches(0) > before[0]
     assert driver.noria_test_launches(1) > after
     assert current_gpu() == 0
+
+
+@pytest.mark.parametrize("head", ["columns", "corners"])
+def test_another_gpu_is_left_alone(
+    gpu: None, gpus: Gpus, driver: ctypes.CDLL, tmp_path: Path, head: str
+) -> None:
+    config, pictures = config_for(tmp_path, head), frames_of("objects", count=4)
+    gpus(2)
+    before = driver.noria_test_retained(0)
+    with noria.Inferencer.from_config(config, device="cuda:1") as model:
+        there = [on_gpu(f, gpu=1) if f.format is PixelFormat.NV12 else f for f in pictures]
+        noria.Pipeline(noria.media.ArraySource([*there, *pictures]), model).run()
+        model.process(frames(2))
+    del model, there
+    gc.collect()
+    assert driver.noria_test_retained(0) == before
+    assert driver.noria_test_retained(1)
 
 
 @pytest.mark.parametrize("wide", [False, True])
