@@ -93,6 +93,7 @@ def build(
     """
     from noria._core.notices import refuse_warnings
     from noria.cli.progress import RunProgress
+    from noria.engine.backends import GPU_RUNTIMES
     from noria.engine.device import CPU, choose_device
     from noria.engine.tuning.tactic import Objective, Tactic
     from noria.engine.tuning.tune import TuneOptions
@@ -121,7 +122,9 @@ def build(
             cache=timing_cache,
             use_cache=not retime,
         )
-    where = CPU if backend or tactic else choose_device(device, cfg.gpu_id)
+    named = (backend or tactic or "").partition(":")[0]
+    on_cpu = named and named not in GPU_RUNTIMES
+    where = CPU if on_cpu else choose_device(device, cfg.gpu_id)
     shown = RunProgress(enabled=not as_json and tuning is not None, unit="steps")
     with where.entered(), shown as progress:
         plan = load_or_build(
@@ -134,7 +137,7 @@ def build(
             precision=precision,
             dynamic_batch=dynamic_batch,
             progress=progress.at,
-            device=where.kind,
+            device=None if named else where.kind,
         )
     notices = [*where.notices, *cfg.notices, *plan.decisions]
     if strict:
