@@ -48,8 +48,10 @@ demo-gst: build  ## a DeepStream application on the demo scene; installs GStream
 	cd examples/12_gstreamer && $(abspath $(BIN))/noria exec pipeline.py ../conveyor/conveyor.mp4 \
 	../conveyor/config_infer_primary.txt out.mp4 && echo "examples/12_gstreamer/out.mp4 shows the boxes"
 
+# A test that hangs ends its process with the stacks of its threads.
+HANGS := -o faulthandler_timeout=240 -o faulthandler_exit_on_timeout=true
 test: build $(VENV)/.dev      ## the tests of every push: no slow ones, a tenth of the examples of properties
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow"
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" $(HANGS)
 
 test-all: build $(VENV)/.dev  ## the whole test suite, as every night: slow tests and all examples too
 	NORIA_TEST_PROFILE=full $(BIN)/python -m pytest -q -n 2 --dist worksteal

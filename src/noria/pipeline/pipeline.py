@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from noria.pipeline.stage import Probe, Stage
     from noria.track import Tracker
 
+_SIGNALS_S = 0.5  # the longest that a signal waits for its handler
+
 
 class SupportsClose(Protocol):
     """Something to be closed."""
@@ -276,7 +278,8 @@ class Pipeline(RunningChanges):
         self._start(None)
         try:
             for thread in self._threads:
-                thread.join()
+                while thread.is_alive():  # a signal that reaches another thread wakes no join
+                    thread.join(_SIGNALS_S)
         except BaseException as error:  # Ctrl-C
             self._fail(error)
         self._finish()
