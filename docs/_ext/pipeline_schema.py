@@ -18,6 +18,7 @@ from noria.config.pipeline_keys import (
     MAX_ITEMS,
     MESSAGE_SCHEMES,
     SECTIONS,
+    STREAM_SCHEMES,
     TOP_KEYS,
     Section,
 )
@@ -32,6 +33,8 @@ _TEXT: Schema = {"type": "string", "minLength": 1}
 _UNIT = "(0|1|0?\\.[0-9]+|1\\.0*)"  # a number from 0 to 1
 _COUNT = "(0|[1-9][0-9]{0,9})"
 _SIDE = "([1-9]|[1-5][0-9]|6[0-4])"  # 1 to 64
+_MESSAGE_URI = f"({'|'.join(map(re.escape, MESSAGE_SCHEMES))})://[a-zA-Z0-9][!-?A-Z_a-z~]*"
+_STREAM_URI = f"({'|'.join(STREAM_SCHEMES)})://[a-zA-Z0-9][!-Z_a-z~]*"
 _COLOR: Schema = {
     "anyOf": [
         {
@@ -97,15 +100,19 @@ def _long(section: Section) -> Schema:
         schema["oneOf"] = [{"required": ["name"]}, {"required": ["config"]}]
     elif section.name == "sinks":
         fake = {"properties": {"kind": {"const": "fake"}}, "required": ["kind"]}
-        schemes = "|".join(map(re.escape, MESSAGE_SCHEMES))
-        schema["properties"]["uri"]["pattern"] = f"^({schemes})://[a-zA-Z0-9][!-?A-Z_a-z~]*$"
-        messages = {"properties": {"kind": {"const": "messages"}}, "required": ["uri"]}
+        schema["properties"]["uri"]["pattern"] = f"^({_MESSAGE_URI}|{_STREAM_URI})$"
         schema["anyOf"] = [
             {"required": ["path"], "not": {"required": ["uri"]}},
             fake,
-            messages | {"not": {"required": ["path"]}},
+            _output_uri("messages", _MESSAGE_URI),
+            _output_uri("publish", _STREAM_URI),
         ]
     return schema
+
+
+def _output_uri(kind: str, pattern: str) -> Schema:
+    fields = {"kind": {"const": kind}, "uri": {"pattern": f"^{pattern}$"}}
+    return {"properties": fields, "required": ["uri"], "not": {"required": ["path"]}}
 
 
 def _key(key: Key) -> Schema:

@@ -388,3 +388,21 @@ def test_a_stream_out_of_a_pipeline_file(tmp_path: Path) -> None:
     (sink,) = load_pipeline(file).sinks
     assert (sink.kind, sink.text) == ("publish", "rtsp://ann:secret@host/in")
     assert "secret" not in repr(sink)
+    for written in (load_pipeline(file).dump(), "sources: a.mp4\nsinks: [{uri: udp://host:5000}]"):
+        file.write_text(written)
+        (sink,) = load_pipeline(file).sinks
+        assert sink.kind == "publish"
+    assert sink.text == "udp://host:5000"
+
+
+@pytest.mark.parametrize(
+    ("sink", "fix"),
+    [
+        ("{kind: messages, uri: rtsp://host/in}", "kind: publish"),
+        ("{kind: publish, uri: mqtt://host/topic}", "kind: messages"),
+        ("{path: a.mp4, uri: rtsp://host/in}", "kind: publish"),
+        ("{uri: http://host/in}", "one of mqtt,"),
+    ],
+)
+def test_a_sink_s_kind_fits_its_uri(read: Read, sink: str, fix: str) -> None:
+    assert fix in refusal(read, f"sources: a.mp4\nsinks: [{sink}]\n")

@@ -274,7 +274,10 @@ class SinkSpec(_Spec):
         if self.kind == "publish" and url_scheme(self.uri) in STREAM_SCHEMES:
             return
         if self.kind == "fake" or url_scheme(self.uri) not in MESSAGE_SCHEMES:
-            raise ValueError(f"uri is none of {', '.join(MESSAGE_SCHEMES)}")
+            raise ValueError(
+                f"uri is none of {', '.join(MESSAGE_SCHEMES)}, "
+                f"nor of kind publish and one of {', '.join(STREAM_SCHEMES)}"
+            )
         if has_login(self.uri):
             raise ValueError("uri holds a user or password; the environment gives them")
 

@@ -184,13 +184,10 @@ class _Interpreter:
             values.pop("path", None)
             values.pop("uri", None)
         elif uri is not None:
-            if values.get("path") is not None or values.get("kind") not in (
-                None,
-                "messages",
-                "publish",
-            ):
+            kind = uri_kind(uri)
+            if values.get("path") is not None or values.setdefault("kind", kind) != kind:
                 self.document.refuse(
-                    line, "a sink with a uri has a path, or another kind.", "kind: messages"
+                    line, "a sink with a uri has a path, or another kind.", f"kind: {kind}"
                 )
         elif values.get("path") is None:
             self.document.refuse(line, "a sink has no path.", "path: where to write, or kind: fake")
@@ -280,7 +277,7 @@ def read_value(key: Key, node: Node, path: Path) -> Any:
 
 def _texts(key: Key, text: str, path: Path) -> Any:
     if key is SECTIONS["sinks"].keys["uri"]:
-        return message_uri(text)
+        return sink_uri(text)
     if key.name == "uri":
         trouble = uri_trouble(text)
         if trouble:
@@ -397,10 +394,8 @@ def sink_text(text: str, path: Path) -> Values:
     """The fields of a `SinkSpec` from `out.mp4`, `pictures/`, `kitti:labels` or `fake`."""
     if text in ("fake", "none"):
         return {"kind": "fake"}
-    if url_scheme(text) in MESSAGE_SCHEMES:
-        return {"kind": "messages", "uri": message_uri(text)}
-    if url_scheme(text) in STREAM_SCHEMES and text_trouble(text) is None:
-        return {"kind": "publish", "uri": text}
+    if url_scheme(text) in (*MESSAGE_SCHEMES, *STREAM_SCHEMES):
+        return {"kind": uri_kind(text), "uri": sink_uri(text)}
     prefix = _SINK_PREFIX.match(text)
     if not prefix:
         found: Values = {"path": sink_path(text, path)}
@@ -419,24 +414,30 @@ def sink_text(text: str, path: Path) -> Values:
     return {"kind": kind} if kind == "fake" else {"kind": kind, "path": sink_path(rest, path)}
 
 
-def message_uri(text: str) -> str:
-    """The URL of an output for messages, as it is.
+def uri_kind(uri: str) -> str:
+    """The kind of the output that writes to `uri`: a stream, or messages."""
+    return "publish" if url_scheme(uri) in STREAM_SCHEMES else "messages"
+
+
+def sink_uri(text: str) -> str:
+    """The URL of an output, as it is.
 
     Raises:
-        BadValueError: it is none, or holds a user or password.
+        BadValueError: it is none, or one for messages holds a user or password.
     """
     trouble = text_trouble(text)
-    if trouble is None and url_scheme(text) not in MESSAGE_SCHEMES:
-        trouble = "a URL that messages go to"
+    if trouble is None and url_scheme(text) not in (*MESSAGE_SCHEMES, *STREAM_SCHEMES):
+        trouble = "a URL that messages or a stream go to"
     try:
-        if trouble is None and has_login(text):
+        if trouble is None and uri_kind(text) == "messages" and has_login(text):
             trouble = "free of a user and password"
     except ValueError as error:
         trouble = f"a URL ({error})"
     if trouble:
         raise BadValueError(
             trouble, f"one of {', '.join(MESSAGE_SCHEMES)}, as mqtt://HOST/TOPIC; "
-            "NORIA_<PROTOCOL>_USER and NORIA_<PROTOCOL>_PASSWORD hold a login",
+            "NORIA_<PROTOCOL>_USER and NORIA_<PROTOCOL>_PASSWORD hold a login. "
+            f"For a stream {', '.join(STREAM_SCHEMES)}, as rtsp://HOST/PATH",
         )  # fmt: skip
     return text
 
