@@ -33,6 +33,7 @@ _MEMORY_TYPE, _IS_MANAGED, _DEVICE = 2, 8, 2  # CU_POINTER_ATTRIBUTE_…, CU_MEM
 _NOT_OURS = (1, 3)  # what no allocation of CUDA's has; CUDA is not in use
 _FATAL = frozenset({214, 220, 226, 700, 702, 709, 710, *range(714, 720), 721, 999})
 """Errors after which a process cannot use CUDA any more. Source: CUresult of the driver API."""
+_MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_…
 _NO_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
 _LEAST_STREAM = 4096
 _NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
@@ -174,6 +175,29 @@ def gpu_count() -> int:
     """How many GPUs this process sees; 0 without a driver."""
     found = _open()
     return 0 if isinstance(found, str) else found.count
+
+
+def device_attribute(number: int, gpu: int | None = None) -> int:
+    """The attribute `number` (CU_DEVICE_ATTRIBUTE_…) of a GPU, of the thread's without `gpu`.
+
+    Raises:
+        EngineError: there is no driver, or it does not know the attribute.
+    """
+    found, value = _open(), c_int()
+    if isinstance(found, str):
+        raise EngineError(found)
+    which = c_int(current_gpu() if gpu is None else gpu)
+    found.call("cuDeviceGetAttribute", byref(value), c_int(number), which)
+    return value.value
+
+
+def compute_capability(gpu: int | None = None) -> tuple[int, int]:
+    """Major and minor number of a GPU's generation, as (9, 0); of the thread's without `gpu`.
+
+    Raises:
+        EngineError: there is no driver.
+    """
+    return device_attribute(_MAJOR, gpu), device_attribute(_MINOR, gpu)
 
 
 def driver_cuda() -> int:

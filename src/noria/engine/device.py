@@ -11,7 +11,7 @@ from noria._core.cuda import NO_DRIVER, entered, gpu_count, why_no_gpu
 from noria._core.errors import ConfigError, EngineError
 from noria._core.notices import Notice
 from noria._core.visible_gpus import VARIABLE, how_many
-from noria.engine.backends import get_backend, gpu_runtime
+from noria.engine.backends import why_no_gpu_runtime
 from noria.engine.backends.onnxruntime_package import gpu_fix
 
 _CUDA = re.compile(r"cuda(?::(0|[1-9][0-9]{0,2}))?")
@@ -84,7 +84,7 @@ def choose_device(asked: str = "auto", gpu_id: int = 0) -> Device:
         return Device(required=True)
     match = _CUDA.fullmatch(asked)
     number = None if match is None or match[1] is None else int(match[1])
-    reason = why_no_gpu() or get_backend(gpu_runtime()).why_not()
+    reason = why_no_gpu() or why_no_gpu_runtime()
     if reason is None:
         return _of_number(gpu_id if number is None else number, asked if match else None)
     fix = gpu_fix()

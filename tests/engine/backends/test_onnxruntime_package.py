@@ -32,7 +32,7 @@ def test_half_a_package_is_one_clear_error(tmp_path: Path, kind: str) -> None:
     (tmp_path / "pgie.txt").write_text("[property]\nonnx-file=m.onnx\nnetwork-type=100\n")
     done = subprocess.run(
         [sys.executable, "-m", "noria", "build", str(tmp_path / "pgie.txt")],
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
         capture_output=True,
         text=True,
     )

@@ -6,6 +6,7 @@ An engine's bytes are the model's. Device memory is the stand-in driver's: addre
 from __future__ import annotations
 
 import ctypes
+from enum import IntEnum
 from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar
 
@@ -78,7 +79,9 @@ class Engine:
 
 
 class Builder:
-    """A builder whose engine is the parsed model."""
+    """A builder whose engine is the parsed model; `chips`: those that engines are built for."""
+
+    chips: ClassVar[list[int]] = []
 
     def __init__(self, log: Any) -> None:
         self.network: Any = None
@@ -88,7 +91,10 @@ class Builder:
         return self.network
 
     def create_builder_config(self) -> Any:
-        return SimpleNamespace(add_optimization_profile=lambda profile: 0)
+        return SimpleNamespace(
+            add_optimization_profile=lambda profile: 0,
+            set_compute_capability=lambda chip, place: self.chips.append(int(chip)),
+        )
 
     def create_optimization_profile(self) -> Any:
         return SimpleNamespace(set_shape=lambda *shapes: None)
@@ -119,9 +125,24 @@ class _Log:
     ERROR = 1
 
 
-def package() -> ModuleType:
+class Chip(IntEnum):
+    """Compute capabilities of TensorRT-RTX 1.7."""
+
+    NONE, CURRENT = 0, 1
+    SM75, SM80, SM86, SM89, SM120, SM121 = 75, 80, 86, 89, 120, 121
+
+
+def rtx_package() -> ModuleType:
+    """The module `tensorrt_rtx`."""
+    made = package("tensorrt_rtx")
+    for name, value in {"__version__": "1.7", "ComputeCapability": Chip}.items():
+        setattr(made, name, value)
+    return made
+
+
+def package(module: str = "tensorrt") -> ModuleType:
     """The module `tensorrt`."""
-    made = ModuleType("tensorrt")
+    made = ModuleType(module)
     for name, value in {
         "__version__": "11.0",
         "ILogger": _Log,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -15,16 +15,17 @@ import noria
 from noria._core.cuda_tensors import CudaTensor
 from noria._core.errors import EngineError
 from noria.config import ModelConfig
-from noria.engine.backends import get_backend
+from noria.engine.backends import RunOptions, get_backend
 from noria.engine.backends import onnxruntime_cuda as ort_cuda
 from noria.engine.device import choose_device
 from noria.infer.gpu import scaler
 from noria.infer.items import FramePiece
 from noria.media.frame import Frame
 from noria.model.planning import load_or_build
-from tests.infer.gpu.fake_tensorrt import Engine, package
+from tests.infer.gpu.fake_tensorrt import Builder, Engine, package, rtx_package
 from tests.infer.gpu.test_runs import boxes, frames
 from tests.infer.gpu.test_scaler import on_gpu
+from tests.infer.recognition.test_recognise import yolov8
 from tests.infer.watch.detectors import config_for
 from tests.infer.watch.detectors import frames as frames_of
 
@@ -35,7 +36,14 @@ _NAME = "noria.engine.backends.tensorrt"
 @pytest.fixture
 def tensorrt(driver: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> None:
     """A GPU with TensorRT, and an onnxruntime for the CPU alone."""
-    monkeypatch.setitem(sys.modules, "tensorrt", package())
+    install(monkeypatch, tensorrt=package())
+    monkeypatch.setattr(Engine, "runs", [])
+
+
+def install(monkeypatch: pytest.MonkeyPatch, **packages: ModuleType | None) -> None:
+    """Import the backend anew over `packages`, beside an onnxruntime for the CPU alone."""
+    for name, made in packages.items():
+        monkeypatch.setitem(sys.modules, name, made)
     found = importlib.util.find_spec(_NAME)
     assert found is not None
     assert found.loader is not None
@@ -44,7 +52,15 @@ def tensorrt(driver: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, _NAME, module)
     runtime = SimpleNamespace(get_available_providers=lambda: ["CPUExecutionProvider"])
     monkeypatch.setattr(ort_cuda, "ort", runtime)
-    monkeypatch.setattr(Engine, "runs", [])
+
+
+@pytest.fixture
+def rtx(driver: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
+    """`rtx(chip)`: a GPU of that compute capability with TensorRT-RTX alone."""
+    install(monkeypatch, tensorrt=None, tensorrt_rtx=rtx_package())
+    monkeypatch.setattr(Builder, "chips", [])
+    yield driver.noria_test_chip
+    driver.noria_test_chip(90)
 
 
 @pytest.fixture
@@ -77,6 +93,15 @@ def test_the_engine_reads_what_the_scaler_wrote(
     assert {run["image"] for run in Engine.runs} <= scaled
 
 
+def test_a_bare_model_is_built_once(tensorrt: None, tmp_path: Path) -> None:
+    model = yolov8(tmp_path / "m.onnx")
+    source = noria.media.ArraySource(frames(2))
+    with noria.open_pipeline(model, sources=source, device="cuda") as pipeline:
+        assert len(list(pipeline)) == 2
+        texts = [notice.message for notice in pipeline.report.notices]
+    assert [text for text in texts if "built" in text] == ["built from m.onnx"]
+
+
 @pytest.mark.parametrize("head", ["columns", "objectness"])
 def test_a_pipeline_finds_candidates_in_the_engines_memory(
     tensorrt: None, scaled: set[int], tmp_path: Path, head: str
@@ -96,6 +121,45 @@ def found(config: Path, pictures: list[Frame], device: str) -> list[tuple[object
         return [
             (meta.objects.rects.tolist(), meta.objects.confidences.tolist()) for _, meta in pipeline
         ]
+
+
+@pytest.mark.parametrize("chip", [70, 90, 100])
+def test_a_chip_that_tensorrt_rtx_does_not_serve(rtx: Callable[[int], None], chip: int) -> None:
+    rtx(chip)
+    why = f"tensorrt_rtx 1.7 does not serve compute capability {chip // 10}.{chip % 10}, only 7.5"
+    device = choose_device()
+    assert not device.is_gpu
+    (notice,) = device.notices
+    assert notice.rule == "gpu-unused"
+    assert "built without CUDA; " + why in notice.message
+    assert "onnxruntime-gpu[cuda,cudnn]" in notice.message
+    with pytest.raises(EngineError, match=f"--device cuda: .*{why}"):
+        choose_device("cuda")
+    with pytest.raises(EngineError, match=f"tensorrt cannot run here: {why}") as caught:
+        get_backend("tensorrt").open(b"", RunOptions())
+    assert "for this GPU: pip install tensorrt, or pip uninstall" in str(caught.value)
+
+
+@pytest.mark.parametrize(("chip", "built_for"), [(75, [75]), (86, []), (120, []), (130, [])])
+def test_a_chip_that_tensorrt_rtx_serves(
+    rtx: Callable[[int], None], mean_config: Config, chip: int, built_for: list[int]
+) -> None:
+    rtx(chip)
+    assert choose_device().is_gpu
+    config = mean_config(batch_size=4)
+    assert boxes(config, frames(2), "cuda")[0] == boxes(config, frames(2), "cpu")[0]
+    assert Builder.chips == built_for  # newer ones than Turing are served by any engine
+
+
+def test_an_error_of_tensorrt_has_no_names_of_its_source(
+    rtx: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = sys.modules[_NAME]._log
+    log.log(1, "IRuntime::deserializeCudaEngine: Error Code 6: API Usage Error (The engine (of\n"
+            "batch 4) cannot run. In throwUnlessServed at /_src/runtime.cpp:84)")  # fmt: skip
+    assert sys.modules[_NAME]._said("") == "The engine (of batch 4) cannot run."
+    log.log(1, "odd")
+    assert sys.modules[_NAME]._said("").endswith("run.; odd")
 
 
 def test_a_package_that_cannot_be_loaded_is_no_runtime(

@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from noria._core.cuda import why_no_gpu
-from noria._core.lazy import install_command
 from noria._core.text import error_text
 from noria.diagnose.doctor.checks import Check
 from noria.diagnose.doctor.trial import OUTCOME
-from noria.engine.backends import BACKENDS, GPU_RUNTIMES, PACKAGES
+from noria.engine.backends import BACKENDS, GPU_RUNTIMES, PACKAGES, how_to_install
 from noria.engine.backends.onnxruntime_package import (
     CPU_FIX,
     gpu_fix,
@@ -48,7 +47,7 @@ def _checked(name: str) -> Check:
 def _tried(name: str) -> Check:
     needs = PACKAGES.get(name, ())
     if needs and not any(importlib.util.find_spec(package) for package in needs):
-        return Check("engine", name, "absent", "not installed", (install_command(name),))
+        return Check("engine", name, "absent", "not installed", how_to_install(name))
     if name in GPU_RUNTIMES and (reason := why_no_gpu()) is not None:
         return Check("engine", name, "absent", reason)
     try:

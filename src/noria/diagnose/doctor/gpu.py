@@ -9,7 +9,14 @@ from ctypes import byref, c_char, c_int, c_size_t, c_ubyte, c_uint, c_ushort
 from importlib.resources import files
 from pathlib import Path
 
-from noria._core.cuda import NO_DRIVER, driver, driver_cuda, why_no_gpu
+from noria._core.cuda import (
+    NO_DRIVER,
+    compute_capability,
+    device_attribute,
+    driver,
+    driver_cuda,
+    why_no_gpu,
+)
 from noria._core.cuda_kernels import Kernel
 from noria._core.errors import EngineError
 from noria._core.mps import control_program
@@ -17,7 +24,7 @@ from noria.diagnose.doctor.checks import Check
 from noria.infer.gpu.scaler import NEEDS
 from noria.media.sources.decoded import gpu_decoding
 
-_MAJOR, _MINOR, _CORES = 75, 76, 16  # CU_DEVICE_ATTRIBUTE_… of the driver API
+_CORES = 16  # CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 _VERSION = Path("/proc/driver/nvidia/version")
 _DECODER = "libnvcuvid.so.1"
 _CODECS = {"MPEG-2": 1, "MPEG-4": 2, "H.264": 4, "HEVC": 8, "VP8": 9, "VP9": 10, "AV1": 11}
@@ -74,15 +81,10 @@ def _chip(number: int) -> str:
     name, memory = (c_char * 256)(), c_size_t()
     use.call("cuDeviceGetName", name, c_int(256), c_int(number))
     use.call("cuDeviceTotalMem_v2", byref(memory), c_int(number))
-    values = []
-    for attribute in (_MAJOR, _MINOR, _CORES):
-        value = c_int()
-        use.call("cuDeviceGetAttribute", byref(value), c_int(attribute), c_int(number))
-        values.append(value.value)
-    major, minor, cores = values
+    major, minor = compute_capability(number)
     return (
         f"{name.value.decode(errors='replace')}, {memory.value / 2**30:.0f} GiB, compute "
-        f"capability {major}.{minor}, {cores} multiprocessors"
+        f"capability {major}.{minor}, {device_attribute(_CORES, number)} multiprocessors"
     )
 
 

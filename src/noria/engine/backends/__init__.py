@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import cast
 
 from noria._core.errors import EngineError
@@ -38,7 +40,9 @@ __all__ = [
     "Runner",
     "get_backend",
     "gpu_runtime",
+    "how_to_install",
     "installed_backends",
+    "why_no_gpu_runtime",
 ]
 
 DEFAULT_BACKEND = "onnxruntime"
@@ -60,6 +64,9 @@ PACKAGES = {
 """Backends that are an extra of the same name -> packages of which each imports one."""
 
 
+_TENSORRT = "or pip install tensorrt, for GPUs that RTX leaves out: H100, H200, B200"
+
+
 def get_backend(name: str) -> Backend:
     """The backend called `name`.
 
@@ -75,19 +82,39 @@ def get_backend(name: str) -> Backend:
     except (ImportError, OSError, RuntimeError) as error:  # a library of it may be missing
         missing = isinstance(error, ModuleNotFoundError) and error.name in PACKAGES.get(name, ())
         why = "is not installed" if missing else f"cannot be loaded: {error}"
-        fix = install_command(name) if name in PACKAGES else f"pip install {name}"
-        raise EngineError(f"the runtime {name} {why}", fix=fix) from error
+        raise EngineError(f"the runtime {name} {why}", fix=how_to_install(name)) from error
+
+
+def how_to_install(name: str) -> tuple[str, ...]:
+    """Commands of which one installs the package of the backend `name`."""
+    if name not in PACKAGES:
+        return (f"pip install {name}",)
+    found = install_command(name)
+    return (found, _TENSORRT) if name == "tensorrt" else (found,)
 
 
 def gpu_runtime() -> str:
     """The first of `GPU_RUNTIMES` that can run here; the first of all if none can."""
+    return next((name for name, reason in _gpu_reasons() if reason is None), GPU_RUNTIMES[0])
+
+
+def why_no_gpu_runtime() -> str | None:
+    """Why no runtime computes on the GPU that is there, or None: one does.
+
+    Raises:
+        EngineError: ONNX Runtime is broken, and no other runtime is there.
+    """
+    reasons = [reason for _, reason in _gpu_reasons()]
+    if not reasons:
+        return get_backend(GPU_RUNTIMES[0]).why_not()
+    return None if None in reasons else "; ".join(filter(None, reasons))
+
+
+def _gpu_reasons() -> Iterator[tuple[str, str | None]]:
+    """Each of `GPU_RUNTIMES` that can be loaded, and why it cannot run here or None."""
     for name in GPU_RUNTIMES:
-        try:
-            if get_backend(name).why_not() is None:
-                return name
-        except EngineError:  # not installed
-            continue
-    return GPU_RUNTIMES[0]
+        with suppress(EngineError):  # not installed, or broken: asking for it by name raises
+            yield name, get_backend(name).why_not()
 
 
 def installed_backends() -> list[str]:

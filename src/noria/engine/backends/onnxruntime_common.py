@@ -77,8 +77,8 @@ def spec(arg: Any) -> TensorSpec:
     return TensorSpec(arg.name, np.dtype(_TYPES[arg.type]), tuple(arg.shape))
 
 
-def worded(error: Exception, what: str) -> EngineError:
-    """Word an error of ONNX Runtime: with the node it is about, without names of its source."""
+def worded(error: Exception, what: str, backend: str = "onnxruntime") -> EngineError:
+    """Word an error of `backend`: with the node it is about, without names of its source."""
     text = " ".join(str(error).split())
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : (\w+) : ", "", text)
     where = None
@@ -94,4 +94,4 @@ def worded(error: Exception, what: str) -> EngineError:
     text = text.rsplit("Status Message: ", 1)[-1]
     # paths and function names of the runtime's own source are of no use to a reader
     text = re.sub(r"\S*/onnxruntime/\S+ ", "", text)
-    return EngineError(f"onnxruntime {what}: {text[:500]}", where=where, fix=fix)
+    return EngineError(f"{backend} {what}: {text[:500]}", where=where, fix=fix)

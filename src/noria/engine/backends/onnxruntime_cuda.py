@@ -22,6 +22,7 @@ from noria.engine.backends.cuda_graphs import CapturedRun
 from noria.engine.backends.onnxruntime_common import SILENT, ort, session_options, spec, worded
 from noria.engine.backends.onnxruntime_package import gpu_fix, why_no_cuda
 
+_NAME = "onnxruntime-cuda"
 _PROVIDER = "CUDAExecutionProvider"
 _NO_MEMORY = re.compile(r"out of memory|failed to allocate memory|bad_alloc", re.IGNORECASE)
 _SEARCH = {"cudnn_conv_algo_search": "HEURISTIC"}
@@ -83,10 +84,10 @@ class CudaRunner:
         try:
             session = ort.InferenceSession(model, session_options(options), providers=[provider])
         except Exception as error:  # the binding's exception types share no base of their own
-            raise worded(error, "refuses the model") from error
+            raise worded(error, "refuses the model", _NAME) from error
         if _PROVIDER not in session.get_providers():  # it falls back to the CPU without a word
             raise EngineError(
-                "onnxruntime cannot use the GPU",
+                f"{_NAME} cannot use the GPU",
                 expected="the CUDA and cuDNN that onnxruntime-gpu was built for",
                 fix=gpu_fix(),
             )
@@ -211,7 +212,7 @@ def _failed(error: Exception) -> EngineError:
     """Word an error of a run; the GPU's memory may do for fewer items."""
     if isinstance(error, EngineError):
         return error
-    found = worded(error, "failed")
+    found = worded(error, "failed", _NAME)
     if _NO_MEMORY.search(str(error)):
         return DeviceMemoryError(found.found, where=found.where)
     return found
@@ -220,7 +221,7 @@ def _failed(error: Exception) -> EngineError:
 class OnnxRuntimeCudaBackend:
     """See module."""
 
-    name = "onnxruntime-cuda"
+    name = _NAME
 
     def version(self) -> str:
         return str(ort.__version__)
@@ -231,7 +232,7 @@ class OnnxRuntimeCudaBackend:
     def open(self, model: bytes, options: RunOptions) -> CudaRunner:
         if reason := self.why_not():
             raise EngineError(
-                f"onnxruntime-cuda cannot run here: {reason}",
+                f"{_NAME} cannot run here: {reason}",
                 fix=(gpu_fix(), "for the CPU: noria build CONFIG --backend onnxruntime"),
             )
         return CudaRunner(model, options)

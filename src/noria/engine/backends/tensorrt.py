@@ -8,6 +8,7 @@ TensorRT builds on the GPU it is for. Source: TensorRT facts 1, 3, 4.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,11 +17,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria._core.cuda import Stream, current_gpu, driver, entered, why_no_gpu
+from noria._core.cuda import Stream, compute_capability, current_gpu, driver, entered, why_no_gpu
 from noria._core.cuda_kernels import PinnedPool
 from noria._core.cuda_tensors import CudaTensor, Imported
 from noria._core.errors import EngineError
 from noria.engine.backends import PluginKey, RunOptions
+from noria.engine.backends.onnxruntime_package import gpu_fix
 from noria.network.tensor_spec import TensorSpec
 
 try:
@@ -31,6 +33,9 @@ except ImportError:
 _MODULE = str(trt.__name__).split(".")[0]
 if _MODULE == "noria":  # `noria exec` gives scripts its own module under this name
     raise ModuleNotFoundError("noria.trt stands in for tensorrt", name="tensorrt")
+
+
+_TURING = 75  # TensorRT-RTX builds for it where it is named, and for newer chips otherwise
 
 
 class _Log(trt.ILogger):  # type: ignore[misc]
@@ -49,8 +54,24 @@ _log = _Log()  # one for the process: TensorRT keeps the first it is given
 _log_lock = threading.Lock()
 
 
+# Where TensorRT's texts name the function and line of its own source.
+_CALL = re.compile(r"^\w+::\w+: Error Code \d+: [\w ]+ \((?P<text>.*?)( In \w+ at \S+:\d+)?\)$")
+
+
 def _said(fallback: str) -> str:
-    return "; ".join(_log.errors[:3])[:500] or fallback
+    return "; ".join(_CALL.sub(r"\g<text>", text) for text in _log.errors[:3])[:500] or fallback
+
+
+def _chips() -> list[int]:
+    """Compute capabilities that TensorRT-RTX builds engines for, as 86 for 8.6; [] of others."""
+    known = getattr(trt, "ComputeCapability", None)
+    members = {} if known is None else known.__members__
+    return sorted(int(value) for name, value in members.items() if name.startswith("SM"))
+
+
+def _chip() -> int:
+    major, minor = compute_capability()
+    return 10 * major + minor
 
 
 def _plugin_registry() -> Any:
@@ -98,6 +119,9 @@ def _compile(model: bytes, options: RunOptions) -> bytes:
             profile.set_shape(tensor.name, one, many, many)
     if free:
         config.add_optimization_profile(profile)
+    if why_no_gpu() is None and _chip() == _TURING and _TURING in _chips():
+        config.num_compute_capabilities = 1
+        config.set_compute_capability(trt.ComputeCapability.SM75, 0)
     built = builder.build_serialized_network(network, config)
     if built is None:
         raise EngineError(f"{_MODULE} refuses the model: {_said('it does not say why')}")
@@ -236,7 +260,16 @@ class TensorRtBackend:
         return f"{_MODULE} {trt.__version__}"
 
     def why_not(self) -> str | None:
-        return why_no_gpu()
+        if (reason := why_no_gpu()) is not None:
+            return reason
+        chips, chip = _chips(), _chip()
+        if not chips or chip in chips or chip > chips[-1]:
+            return None
+        serves = ", ".join(f"{n // 10}.{n % 10}" for n in chips)
+        return (
+            f"{self.version()} does not serve compute capability {chip // 10}.{chip % 10}, "
+            f"only {serves} and newer"
+        )
 
     def lacks(self, plugins: Iterable[PluginKey]) -> list[PluginKey]:
         """Those of `plugins` without a creator in TensorRT's registry."""
@@ -265,10 +298,10 @@ class TensorRtBackend:
     ) -> TensorRtRunner:
         """Load `compiled`; without it, compile first."""
         if reason := self.why_not():
-            raise EngineError(
-                f"tensorrt cannot run here: {reason}",
-                fix="build for the CPU: noria build CONFIG --backend onnxruntime",
-            )
+            fix = ["build for the CPU: noria build CONFIG --backend onnxruntime"]
+            if why_no_gpu() is None:
+                fix.insert(0, f"for this GPU: pip install tensorrt, or {gpu_fix()}")
+            raise EngineError(f"tensorrt cannot run here: {reason}", fix=fix)
         if compiled is None:
             compiled = self.compile(model, options)
         return TensorRtRunner(compiled)

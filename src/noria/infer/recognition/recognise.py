@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from noria._core.cuda import why_no_gpu
 from noria._core.errors import ModelError, NoriaError
 from noria._core.notices import Notice
 from noria._core.text import quoted
@@ -312,9 +313,12 @@ def _engine_fields(given: Mapping[str, Any]) -> dict[str, Any]:
 def _run_once(cfg: ModelConfig, built: list[Notice], *, save: bool) -> dict[str, Any]:
     """The outputs of one picture of noise, without the batch axis; `built` gets a new engine's."""
     low, high = picture_range(cfg)
+    save = save and why_no_gpu() is not None  # a run on the GPU would not use this engine
     try:
         plan = load_or_build(cfg, threads=1, save=save)
-        built += [n for n in plan.decisions if n.level == "info" and n.message.startswith("built")]
+        if save:
+            notices = (n for n in plan.decisions if n.level == "info")
+            built += [n for n in notices if n.message.startswith("built")]
         with plan.open_session() as session:
             feeds = sample_inputs(session.inputs, 1, low=low, high=high)
             return {name: np.asarray(a)[0] for name, a in session.run(feeds).items()}
