@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,14 +14,11 @@ from types import SimpleNamespace
 import pytest
 
 from noria._core.errors import EngineError, MissingExtraError
-from noria.diagnose.doctor import engines, gpu, surroundings, trial
+from noria.diagnose.doctor import engines, examination, gpu, surroundings, trials
 from noria.diagnose.doctor.checks import Check
-from noria.diagnose.doctor.examination import examine
+from noria.diagnose.doctor.examination import examine, examine_part
+from noria.diagnose.doctor.trials import Trials
 from tests.warm import noria
-
-
-def by_name(checks: list[Check]) -> dict[str, Check]:
-    return {check.name: check for check in checks}
 
 
 def test_this_machine_can_run_models() -> None:
@@ -36,27 +34,67 @@ def test_this_machine_can_run_models() -> None:
     assert f"noria run computes on {found['device']}" in text
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("raise ImportError('libfoo.so.1 is missing')", "libfoo.so.1 is missing"),
-        ("import os\nos.kill(os.getpid(), 11)", "killed by SIGSEGV"),
-        ("import os\nos._exit(3)", "ended with exit status 3: nothing was printed"),
-        ("import os\nos.kill(os.getpid(), 40)", "killed by signal 40"),
-    ],
-)
-def test_a_runtime_that_is_broken_is_a_problem(tmp_path: Path, text: str, wanted: str) -> None:
+BREAKING = {
+    "import os\nos.kill(os.getpid(), 11)": "killed by SIGSEGV",
+    "import os\nos._exit(3)": "ended with exit status 3: nothing was printed",
+    "import os\nos._exit(0)": "ended with exit status 0: nothing was printed",
+    "import os\nos.kill(os.getpid(), 40)": "killed by signal 40",
+    "while True: pass": "did not end within 3 s",
+}
+
+
+@pytest.mark.parametrize("text", BREAKING)
+def test_a_part_that_breaks_its_process_is_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
     (tmp_path / "openvino").mkdir()
     (tmp_path / "openvino" / "__init__.py").write_text(text)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(tmp_path))
-        check = engines._checked("openvino")
-    assert check.state == "problem"
-    assert wanted in check.text
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(trials, "_LONGEST_S", 3)
+    with Trials(["openvino"]) as started:
+        (check,) = started.checks("engine", "openvino")
+    assert (check.name, check.state) == ("openvino", "problem")
+    assert BREAKING[text] in check.text
+    assert check.fix == ("noria doctor --part openvino shows what it prints",)
+
+
+@pytest.mark.parametrize(
+    ("part", "module", "name"),
+    [("openvino", "openvino", "openvino"), ("gstreamer", "gi", "GStreamer")],
+)
+def test_one_part_alone(tmp_path: Path, part: str, module: str, name: str) -> None:
+    (tmp_path / f"{module}.py").write_text("print('hi')\nraise ImportError('libfoo is\\nmissing')")
+    done = subprocess.run(
+        [sys.executable, "-m", "noria", "doctor", "--part", part],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    (at,) = [n for n, line in enumerate(lines) if line.startswith("  problem ")]
+    assert name in lines[at]
+    assert lines[at].endswith("libfoo is")
+    assert lines[at + 1].strip() == "missing"  # in the column of the texts
+    assert lines[-1] == "1 problem"
+    assert "hi" not in lines
+    wrong = noria("doctor", "--part", "heart")
+    assert wrong.returncode == 2
+    assert "'heart' is none of gpu, onnxruntime" in wrong.stderr
+
+
+def test_leaving_ends_what_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "openvino.py").write_text("import time\ntime.sleep(60)")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    started = Trials(["openvino"])
+    (process,) = started._processes.values()
+    with pytest.raises(KeyboardInterrupt), started:
+        raise KeyboardInterrupt
+    assert process.returncode == -signal.SIGKILL
 
 
 def test_a_runtime_that_computes_wrongly_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = trial.get_backend("onnxruntime")
+    real = engines.get_backend("onnxruntime")
 
     class Doubling:
         def __init__(self, *given: object) -> None:
@@ -66,17 +104,18 @@ def test_a_runtime_that_computes_wrongly_is_a_problem(monkeypatch: pytest.Monkey
         def run(self, feeds: dict[str, object]) -> list[object]:
             return [2 * array for array in self.runner.run(feeds)]
 
-    assert "version" in trial.trial("onnxruntime")
+    assert engines.engine_check("onnxruntime").state == "ok"
     backend = SimpleNamespace(open=Doubling, version=real.version)
-    monkeypatch.setattr(trial, "get_backend", lambda name: backend)
-    assert "gave wrong results" in trial.trial("onnxruntime")["error"]
+    monkeypatch.setattr(engines, "get_backend", lambda name: backend)
+    check = engines.engine_check("onnxruntime")
+    assert check.state == "problem"
+    assert "gave wrong results" in check.text
 
 
 def test_two_packages_of_one_runtime_are_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     both = {"onnxruntime": "1.24", "onnxruntime-gpu": "1.31"}
     monkeypatch.setattr(engines, "packages", lambda: both)
-    monkeypatch.setattr(engines, "_checked", lambda name: Check("engine", name, "ok", ""))
-    check = by_name(list(engines.engine_checks()))["packages"]
+    (check,) = engines.package_checks(gpu=False)
     assert check.state == "problem"
     assert "onnxruntime 1.24 and onnxruntime-gpu 1.31" in check.text
     assert "pip uninstall -y onnxruntime onnxruntime-gpu && pip install" in check.fix[0]
@@ -96,12 +135,12 @@ def test_what_is_missing_has_its_command(monkeypatch: pytest.MonkeyPatch) -> Non
         raise MissingExtraError("GStreamer cannot be used", fix="apt install it")
 
     monkeypatch.setenv("CXX", "no-such-compiler")
-    checks = by_name(list(surroundings.tool_checks(absent)))
-    assert checks["GStreamer"] == Check(
+    assert surroundings.gstreamer_check(absent) == Check(
         "tools", "GStreamer", "absent", "GStreamer cannot be used", ("apt install it",)
     )
-    assert checks["compiler"].state == "absent"
-    assert "apt install g++" in checks["compiler"].fix[0]
+    (compiler,) = surroundings.compiler_checks()
+    assert compiler.state == "absent"
+    assert "apt install g++" in compiler.fix[0]
     monkeypatch.setattr(surroundings, "requires", lambda name: ["nothing>=2; extra == 'x'"])
     for check in surroundings.extra_checks():
         assert check.state == "ok" or "pip install" in check.fix[0]
@@ -125,18 +164,22 @@ def test_bindings_that_fail_disturb_nothing_else(tmp_path: Path, text: str) -> N
         text=True,
     )
     checks = {c["name"]: c for c in json.loads(done.stdout)["checks"]}
-    assert checks["GStreamer"]["state"] == "absent"
+    assert checks["GStreamer"]["state"] == "problem"
     assert checks["compiler"]["state"] == "ok"
 
 
-def test_an_area_that_fails_is_a_problem_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_that_fails_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken() -> object:
         raise OSError("the loader is broken")
 
-    monkeypatch.setattr(engines, "_checked", lambda name: Check("engine", name, "ok", ""))
-    found = examine(broken)
-    (problem,) = [c for c in found.problems if c.area == "tools"]
+    (problem,) = examine_part("gstreamer", broken).problems
+    assert problem.area == "tools"
     assert "the loader is broken" in problem.text
+    monkeypatch.setattr(examination, "compiler_checks", broken)
+    found = examine()
+    assert [c.text for c in found.problems if c.area == "tools"] == [
+        "cannot be examined: OSError: the loader is broken"
+    ]
     assert any(c.area == "extra" for c in found.checks)
 
 

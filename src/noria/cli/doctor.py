@@ -12,6 +12,7 @@ EPILOG = """\b
 Examples:
   noria doctor
   noria doctor --json
+  noria doctor --part gpu
 """
 _AREAS = {
     "gpu": "NVIDIA GPU",
@@ -24,18 +25,22 @@ _COLOURS = {"ok": "green", "absent": None, "problem": "red"}
 
 
 @click.command(epilog=EPILOG)
+@click.option("--part", metavar="NAME", help="Look at one part alone, in this process: "
+              "gpu, a runtime, or gstreamer.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def doctor(as_json: bool) -> int:
+def doctor(part: str | None, as_json: bool) -> int:
     """Find out what of this machine can be used, by using it: GPU, runtimes, video, packages.
 
     The exit code is 1 if something is installed and cannot be used. What is only absent is no
     problem.
     """
-    from noria.diagnose.doctor.examination import examine
+    from noria.diagnose.doctor.examination import PARTS, examine, examine_part
     from noria.pyds.loading import gstreamer
 
+    if part is not None and part not in PARTS:
+        raise click.BadParameter(f"{part!r} is none of {', '.join(PARTS)}", param_hint="'--part'")
     with stdout_is_for_results():
-        found = examine(gstreamer)
+        found = examine() if part is None else examine_part(part, gstreamer)
     if as_json:
         print_json(found.to_dict())
         return int(bool(found.problems))
@@ -47,10 +52,12 @@ def doctor(as_json: bool) -> int:
             click.secho(f"  {check.state:<7}  ", fg=_COLOURS[check.state], nl=False)
             brief = check.state == "absent" and len(check.fix) == 1 and area != "tools"
             more = f": {check.fix[0]}" if brief else ""
-            click.echo(printable(f"{check.name:<{width}}  {check.text}{more}"))
-            for line in () if brief else check.fix:
+            first, *others = check.text.splitlines() or [""]
+            click.echo(printable(f"{check.name:<{width}}  {first}{more}"))
+            for line in (*others, *(() if brief else check.fix)):
                 click.echo(printable(f"{'':<{width + 13}}{line}"))
     count = len(found.problems)
     text = "1 problem" if count == 1 else f"{count or 'no'} problems"
-    click.echo(f"\n{text}; noria run computes on {found.device}")
+    where = f"; noria run computes on {found.device}" if found.device else ""
+    click.echo(f"\n{text}{where}")
     return int(bool(count))

@@ -56,6 +56,7 @@ def gstreamer() -> Any:
         MissingExtraError: GStreamer or its bindings are not installed.
     """
     problem = "its bindings for Python (gi) are not installed"
+    cause: BaseException | None = None
     if provide_bindings():
         try:
             from noria_applications import keep_unwinder
@@ -69,7 +70,7 @@ def gstreamer() -> Any:
 
             Gst.init(None)
         except (Exception, SystemExit) as error:  # half an installation fails in any way
-            problem = str(error) or type(error).__name__
+            problem, cause = str(error) or type(error).__name__, error
         else:
             return Gst
-    raise MissingExtraError(f"GStreamer cannot be used: {problem}", fix=INSTALL)
+    raise MissingExtraError(f"GStreamer cannot be used: {problem}", fix=INSTALL) from cause

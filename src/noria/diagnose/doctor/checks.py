@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+Area = Literal["gpu", "engine", "video", "tools", "extra"]
 State = Literal["ok", "absent", "problem"]
 
 
@@ -13,7 +14,7 @@ class Check:
     """The state of one part of the machine.
 
     Attributes:
-        area: `engine`, `gpu`, `video`, `tools` or `extra`.
+        area: that of the part.
         name: of the part.
         state: `ok`: it was used here, or is there. `absent`: it is not installed, and nothing
             that is needs it. `problem`: it is there, and cannot be used.
@@ -21,7 +22,7 @@ class Check:
         fix: commands that bring it, or mend it.
     """
 
-    area: str
+    area: Area
     name: str
     state: State
     text: str
@@ -34,12 +35,12 @@ class Findings:
 
     Attributes:
         system: Noria, Python, processor and system, in one line.
-        device: where `noria run` computes: `cpu` or `cuda:N`.
+        device: where `noria run` computes: `cpu` or `cuda:N`; None of one part alone.
         checks: in the order of their areas.
     """
 
     system: str
-    device: str
+    device: str | None
     checks: tuple[Check, ...]
 
     @property

@@ -10,38 +10,71 @@ from typing import Any
 
 from noria._core.errors import NoriaError
 from noria._core.text import error_text
-from noria.diagnose.doctor.checks import Check, Findings
-from noria.diagnose.doctor.engines import engine_checks
+from noria.diagnose.doctor.checks import Area, Check, Findings
+from noria.diagnose.doctor.engines import engine_check, package_checks
 from noria.diagnose.doctor.gpu import gpu_checks
-from noria.diagnose.doctor.surroundings import extra_checks, tool_checks, video_checks
-from noria.engine.backends import GPU_RUNTIMES
+from noria.diagnose.doctor.surroundings import (
+    compiler_checks,
+    extra_checks,
+    gstreamer_check,
+    video_checks,
+)
+from noria.diagnose.doctor.trials import Trials
+from noria.engine.backends import BACKENDS, GPU_RUNTIMES
 from noria.engine.machine import this_machine
 
+Look = Callable[[], Iterator[Check]]
+PARTS: dict[str, Area] = {"gpu": "gpu", **dict.fromkeys(BACKENDS, "engine"), "gstreamer": "tools"}
+"""What may crash or hang, so that it is looked at in a process of its own -> its area."""
 
-def examine(load_gstreamer: Callable[[], Any]) -> Findings:
-    """Look at everything. Runtimes, which may crash, are tried in processes of their own.
+
+def examine() -> Findings:
+    """Look at everything."""
+    with Trials(PARTS) as trials:
+        parts: dict[str, Look] = {
+            name: partial(_tried, trials, area, name) for name, area in PARTS.items()
+        }
+        checks = list(_survived("gpu", parts["gpu"]))
+        gpu = any(check.name == "driver" and check.state == "ok" for check in checks)
+        looks: tuple[tuple[Area, Look], ...] = (
+            ("engine", lambda: iter(package_checks(gpu=gpu))),
+            *(("engine", parts[name]) for name in BACKENDS),
+            ("video", video_checks),
+            ("tools", parts["gstreamer"]),
+            ("tools", compiler_checks),
+            ("extra", extra_checks),
+        )
+        for area, look in looks:
+            checks += _survived(area, look)
+    return Findings(_system(), _device(checks), tuple(checks))
+
+
+def examine_part(name: str, load_gstreamer: Callable[[], Any]) -> Findings:
+    """Look at one of `PARTS` in this process, which it may end.
 
     Args:
+        name: of the part.
         load_gstreamer: returns the module `Gst`, or raises `MissingExtraError`.
     """
-    areas: tuple[tuple[str, Callable[[], Iterator[Check]]], ...] = (
-        ("gpu", gpu_checks),
-        ("engine", engine_checks),
-        ("video", video_checks),
-        ("tools", partial(tool_checks, load_gstreamer)),
-        ("extra", extra_checks),
-    )
-    checks = tuple(check for area, look in areas for check in _survived(area, look))
-    return Findings(_system(), _device(checks), checks)
+    looks: dict[str, Look] = {
+        "gpu": gpu_checks,
+        "gstreamer": lambda: iter([gstreamer_check(load_gstreamer)]),
+    }
+    look = looks.get(name) or (lambda: iter([engine_check(name)]))
+    return Findings(_system(), None, tuple(_survived(PARTS[name], look, name)))
 
 
-def _survived(area: str, look: Callable[[], Iterator[Check]]) -> Iterator[Check]:
-    """Go on with the next area where one cannot be looked at."""
+def _tried(trials: Trials, area: Area, name: str) -> Iterator[Check]:
+    return iter(trials.checks(area, name))
+
+
+def _survived(area: Area, look: Look, name: str | None = None) -> Iterator[Check]:
+    """Go on with the next part where one cannot be looked at."""
     try:
         yield from look()
     except (Exception, SystemExit) as error:  # whatever is installed here may fail in any way
         text = error.found if isinstance(error, NoriaError) else error_text(error)
-        yield Check(area, area, "problem", f"cannot be examined: {text}")
+        yield Check(area, name or area, "problem", f"cannot be examined: {text}")
 
 
 def _system() -> str:

@@ -13,9 +13,10 @@ import av
 from noria._core.errors import NoriaError
 from noria._core.lazy import install_command
 from noria.custom.compile.toolchain import find_compiler
-from noria.diagnose.doctor.checks import Check
+from noria.diagnose.doctor.checks import Check, State
 from noria.engine.backends import PACKAGES
 
+_GSTREAMER = "GStreamer"
 _WRITES = {"libx264": "annotated videos (H.264)"}
 _OWN = frozenset(PACKAGES)  # extras that are runtimes: see `engine_checks`
 
@@ -34,14 +35,19 @@ def video_checks() -> Iterator[Check]:
             yield Check("video", encoder, "ok", f"writes {use}")
 
 
-def tool_checks(load_gstreamer: Callable[[], Any]) -> Iterator[Check]:
-    """Check GStreamer and the C++ compiler."""
+def gstreamer_check(load: Callable[[], Any]) -> Check:
+    """Check GStreamer; `load` returns the module `Gst`, or raises `MissingExtraError`."""
     try:
-        found = load_gstreamer().version_string()
+        return Check("tools", _GSTREAMER, "ok", load().version_string())
     except NoriaError as error:
-        yield Check("tools", "GStreamer", "absent", error.found, tuple(error.fix))
-    else:
-        yield Check("tools", "GStreamer", "ok", found)
+        # bindings without GStreamer: the namespace is not there
+        absent = error.__cause__ is None or isinstance(error.__cause__, ValueError)
+        state: State = "absent" if absent else "problem"
+        return Check("tools", _GSTREAMER, state, error.found, tuple(error.fix))
+
+
+def compiler_checks() -> Iterator[Check]:
+    """Check the C++ compiler."""
     try:
         line = subprocess.run(
             [find_compiler(), "--version"],
@@ -54,7 +60,8 @@ def tool_checks(load_gstreamer: Callable[[], Any]) -> Iterator[Check]:
     except NoriaError as error:
         yield Check("tools", "compiler", "absent", error.found, tuple(error.fix))
     except (OSError, subprocess.SubprocessError, IndexError) as error:
-        yield Check("tools", "compiler", "problem", f"does not tell its version: {error}")
+        text = f"does not tell its version: {error}"
+        yield Check("tools", "compiler", "problem", text, ("set CXX to another compiler",))
     else:
         yield Check("tools", "compiler", "ok", line)
 
