@@ -1,7 +1,9 @@
-// What the program of the command line says when a library in its own process ends it by a signal.
+// What the program of the command line says when a library in its own process ends it by a signal,
+// or by exit().
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,6 +24,7 @@ constexpr Fatal fatal[] = {{SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"}, {SIGFPE, "S
 
 std::atomic<const std::string *> note{nullptr};
 std::atomic<bool> written{false};
+std::atomic<int> failure{1};
 std::atomic_flag writing = ATOMIC_FLAG_INIT;
 
 void say(const char *text, size_t size) {
@@ -33,14 +36,18 @@ void say(const char *text, size_t size) {
     }
 }
 
+void say_note() {
+    say(": ", 2);
+    if (const std::string *text = note) say(text->data(), text->size());
+    say("\n", 1);
+}
+
 void on_fatal(int number, siginfo_t *info, void *) {
     if (!writing.test_and_set()) {
         say("\nnoria: ", 8);
         for (const Fatal &one : fatal)
             if (one.number == number) say(one.name, std::strlen(one.name));
-        say(": ", 2);
-        if (const std::string *text = note) say(text->data(), text->size());
-        say("\n", 1);
+        say_note();
         written = true;
     }
     // Another thread may be writing: give it the time, but never wait for ever.
@@ -53,12 +60,28 @@ void on_fatal(int number, siginfo_t *info, void *) {
     if (info->si_code <= 0 && number != SIGABRT) raise(number);
 }
 
+#ifdef __GLIBC__
+// The interpreter ends before the program does, unless something else ends the program.
+void on_exit_call(int status, void *) {
+    if (!Py_IsInitialized() || writing.test_and_set()) return;
+    const std::string called = "\nnoria: exit(" + std::to_string(status) + ")";
+    say(called.data(), called.size());
+    say_note();
+    _exit(status ? status : failure.load());  // a run that was cut off has not succeeded
+}
+#endif
+
 // Fatal signals that nothing handles yet write "noria: SIGNAL: " and the text to standard error, and
 // end the process as they would have: with the same signal, at the same place. A handler that is
-// installed later is not disturbed. Another call replaces the text.
-void note_crashes(const std::string &text) {
+// installed later is not disturbed. exit() does the same, and becomes `exit_status` where it was 0.
+// Another call replaces the text.
+void note_crashes(const std::string &text, int exit_status) {
+    failure = exit_status;
     const bool first = note.exchange(new std::string(text)) == nullptr;  // a handler may read the last
     if (!first) return;
+#ifdef __GLIBC__
+    on_exit(on_exit_call, nullptr);
+#endif
     for (const Fatal &one : fatal) {
         struct sigaction action{};
         if (sigaction(one.number, nullptr, &action) != 0) continue;
@@ -74,6 +97,6 @@ void note_crashes(const std::string &text) {
 }  // namespace
 
 void bind_crash_note(nanobind::module_ &m) {
-    m.def("note_crashes", &note_crashes, nanobind::arg("text"),
-          "Have fatal signals of this process that nothing handles say this before they end it.");
+    m.def("note_crashes", &note_crashes, nanobind::arg("text"), nanobind::arg("exit_status"),
+          "Have exit() and fatal signals that nothing handles say this before they end the process.");
 }

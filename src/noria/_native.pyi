@@ -270,9 +270,9 @@ def guard_sandbox(memory_bytes: int, gpu: bool = False) -> list[str]:
     Give up what a library does not need, for good; what could not be done, in words. `gpu`: a driver of NVIDIA shall work in it.
     """
 
-def note_crashes(text: str) -> None:
+def note_crashes(text: str, exit_status: int) -> None:
     """
-    Have fatal signals of this process that nothing handles say this before they end it.
+    Have exit() and fatal signals that nothing handles say this before they end the process.
     """
 
 def class_map(scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], limit: float, nhwc: bool, map: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], simd: bool = True) -> None:

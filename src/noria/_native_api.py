@@ -1,3 +1,3 @@
 """Digest of the native functions that this Python code is written for: `make stubs`."""
 
-NATIVE_API = "0e7b2c976fed"
+NATIVE_API = "ac18c2ae9914"

@@ -47,6 +47,13 @@ def test_strict_takes_fp32_for_fp16_and_refuses_it_for_int8(config: Config) -> N
     assert "int8-calib-file is not given" in done.stderr
 
 
+@pytest.mark.parametrize("option", [["--tune-for", "latency"], ["--retime"]])
+def test_options_of_tuning_need_it(config: Config, option: list[str]) -> None:
+    done = noria("build", config(), *option)
+    assert done.exit_code == 2
+    assert "--tune-for, --retime and --timing-cache need --tune" in done.stderr
+
+
 def test_a_precision_is_demanded(config: Config) -> None:
     path = config(int8_calib_file="t.calib")
     for precision in ("fp16", "int8", "best", "fp32"):

@@ -1,4 +1,4 @@
-"""What `noria run` says when a library in its own process ends it by a signal."""
+"""What `noria run` says when a library in its own process ends it by a signal, or by exit()."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from noria.custom import in_process, open_library
 
 NOTE = "\nnoria: {}: libx.so is here\n"
-INSTALL = "from noria import _native; _native.note_crashes('libx.so is here'); "
+INSTALL = "from noria import _native; _native.note_crashes('libx.so is here', 5); "
 ENABLE = "import faulthandler; faulthandler.enable(); "
 HARM = {
     "import ctypes; ctypes.string_at(0)": signal.SIGSEGV,
@@ -39,6 +39,18 @@ def test_it_is_said_and_the_process_ends_as_it_would_have(
     assert done.stderr == NOTE.format(number.name)
 
 
+@pytest.mark.parametrize(("status", "becomes"), [(0, 5), (3, 3)])
+def test_a_library_that_calls_exit_is_no_success(status: int, becomes: int) -> None:
+    done = died(INSTALL + f"import ctypes; ctypes.CDLL(None).exit({status})")
+    assert done.returncode == becomes
+    assert done.stderr == NOTE.format(f"exit({status})")
+
+
+@pytest.mark.parametrize("ending", ["", "raise SystemExit(3)", "1 / 0", "import os; os._exit(3)"])
+def test_the_usual_ends_say_nothing(ending: str) -> None:
+    assert "noria" not in died(INSTALL + ending).stderr
+
+
 def test_the_last_text_counts() -> None:
     again = INSTALL.replace("libx", "liby") + INSTALL
     assert died(again + "import os; os.abort()").stderr == NOTE.format("SIGABRT")
@@ -61,7 +73,7 @@ def test_only_programs_of_the_command_line_note_libraries(
     said: list[str] = []
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setattr(in_process, "_loaded", {})
-    monkeypatch.setattr(in_process._native, "note_crashes", said.append)
+    monkeypatch.setattr(in_process._native, "note_crashes", lambda text, code: said.append(text))
     open_library(zoo28)
     assert said == []
     with in_process.crashes_are_noted():

@@ -83,7 +83,9 @@ class _LazyGroup(click.Group):
         module = importlib.import_module(f"noria.cli.{_FILES.get(cmd_name, name)}")
         command = getattr(module, name)
         assert isinstance(command, click.Command)
-        return command
+        from noria.cli.output import json_alone
+
+        return json_alone(command)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from noria.config import ModelConfig
     from noria.config.overrides import GivenKey
     from noria.engine.plan_header import Precision
+    from noria.engine.tuning.tactic import Objective
 
 EPILOG = """\b
 Examples:
@@ -53,8 +54,8 @@ _DEFAULT_BUDGET = "60"
     help=f"Find the fastest way to run it on this machine, in {_DEFAULT_BUDGET} s or as given.",
 )  # fmt: skip
 @click.option(
-    "--tune-for", type=click.Choice(["throughput", "latency"]), default="throughput",
-    show_default=True, help="What to optimise.",
+    "--tune-for", type=click.Choice(["throughput", "latency"]),
+    help="What --tune optimises.  [default: throughput]",
 )  # fmt: skip
 @click.option("--timing-cache", type=click.Path(path_type=Path), metavar="FOLDER",
               help="Where times are kept. Default: the user's cache folder.")  # fmt: skip
@@ -76,7 +77,7 @@ def build(
     export_onnx: Path | None,
     dynamic_batch: bool,
     tune: float | None,
-    tune_for: str,
+    tune_for: Objective | None,
     timing_cache: Path | None,
     retime: bool,
     tactic: str | None,
@@ -95,12 +96,12 @@ def build(
     from noria.cli.progress import RunProgress
     from noria.engine.backends import GPU_RUNTIMES
     from noria.engine.device import CPU, choose_device
-    from noria.engine.tuning.tactic import Objective, Tactic
+    from noria.engine.tuning.tactic import Tactic
     from noria.engine.tuning.tune import TuneOptions
     from noria.model import load_or_build
 
-    if tune is None and (retime or timing_cache):
-        raise click.UsageError("--retime and --timing-cache need --tune")
+    if tune is None and (retime or timing_cache or tune_for):
+        raise click.UsageError("--tune-for, --retime and --timing-cache need --tune")
     if device != "auto" and (backend or tactic):
         raise click.UsageError("--backend and --tactic say where it runs; leave --device out")
     if tune is not None and tactic:
@@ -118,7 +119,7 @@ def build(
     if tune is not None:
         tuning = TuneOptions(
             budget_s=tune,
-            objective=cast(Objective, tune_for),
+            objective=tune_for or "throughput",
             cache=timing_cache,
             use_cache=not retime,
         )

@@ -15,7 +15,6 @@ from noria.cli.output import (
     print_json,
     print_notices,
     printable,
-    stdout_is_for_results,
 )
 from noria.cli.overriding import overridable, with_results
 from noria.cli.progress import RunProgress
@@ -111,8 +110,6 @@ def compare(
     place of A's: its effect is the change of the objects. Engines that depart are compared tensor
     by tensor. SOURCE is a picture, a folder, a video or an address.
     """
-    from contextlib import nullcontext
-
     from noria._core.errors import MediaError
     from noria._core.notices import refuse_warnings
     from noria.config.overrides import distributed
@@ -127,10 +124,7 @@ def compare(
         SideSpec(path, overrides[n], cast("Precision | None", precision.get(n)), backend.get(n))
         for n, path in enumerate((a, b))
     )
-    with (
-        stdout_is_for_results() if as_json else nullcontext(),
-        RunProgress(enabled=not as_json) as progress,
-    ):
+    with RunProgress(enabled=not as_json) as progress:
         progress.stage("opening")
         result = run(
             first,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,6 @@ from noria.cli.output import (
     print_json,
     print_notices,
     printable,
-    stdout_is_for_results,
 )
 from noria.cli.overriding import overridable, with_results
 from noria.cli.progress import RunProgress
@@ -97,9 +95,8 @@ def explain(
     A candidate is a box of the model, also one below the threshold. For each that became no
     object, the step, the figures and the key to change are named.
     """
-    with stdout_is_for_results() if as_json else nullcontext():
-        found = _explained(inputs, frame, at, box, floor, given, options, quiet=as_json)
-        print_notices(found.notices)
+    found = _explained(inputs, frame, at, box, floor, given, options, quiet=as_json)
+    print_notices(found.notices)
     if out is not None:
         found.write_html(out)
     if as_json:

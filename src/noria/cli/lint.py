@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import nullcontext
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from noria._core.errors import MediaError, StrictError
-from noria.cli.output import print_json, printable, stdout_is_for_results
+from noria.cli.output import print_json, printable
 from noria.cli.overriding import overridable, with_results
 
 if TYPE_CHECKING:
@@ -94,8 +93,7 @@ def lint(
 
     def checked() -> LintReport:
         linter = Linter(TARGETS[target] if target else None, given)
-        with stdout_is_for_results() if as_json else nullcontext():
-            return linter.lint(paths, together=together).chosen(select, ignore)
+        return linter.lint(paths, together=together).chosen(select, ignore)
 
     report = checked()
     if fix and _mended(report, yes=yes):

@@ -6,9 +6,9 @@ import json
 import math
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -109,6 +109,39 @@ def stdout_is_for_results() -> Iterator[None]:
         os.close(real)
 
 
+_waiting: list[str] | None = None  # documents of a command with --json, until it ends
+
+
+@dataclass(frozen=True, slots=True)
+class _JsonAlone:
+    """A command's function whose --json has stdout to itself."""
+
+    run: Callable[..., Any]
+
+    def __call__(self, *args: Any, as_json: bool, **options: Any) -> Any:
+        global _waiting
+        if not as_json:
+            return self.run(*args, as_json=False, **options)
+        waiting: list[str] = []
+        _waiting = waiting
+        try:
+            with stdout_is_for_results():
+                return self.run(*args, as_json=True, **options)
+        finally:
+            _waiting = None
+            for text in waiting:
+                click.echo(text)
+
+
+def json_alone(command: click.Command) -> click.Command:
+    """Have `--json` of a command print its document alone to stdout, and all else to stderr."""
+    run = command.callback
+    takes_json = any(parameter.name == "as_json" for parameter in command.params)
+    if takes_json and run is not None and not isinstance(run, _JsonAlone):
+        command.callback = _JsonAlone(run)
+    return command
+
+
 def printable(text: str) -> str:
     """`text` for a terminal: characters that would steer it become escapes."""
     return "".join(
@@ -121,4 +154,8 @@ def print_json(data: Any) -> None:
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
     text = json.dumps(data, indent=2, ensure_ascii=encoding != "utf8")
     # names that are no text have lone surrogates: as escapes the document stays JSON
-    click.echo(text.encode("utf-8", "backslashreplace").decode())
+    text = text.encode("utf-8", "backslashreplace").decode()
+    if _waiting is None:
+        click.echo(text)
+    else:
+        _waiting.append(text)

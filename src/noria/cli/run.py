@@ -189,7 +189,7 @@ def run(
     processes = processes or len(options["device"].split(","))
     if processes > 1 and view is not None:
         raise click.UsageError("--view shows one process; leave --processes out")
-    with stdout_is_for_results() if as_json or lines else nullcontext():
+    with stdout_is_for_results() if lines else nullcontext():
         made, silent = AssemblyOptions(**options), quiet or as_json
         if processes > 1:
             from noria.cli.shared_run import execute_shares

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,6 @@ from noria.cli.output import (
     print_json,
     print_notices,
     printable,
-    stdout_is_for_results,
 )
 from noria.cli.show import counted_layers, layers_of_network, print_layers
 from noria.config.enums import NetworkType
@@ -53,8 +51,7 @@ class ConfigView:
             The same as JSON data, and the exit code of a run that would be refused, else 0.
         """
         rows = [r for r in cfg.effective() if not self.set_only or r[3] != "default"]
-        with stdout_is_for_results() if self.as_json else nullcontext():
-            checked = dry_run(cfg)
+        checked = dry_run(cfg)
         facts = _facts(cfg, checked)
         network = checked.network
         listed = layers_of_network(network) if self.layers or checked.maker else []

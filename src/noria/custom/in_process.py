@@ -45,8 +45,9 @@ def note_loading(path: Path) -> None:
     one = len(_loaded) == 1
     _native.note_crashes(
         f"this process has loaded {names.rstrip(',')}\n"
-        f"  if {'it' if one else 'one of them'} crashed: --guard always runs "
-        f"{'it' if one else 'them'} in a worker process, and tells in which function and line"
+        f"  if {'it' if one else 'one of them'} did this: --guard always runs "
+        f"{'it' if one else 'them'} in a worker process, and tells in which function and line",
+        CustomLibraryError.exit_code,
     )
 
 

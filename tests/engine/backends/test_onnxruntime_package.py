@@ -23,6 +23,12 @@ _HALF = {
 }
 
 
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Import the package anew in this test alone, whether it was imported before or not."""
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    monkeypatch.delitem(sys.modules, "onnxruntime")
+
+
 @pytest.mark.parametrize("kind", _HALF)
 def test_half_a_package_is_one_clear_error(tmp_path: Path, kind: str) -> None:
     folder = tmp_path / "onnxruntime"
@@ -40,6 +46,21 @@ def test_half_a_package_is_one_clear_error(tmp_path: Path, kind: str) -> None:
     assert "Traceback" not in done.stderr
     assert "is broken" in done.stderr
     assert "pip uninstall -y onnxruntime onnxruntime-gpu && pip install onnx" in done.stderr
+    assert f"if {folder} is your own: rename it" in done.stderr
+
+
+def test_a_file_of_that_name_is_none_of_the_packages(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "onnxruntime.py").write_text("ready = True\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    forget(monkeypatch)
+    assert package.packages() == {}
+    with pytest.raises(
+        EngineError, match=r"of no package of pip\) is broken: it has no Inf"
+    ) as told:
+        package.import_onnxruntime()
+    assert f"if {tmp_path / 'onnxruntime.py'} is your own: rename it" in str(told.value)
 
 
 def test_no_package_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,6 +97,8 @@ def test_two_packages_in_one_folder_are_told(monkeypatch: pytest.MonkeyPatch) ->
     assert "onnxruntime and onnxruntime-gpu are both installed" in text
     runtime.get_available_providers = lambda: ["CUDAExecutionProvider"]
     assert package.why_no_cuda(runtime) is None
+    runtime.get_available_providers = lambda: 1 / 0
+    assert "does not say what it can use: ZeroDivisionError" in str(package.why_no_cuda(runtime))
 
 
 def test_packages_of_another_folder_do_not_count(
@@ -91,5 +114,5 @@ def test_packages_of_another_folder_do_not_count(
     assert package.packages() == here
     (tmp_path / "onnxruntime").mkdir()
     (tmp_path / "onnxruntime" / "__init__.py").write_text("")
-    monkeypatch.delitem(sys.modules, "onnxruntime")
+    forget(monkeypatch)
     assert package.packages() == {other: "1.99"}

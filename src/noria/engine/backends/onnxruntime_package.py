@@ -30,9 +30,7 @@ def packages() -> dict[str, str]:
     Returns:
         Name -> version.
     """
-    spec = find_spec(CPU_PACKAGE)
-    folders = spec.submodule_search_locations if spec is not None else None
-    here = {os.path.realpath(Path(folder).parent) for folder in folders or ()}
+    here = {os.path.realpath(place.parent) for place in _places()}
     found = {}
     for name in (CPU_PACKAGE, GPU_PACKAGE):
         try:
@@ -42,6 +40,14 @@ def packages() -> dict[str, str]:
         if not here or os.path.realpath(str(package.locate_file(""))) in here:
             found[name] = package.version
     return found
+
+
+def _places() -> list[Path]:
+    """The folders, or the file, that `import onnxruntime` finds."""
+    spec = find_spec(CPU_PACKAGE)
+    if spec is None:
+        return []
+    return [Path(p) for p in spec.submodule_search_locations or filter(None, [spec.origin])]
 
 
 def gpu_fix() -> str:
@@ -73,22 +79,29 @@ def import_onnxruntime() -> Any:
         module, why = None, "" if missing else f"{type(error).__name__}: {error}"
     if why is None:
         return module
-    installed = packages()
+    installed, places = packages(), _places()
     if why or installed:
         names = " and ".join(f"{name} {number}" for name, number in installed.items())
-        text = f"the installed onnxruntime ({names or 'of no package'}) is broken"
+        at = f"at {places[0]}, of no package of pip" if places else "of no package"
+        text = f"the installed onnxruntime ({names or at}) is broken"
         text += f": {why}" if why else ": its files are not there"
     else:
         text = "onnxruntime is not installed"
     fixes = [f"for the CPU: {CPU_FIX}"]
     if why_no_gpu() is None:
         fixes.insert(0, f"for the GPU: {gpu_fix()}")
+    if places and not installed:
+        fixes.insert(0, f"if {places[0]} is your own: rename it")
     raise EngineError(text, expected="one whole package of ONNX Runtime", fix=fixes)
 
 
 def why_no_cuda(module: Any) -> str | None:
     """Why an imported ONNX Runtime cannot compute on a GPU, or None."""
-    if "CUDAExecutionProvider" in module.get_available_providers():
+    try:
+        providers = module.get_available_providers()
+    except Exception as error:  # half a package fails in any way
+        return f"this onnxruntime does not say what it can use: {type(error).__name__}: {error}"
+    if "CUDAExecutionProvider" in providers:
         return None
     if len(packages()) > 1:
         return (
