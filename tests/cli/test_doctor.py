@@ -159,7 +159,7 @@ def test_bindings_that_fail_disturb_nothing_else(tmp_path: Path, text: str) -> N
     (tmp_path / "gi.py").write_text(text)
     done = subprocess.run(
         [sys.executable, "-m", "noria", "doctor", "--json"],
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
         capture_output=True,
         text=True,
     )

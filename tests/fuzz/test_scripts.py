@@ -32,7 +32,7 @@ def test_scripts_start_with_the_sources_of_the_checkout(script: Path, tmp_path: 
     (tmp_path / "atheris.py").write_text(STAND_IN)
     done = subprocess.run(
         [sys.executable, str(script)],
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
         capture_output=True,
         text=True,
         timeout=120,
