@@ -24,7 +24,7 @@ from rich.table import Table
 
 import noria
 from benchmarks.common import ROOT, data_dir, timed
-from benchmarks.gpu import clip
+from benchmarks.gpu.clips import clip
 from noria.pyds.loading import gstreamer
 
 SCENE = ROOT / "examples" / "conveyor"

@@ -1,0 +1,57 @@
+"""The proof on an NVIDIA GPU: `python -m benchmarks.gpu [PART …]`, or all parts.
+
+It needs a GPU, onnxruntime-gpu, and the folder of real models and films (NORIA_TEST_DATA). Clips of
+1920x1080 are made of one of the films, and kept in GPU_CLIPS if that names a folder; GPU_FILM is
+that film, GPU_B_FRAMES how many B frames in a row they have. How many pictures the video unit
+decodes a second depends on both. Parts:
+
+  tensors     surfaces scaled on the GPU, against the same pictures copied to the host
+  boxes       three films on the CPU and on the GPU, FP32 and FP16
+  decode      frames a second that the video unit decodes, and nothing else
+  engine      items a second of the engine alone
+  graphs      a run as a CUDA graph, and without: outputs, time, processor
+  streams     the whole: YOLOX-nano, FP16, N films at once, JSON Lines out
+  cascade     the same with a tracker and two classifiers on the objects
+  counts      the detector in four processes at growing numbers of films (GPU_COUNTS)
+  shares      both in several processes (GPU_PROCESSES), beside decoding alone in as many; on
+              several GPUs where GPU_DEVICE names them (cuda:0,cuda:1)
+  yolo11n     a network of its shapes in several processes, beside its engine alone
+  rtsp        64 streams from a server on this machine for GPU_RTSP_SECONDS
+  latency     one stream: from a picture's packet to its metadata
+  memory      100,000 frames, and sources opened and closed
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from time import perf_counter
+
+from benchmarks.common import require_device
+from benchmarks.gpu.clips import DATA
+from benchmarks.gpu.correct import boxes, tensors
+from benchmarks.gpu.decoding import decode
+from benchmarks.gpu.endurance import latency, memory, rtsp
+from benchmarks.gpu.engines import engine, graphs
+from benchmarks.gpu.throughput import cascade, counts, shares, streams, yolo11n
+
+PARTS = {
+    f.__name__: f
+    for f in (
+        tensors, boxes, decode, engine, graphs, streams, cascade, counts, shares, yolo11n, rtsp,
+        latency, memory,
+    )
+}  # fmt: skip
+
+
+def report(names: Sequence[str] = ()) -> None:
+    """Print the tables of the parts `names`, or of all."""
+    if unknown := [name for name in names if name not in PARTS]:
+        sys.exit(f"benchmarks.gpu has no part {unknown[0]!r}; there are: {', '.join(PARTS)}")
+    require_device("cuda", "benchmarks.gpu")
+    if DATA is None:
+        sys.exit("NORIA_TEST_DATA names no folder of models and films; expected one with models/")
+    for name in names or PARTS:
+        start = perf_counter()
+        PARTS[name]()
+        print(f"{name}: {perf_counter() - start:.1f} s", flush=True)
