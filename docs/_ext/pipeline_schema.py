@@ -102,7 +102,11 @@ def _long(section: Section) -> Schema:
         fake = {"properties": {"kind": {"const": "fake"}}, "required": ["kind"]}
         schema["properties"]["uri"]["pattern"] = f"^({_MESSAGE_URI}|{_STREAM_URI})$"
         schema["anyOf"] = [
-            {"required": ["path"], "not": {"required": ["uri"]}},
+            {
+                "required": ["path"],
+                "properties": {"kind": {"not": {"enum": ["messages", "publish"]}}},
+                "not": {"required": ["uri"]},
+            },
             fake,
             _output_uri("messages", _MESSAGE_URI),
             _output_uri("publish", _STREAM_URI),

@@ -8,7 +8,9 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from time import monotonic, sleep
 from types import SimpleNamespace
 
 import pytest
@@ -87,10 +89,74 @@ def test_leaving_ends_what_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "openvino.py").write_text("import time\ntime.sleep(60)")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     started = Trials(["openvino"])
-    (process,) = started._processes.values()
     with pytest.raises(KeyboardInterrupt), started:
         raise KeyboardInterrupt
-    assert process.returncode == -signal.SIGKILL
+    (trial,) = started._trials.values()
+    assert trial.process.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_trials_too(tmp_path: Path, number: signal.Signals) -> None:
+    mark = f"import time; time.sleep(61.{os.getpid()})"
+    (tmp_path / "openvino.py").write_text(
+        f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {mark!r}])"
+    )
+    doctor = subprocess.Popen(
+        [sys.executable, "-m", "noria", "doctor"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    wait_until(lambda: running(mark))
+    doctor.send_signal(number)
+    assert doctor.wait(20) == 130
+    wait_until(lambda: not running(mark))
+
+
+def running(mark: str) -> bool:
+    found = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    return any(line.endswith(mark) for line in found.stdout.splitlines())
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    end = monotonic() + 30
+    while not true():
+        assert monotonic() < end
+        sleep(0.1)
+
+
+HARMLESS = {
+    "a process that it leaves": "import subprocess\nsubprocess.Popen(['sleep', '50'])\n",
+    "much talk": "import sys\nsys.stderr.write('talk\\n' * 100_000)\n",
+    "a goodbye": "import atexit, os\natexit.register(os.write, 1, b'goodbye')\n",
+}
+
+
+@pytest.mark.parametrize("kind", HARMLESS)
+def test_what_a_package_does_beside_hides_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    (tmp_path / "openvino.py").write_text(HARMLESS[kind] + "raise ImportError('the reason')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    start = monotonic()
+    with Trials(["openvino"]) as started:
+        (check,) = started.checks("engine", "openvino")
+    assert check.text.endswith("the reason")
+    assert monotonic() - start < 30
+
+
+def test_a_broken_part_of_noria_s_own_needs_is_told(tmp_path: Path) -> None:
+    (tmp_path / "av.py").write_text("raise ImportError('libavcodec.so is missing')\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "noria", "doctor"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "libavcodec.so is missing" in done.stderr
+    assert "pip install --force-reinstall" in done.stderr
 
 
 def test_a_runtime_that_computes_wrongly_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:

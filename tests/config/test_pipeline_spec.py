@@ -242,7 +242,7 @@ REFUSED = [
     ("sources: a\nosd: {text-color: [1, 1, 1, 2]}", "not in range", "4 numbers"),
     ("sources: a\nsinks: 'kiti:x'", "kiti is no kind of it", "did you mean kitti:?"),
     ("sources: a\nsinks: 'mqtt://me:pw@x/t'", "free of a user and password", "NORIA_"),
-    ("sources: a\nsinks: 'rtmp://x'", "streams cannot be written to", "a path"),
+    ("sources: a\nsinks: 'rtmp://x'", "streams are written to rtsp, rtsps, udp alone", "a path"),
     ("sources: a\nsinks: [{kind: video}]", "a sink has no path", "kind: fake"),
     ("sources: a\nsinks: [{path: x, source: 1}]", "pipe.yml:2: there is no source 1", "0 to 0"),
     ("sources: [{uri: a, camera-id: 3}, {uri: b, camera-id: 3}]", "camera-id 3 is given twice", "each"),
@@ -393,6 +393,8 @@ def test_a_stream_out_of_a_pipeline_file(tmp_path: Path) -> None:
         (sink,) = load_pipeline(file).sinks
         assert sink.kind == "publish"
     assert sink.text == "udp://host:5000"
+    file.write_text("sources: a.mp4\nsinks: ['publish:rtsp://host/in']")
+    assert load_pipeline(file).sinks[0].text == "rtsp://host/in"
 
 
 @pytest.mark.parametrize(
@@ -402,6 +404,11 @@ def test_a_stream_out_of_a_pipeline_file(tmp_path: Path) -> None:
         ("{kind: publish, uri: mqtt://host/topic}", "kind: messages"),
         ("{path: a.mp4, uri: rtsp://host/in}", "kind: publish"),
         ("{uri: http://host/in}", "one of mqtt,"),
+        ("{kind: publish, path: x}", "uri: rtsp://HOST/PATH"),
+        ("{kind: messages, path: x}", "uri: mqtt://HOST/TOPIC"),
+        ("{path: 'rtsp://host/in'}", "streams are written to rtsp, rtsps, udp alone, under uri"),
+        ("'publish:x'", "publish needs a URL"),
+        ("'publish:mqtt://host/topic'", "publish needs a URL"),
     ],
 )
 def test_a_sink_s_kind_fits_its_uri(read: Read, sink: str, fix: str) -> None:

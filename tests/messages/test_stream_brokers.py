@@ -171,7 +171,7 @@ def test_a_url_stays_as_it_is_and_a_password_is_refused_everywhere() -> None:
         with pytest.raises(MediaError, match="password") as caught:
             split_spec(text)
         assert "pw" not in str(caught.value)
-    with pytest.raises(MediaError, match="the URL is missing"):
+    with pytest.raises(MediaError, match="messages needs a URL"):
         split_spec("messages:cars.mp4")
     with pytest.raises(MediaError, match="is no URL"):
         split_spec("mqtt://[x/t")

@@ -161,8 +161,17 @@ def entered(gpu: int | None = None) -> Iterator[_Driver]:
         yield found
     finally:
         _here.gpu = before_gpu
-        if before.value:
-            _status(found.library, "cuCtxSetCurrent", before)
+        _status(found.library, "cuCtxSetCurrent", before)  # none, where it had none
+
+
+@contextmanager
+def meant(gpu: int) -> Iterator[None]:
+    """Make a GPU that of this thread, as `entered` does, without its context: for questions."""
+    before, _here.gpu = _here.gpu, gpu
+    try:
+        yield
+    finally:
+        _here.gpu = before
 
 
 def why_no_gpu() -> str | None:

@@ -45,7 +45,12 @@ class Kernel:
                     fix="update the driver, or run with --device cpu",
                 ) from error
             use.call("cuModuleGetFunction", byref(function), module, c_char_p(name.encode()))
-        self._function = function
+        self._function, self._module, self._gpu = function, module, current_gpu()
+
+    def __del__(self) -> None:
+        if getattr(self, "_module", None):
+            with suppress(EngineError), entered(self._gpu) as use:
+                use.call("cuModuleUnload", self._module)
 
     def launch(
         self,

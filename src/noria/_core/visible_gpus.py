@@ -37,5 +37,11 @@ def how_many(count: int) -> str:
     return f"{count or 'no'} GPU{'s' * (count != 1)} can be seen here"
 
 
+def hidden_by() -> str | None:
+    """How to mend that the variable hides the GPUs of a driver that shows none; None if unset."""
+    value = os.environ.get(VARIABLE)
+    return None if value is None else f"{VARIABLE}={value!r} may hide it: unset it"
+
+
 def _visible() -> list[str]:
     return [name for name in os.environ.get(VARIABLE, "").split(",") if name.strip()]

@@ -30,6 +30,7 @@ from noria.pipeline.assembly import (
     open_model,
     without_results,
 )
+from noria.pipeline.source_opening import gpu_of
 
 if TYPE_CHECKING:
     from noria._core.notices import Notice
@@ -253,10 +254,11 @@ class Worker:
 
     def _source(self, unit: BatchUnit, path: Path) -> Source:
         name = shown(unit.input)
+        decoding: dict[str, Any] = {"threads": self._work.cpus, "gpu": gpu_of(self._models)}
         if unit.span is not None:
-            source: Source = FilmSpanSource(path, name, unit.span, threads=self._work.cpus)
+            source: Source = FilmSpanSource(path, name, unit.span, **decoding)
         else:
-            source = open_source(str(path), threads=self._work.cpus)
+            source = open_source(str(path), **decoding)
         source.name = name
         return source
 

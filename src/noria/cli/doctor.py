@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import traceback
 from itertools import groupby
 
 import click
 
+from noria._core.errors import NoriaError
+from noria._core.text import error_text
 from noria.cli.output import print_json, printable, stdout_is_for_results
 
 EPILOG = """\b
@@ -34,7 +38,13 @@ def doctor(part: str | None, as_json: bool) -> int:
     The exit code is 1 if something is installed and cannot be used. What is only absent is no
     problem.
     """
-    from noria.diagnose.doctor.examination import PARTS, examine, examine_part
+    try:
+        from noria.diagnose.doctor.examination import PARTS, examine, examine_part
+    except Exception as error:
+        raise NoriaError(
+            f"a package that noria needs cannot be loaded: {error_text(error)}",
+            fix=f"pip install --force-reinstall {_package(error)}",
+        ) from error
     from noria.pyds.loading import gstreamer
 
     if part is not None and part not in PARTS:
@@ -61,3 +71,12 @@ def doctor(part: str | None, as_json: bool) -> int:
     where = f"; noria run computes on {found.device}" if found.device else ""
     click.echo(f"\n{text}{where}")
     return int(bool(count))
+
+
+def _package(error: Exception) -> str:
+    """The package whose import failed: the outermost one behind noria's own files."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [i for i, frame in enumerate(frames) if "/noria/" in frame.filename]
+    line = frames[own[-1]].line or "" if own else ""
+    found = re.match(r"(?:from|import)\s+([A-Za-z_]\w*)", line.strip())
+    return found[1] if found else "noria"

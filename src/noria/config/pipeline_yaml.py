@@ -41,6 +41,7 @@ _FLAGS = {
     **dict.fromkeys(("false", "no", "off", "0"), False),
 }
 _GRID = re.compile(r"([0-9]{1,3}) ?[x*×] ?([0-9]{1,3})")
+_TO_URIS = {"messages": "uri: mqtt://HOST/TOPIC", "publish": "uri: rtsp://HOST/PATH"}
 _SINK_PREFIX = re.compile(r"([A-Za-z][A-Za-z0-9_-]+):(?!//)")
 _SINK_ALIASES = {"mp4": "video", "image": "images", "json": "coco", "none": "fake"}
 _MAX_SUGGESTIONS = 50
@@ -189,6 +190,8 @@ class _Interpreter:
                 self.document.refuse(
                     line, "a sink with a uri has a path, or another kind.", f"kind: {kind}"
                 )
+        elif (fix := _TO_URIS.get(values.get("kind", ""))) is not None:
+            self.document.refuse(line, f"a sink of kind {values['kind']} has no uri.", fix)
         elif values.get("path") is None:
             self.document.refuse(line, "a sink has no path.", "path: where to write, or kind: fake")
 
@@ -411,6 +414,10 @@ def sink_text(text: str, path: Path) -> Values:
             f"did you mean {near}:?" if near else None,
         )
     rest = text[prefix.end() :]
+    if kind in _TO_URIS and (url_scheme(rest) is None or uri_kind(rest) != kind):
+        raise BadValueError(f"an output: {kind} needs a URL", _TO_URIS[kind])
+    if kind in _TO_URIS:
+        return {"kind": kind, "uri": sink_uri(rest)}
     return {"kind": kind} if kind == "fake" else {"kind": kind, "path": sink_path(rest, path)}
 
 
@@ -448,5 +455,8 @@ def sink_path(text: str, path: Path) -> Path:
     if trouble:
         raise BadValueError(trouble, "a path")
     if is_url(text):
-        raise BadValueError("a file: streams cannot be written to", "a path, or kind:path")
+        raise BadValueError(
+            f"a file: streams are written to {', '.join(STREAM_SCHEMES)} alone, under uri",
+            "a path, or kind:path",
+        )
     return Path(text) if text == "-" else resolve(text, path)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from noria._core.cuda import NO_DRIVER, entered, gpu_count, why_no_gpu
+from noria._core.cuda import NO_DRIVER, entered, gpu_count, meant, why_no_gpu
 from noria._core.errors import ConfigError, EngineError
 from noria._core.notices import Notice
-from noria._core.visible_gpus import VARIABLE, how_many
+from noria._core.visible_gpus import hidden_by, how_many
 from noria.engine.backends import why_no_gpu_runtime
 from noria.engine.backends.onnxruntime_package import gpu_fix
 
@@ -84,16 +83,20 @@ def choose_device(asked: str = "auto", gpu_id: int = 0) -> Device:
         return Device(required=True)
     match = _CUDA.fullmatch(asked)
     number = None if match is None or match[1] is None else int(match[1])
-    reason = why_no_gpu() or why_no_gpu_runtime()
+    reason = why_no_gpu()
+    absent = reason is not None and reason.startswith(NO_DRIVER)
+    fix = None if reason is None or absent else hidden_by()
     if reason is None:
-        return _of_number(gpu_id if number is None else number, asked if match else None)
-    fix = gpu_fix()
-    if VARIABLE in os.environ and why_no_gpu() is not None:
-        fix = f"{VARIABLE}={os.environ[VARIABLE]!r} may hide it: unset it"
+        found = _of_number(gpu_id if number is None else number, asked if match else None)
+        with meant(found.gpu or 0):
+            reason = why_no_gpu_runtime()
+        if reason is None:
+            return found
+    fix = fix or gpu_fix()
     if match is not None:
         cpu = "--device cpu runs without one"
         raise EngineError(f"--device {asked}: {reason}", fix=(fix, cpu))
-    if reason.startswith(NO_DRIVER):  # nobody expects a GPU here
+    if absent:  # nobody expects a GPU here
         return CPU
     text = f"the CPU computes: {reason}; {fix}"
     return Device(notices=(Notice("info", text, rule="gpu-unused"),))
@@ -115,7 +118,7 @@ def _of_number(number: int, asked: str | None) -> Device:
     return Device(0, asked is not None, (Notice("info", text, rule="gpu-other"),))
 
 
-def check_device_name(name: str) -> None:
+def check_device_name(name: object) -> None:
     """Refuse a name that no device has.
 
     Raises:

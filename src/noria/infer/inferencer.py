@@ -148,7 +148,7 @@ class Inferencer:
         cfg = cfg.with_overrides(**{k: v for k, v in asked.items() if v is not None})
         if streams is not None and streams > 1:
             threads = max(1, (threads or usable_cores()) // streams)
-        where = choose_device(device, cfg.gpu_id) if isinstance(device, str) else device
+        where = device if isinstance(device, Device) else choose_device(device, cfg.gpu_id)
         options = LoadOptions(
             threads, abi, rebuild, generation, streams, guard, parser, where, clip_to_roi
         )

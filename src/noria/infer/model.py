@@ -233,10 +233,11 @@ class Model:
 
     def close(self) -> None:
         """Release the engine, and end the library's worker process if it has one."""
-        self.session.close()
-        end = getattr(self.parser and self.parser.library, "close", None)
-        if end is not None:
-            end()
+        with self.device.entered():
+            self.session.close()
+            end = getattr(self.parser and self.parser.library, "close", None)
+            if end is not None:
+                end()
 
     def all_notices(self) -> list[Notice]:
         """Decisions so far, those of the custom library and its parser included."""

@@ -199,9 +199,11 @@ class PlanRequirement:
         if (text := choice.refuses(runtime)) is not None:
             return Mismatch("choice", text)
         try:
-            get_backend(runtime).version()
+            reason = get_backend(runtime).why_not()
         except EngineError as error:
             return Mismatch("choice", f"built for {runtime}: {error.found}")
+        if reason is not None and choice.runtime is None and choice.tactic is None:
+            return Mismatch("choice", f"built for {runtime}, which cannot run here: {reason}")
         if choice.tactic is not None and (
             plan.tactic is None or plan.tactic.tactic != choice.tactic
         ):

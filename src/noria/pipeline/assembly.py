@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from noria._core.errors import EngineError, MediaError, NoriaError, ParserError, PluginError
+from noria._core.errors import (
+    ConfigError,
+    EngineError,
+    MediaError,
+    NoriaError,
+    ParserError,
+    PluginError,
+)
 from noria._core.notices import Notice, notices_on_errors
 from noria.config import ModelConfig
 from noria.config.enums import NetworkType, ProcessMode
 from noria.config.origin import OVERRIDE
-from noria.engine.device import Device, choose_device, lanes_of_one
+from noria.engine.device import Device, check_device_name, choose_device, lanes_of_one
 from noria.infer.inferencer import Inferencer
 from noria.media import (
     check_sinks,
@@ -26,7 +33,7 @@ from noria.pipeline.decoder_memory import DecoderMemory
 from noria.pipeline.outlet import Route
 from noria.pipeline.pipeline import Pipeline, check_limit
 from noria.pipeline.segment import segments_of
-from noria.pipeline.source_opening import decoding_device, open_listed
+from noria.pipeline.source_opening import decoding_device, devices_of, open_listed
 from noria.pipeline.stage import is_stage, is_tracker
 
 if TYPE_CHECKING:
@@ -146,6 +153,8 @@ def assemble(
         check_sinks([s.text for s in spec.sinks if s.text], inputs)
         check_limit(options.limit)
         segments_of([item for item in items if not isinstance(item, ModelConfig)])  # may refuse
+        check_device_name(options.device)
+        computing = list(_opened_on(items, options.device))
         devices = [choose_device(options.device, cfg.gpu_id) for cfg in configs]
         told = [n for device in devices for n in device.notices]
         notices += told
@@ -160,8 +169,9 @@ def assemble(
                 sources.append(opened[number])
                 sources[-1].source_id = number
             else:
-                decoder = decoding_device(source_spec, options.device, devices)
+                decoder = decoding_device(source_spec, options.device, [*computing, *devices])
                 notices += decoder.notices
+                untold += decoder.notices
                 opening = open_listed(source_spec, number, several, memory, decoder.gpu)
                 sources.append(undo.enter_context(opening))
         alone = not spec.keep_open and share[1] == 1
@@ -211,6 +221,22 @@ def assemble(
         )
         undo.pop_all()
     return Assembly(pipeline, inferencers, notices)
+
+
+def _opened_on(items: Sequence[Any], asked: str) -> Iterator[Device]:
+    """Where the opened models among `items` compute.
+
+    Raises:
+        ConfigError: another device was asked for.
+    """
+    for item, device in devices_of(items):
+        if asked not in ("auto", device.name, device.name.partition(":")[0]):
+            name = getattr(item, "name", item)
+            raise ConfigError(
+                f"device={asked!r}: {name} computes on {device.name} already",
+                fix=f"open it with device={asked!r}, or leave device out",
+            )
+        yield device
 
 
 def without_results(report: RunReport) -> NoriaError | None:

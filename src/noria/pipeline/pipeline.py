@@ -32,6 +32,7 @@ from noria.pipeline.mux import Muxer
 from noria.pipeline.outlet import Composes, Outlet, Route, routes_of
 from noria.pipeline.report import Meter, RunReport, count_objects, fill_report
 from noria.pipeline.segment import Segment, received, segments_of
+from noria.pipeline.source_opening import gpu_of
 from noria.pipeline.stage import is_stage, is_tracker
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ class Pipeline(RunningChanges):
         Args:
             source: opened, or as `open_source` takes it.
             name: of it in outputs and reports; None is its own.
-            options: of `open_source`.
+            options: of `open_source`; without `gpu` it is decoded where the first model computes.
 
         Returns:
             Its id, which no other source of this pipeline has had.
@@ -222,6 +223,7 @@ class Pipeline(RunningChanges):
         if not self._keep_open or self._state == "done" or self._mux.stopping:
             why = "its run is over" if self._keep_open else "it was made without keep_open=True"
             raise NoriaError(f"no source can be added: {why}", where=repr(self))
+        options = {"gpu": gpu_of(self.stages), **options}
         opened = (
             open_source(fspath(source), **options) if isinstance(source, str | PathLike) else source
         )

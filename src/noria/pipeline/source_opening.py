@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from noria._core.cuda import gpu_count
 from noria._core.errors import MediaError
-from noria.engine.device import CPU, Device, choose_device
+from noria._core.notices import Notice
+from noria._core.visible_gpus import how_many
+from noria.engine.device import CPU, Device
 from noria.media import ReconnectPolicy, open_source
 from noria.media.sources.base import FailedSource, SteppedSource
 from noria.pipeline.decoder_memory import DecoderMemory
@@ -18,6 +22,19 @@ if TYPE_CHECKING:
     from noria.media import Source
 
 
+def devices_of(stages: Iterable[object]) -> Iterator[tuple[object, Device]]:
+    """The opened models among `stages`, and where they compute."""
+    for stage in stages:
+        device = getattr(getattr(stage, "model", None), "device", None)
+        if isinstance(device, Device):
+            yield stage, device
+
+
+def gpu_of(stages: Iterable[object]) -> int | None:
+    """The GPU of the first opened model that computes on one: it decodes, too; None of none."""
+    return next((device.gpu for _, device in devices_of(stages) if device.is_gpu), None)
+
+
 def decoding_device(spec: SourceSpec, asked: str, models: Sequence[Device]) -> Device:
     """Choose where a source is decoded: on the GPU of its `gpu-id`, else on the first model's.
 
@@ -25,14 +42,17 @@ def decoding_device(spec: SourceSpec, asked: str, models: Sequence[Device]) -> D
         spec: the source.
         asked: as for `choose_device`.
         models: where the models run; without a GPU among them, films are decoded by the CPU.
-
-    Raises:
-        EngineError: see `choose_device`.
     """
     gpus = [device for device in models if device.is_gpu]
     if not gpus:
         return CPU
-    return gpus[0] if spec.gpu_id is None else choose_device(asked, spec.gpu_id)
+    first, number, count = gpus[0], spec.gpu_id, gpu_count()
+    if number is None or asked.startswith("cuda:"):
+        return first
+    if number < count:
+        return replace(first, gpu=number)
+    text = f"gpu-id={number}: {how_many(count)}; GPU {first.gpu} decodes it"
+    return replace(first, notices=(Notice("info", text, spec.label, rule="gpu-other"),))
 
 
 def open_listed(

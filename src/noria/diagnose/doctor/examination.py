@@ -72,7 +72,9 @@ def _survived(area: Area, look: Look, name: str | None = None) -> Iterator[Check
     """Go on with the next part where one cannot be looked at."""
     try:
         yield from look()
-    except (Exception, SystemExit) as error:  # whatever is installed here may fail in any way
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever is installed here may fail in any way
         text = error.found if isinstance(error, NoriaError) else error_text(error)
         yield Check(area, name or area, "problem", f"cannot be examined: {text}")
 

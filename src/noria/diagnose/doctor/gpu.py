@@ -20,13 +20,13 @@ from noria._core.cuda import (
 from noria._core.cuda_kernels import Kernel
 from noria._core.errors import EngineError
 from noria._core.mps import control_program
+from noria._core.visible_gpus import hidden_by
 from noria.diagnose.doctor.checks import Check
 from noria.infer.gpu.scaler import NEEDS
-from noria.media.sources.decoded import gpu_decoding
+from noria.media.sources.gpu_decoding import UNIT, decoding_error
 
 _CORES = 16  # CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 _VERSION = Path("/proc/driver/nvidia/version")
-_DECODER = "libnvcuvid.so.1"
 _CODECS = {"MPEG-2": 1, "MPEG-4": 2, "H.264": 4, "HEVC": 8, "VP8": 9, "VP9": 10, "AV1": 11}
 _YUV_420 = 1
 
@@ -49,7 +49,7 @@ def gpu_checks() -> Iterator[Check]:
     reason = why_no_gpu()
     if reason is not None:
         absent = reason.startswith(NO_DRIVER)
-        fix = () if absent else ("nvidia-smi shows the driver and its GPUs",)
+        fix = () if absent else (hidden_by() or "nvidia-smi shows the driver and its GPUs",)
         yield Check("gpu", "driver", "absent" if absent else "problem", reason, fix)
         return
     cuda = driver_cuda()
@@ -98,16 +98,10 @@ def _kernel() -> Check:
 
 
 def _decoding() -> Check:
-    if not gpu_decoding():
-        text = "this FFmpeg is built without CUDA: films are decoded on the CPU"
-        return Check("gpu", "decoding", "problem", text, ("pip install --force-reinstall av",))
-    try:
-        library = ctypes.CDLL(_DECODER)
-        ask = library.cuvidGetDecoderCaps
-    except (OSError, AttributeError):
-        text = f"the driver came without {_DECODER}: films are decoded on the CPU"
-        fix = "in a container: NVIDIA_DRIVER_CAPABILITIES=compute,video,utility"
-        return Check("gpu", "decoding", "problem", text, (fix,))
+    if (error := decoding_error(0)) is not None:
+        text = f"{error.found}: films are decoded on the CPU"
+        return Check("gpu", "decoding", "problem", text, tuple(error.fix))
+    ask = ctypes.CDLL(UNIT).cuvidGetDecoderCaps
     driver()  # its context is asked
     found = []
     for codec, number in _CODECS.items():

@@ -10,6 +10,7 @@ from typing import cast
 
 from noria._core.errors import EngineError
 from noria._core.lazy import install_command
+from noria._core.text import error_text
 from noria.engine.backends.protocol import (
     Backend,
     CallingBackend,
@@ -79,9 +80,11 @@ def get_backend(name: str) -> Backend:
         )
     try:
         return cast(Backend, importlib.import_module(BACKENDS[name]).backend)
-    except (ImportError, OSError, RuntimeError) as error:  # a library of it may be missing
+    except EngineError:
+        raise
+    except (Exception, SystemExit) as error:  # half a package fails in any way
         missing = isinstance(error, ModuleNotFoundError) and error.name in PACKAGES.get(name, ())
-        why = "is not installed" if missing else f"cannot be loaded: {error}"
+        why = "is not installed" if missing else f"cannot be loaded: {error_text(error)}"
         raise EngineError(f"the runtime {name} {why}", fix=how_to_install(name)) from error
 
 

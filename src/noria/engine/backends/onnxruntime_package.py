@@ -35,10 +35,11 @@ def packages() -> dict[str, str]:
     for name in (CPU_PACKAGE, GPU_PACKAGE):
         try:
             package = distribution(name)
-        except PackageNotFoundError:
+            number = package.version
+        except (PackageNotFoundError, KeyError):  # its folder without its METADATA
             continue
-        if not here or os.path.realpath(str(package.locate_file(""))) in here:
-            found[name] = package.version
+        if number and (not here or os.path.realpath(str(package.locate_file(""))) in here):
+            found[name] = number
     return found
 
 

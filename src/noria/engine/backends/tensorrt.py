@@ -27,10 +27,13 @@ from noria.network.tensor_spec import TensorSpec
 
 try:
     import tensorrt as trt
-except ImportError:
+except ModuleNotFoundError as error:
+    if error.name != "tensorrt":
+        raise
     import tensorrt_rtx as trt
 
 _MODULE = str(trt.__name__).split(".")[0]
+_PACKAGE = f"{_MODULE} {trt.__version__}"
 if _MODULE == "noria":  # `noria exec` gives scripts its own module under this name
     raise ModuleNotFoundError("noria.trt stands in for tensorrt", name="tensorrt")
 
@@ -72,6 +75,19 @@ def _chips() -> list[int]:
 def _chip() -> int:
     major, minor = compute_capability()
     return 10 * major + minor
+
+
+def _shown(chip: int) -> str:
+    return f"{chip // 10}.{chip % 10}"
+
+
+def _only_chip() -> str:
+    """The compute capability of the thread's GPU if an engine that is built on it runs there alone.
+
+    TensorRT builds for one. TensorRT-RTX builds for Ampere and newer, or for Turing.
+    """
+    chip = _chip()
+    return _shown(chip) if chip == _TURING or not _chips() else ""
 
 
 def _plugin_registry() -> Any:
@@ -257,7 +273,9 @@ class TensorRtBackend:
     name = "tensorrt"
 
     def version(self) -> str:
-        return f"{_MODULE} {trt.__version__}"
+        """The package's, and the chip where engines run on no other."""
+        chip = "" if why_no_gpu() else _only_chip()
+        return f"{_PACKAGE} for compute capability {chip}" if chip else _PACKAGE
 
     def why_not(self) -> str | None:
         if (reason := why_no_gpu()) is not None:
@@ -265,10 +283,9 @@ class TensorRtBackend:
         chips, chip = _chips(), _chip()
         if not chips or chip in chips or chip > chips[-1]:
             return None
-        serves = ", ".join(f"{n // 10}.{n % 10}" for n in chips)
+        serves = ", ".join(map(_shown, chips))
         return (
-            f"{self.version()} does not serve compute capability {chip // 10}.{chip % 10}, "
-            f"only {serves} and newer"
+            f"{_PACKAGE} does not serve compute capability {_shown(chip)}, only {serves} and newer"
         )
 
     def lacks(self, plugins: Iterable[PluginKey]) -> list[PluginKey]:

@@ -59,6 +59,7 @@ _CLASSES = {
     "hls": (".hls", "HlsSink"),
     "clip": (".clip", "ClipSink"),
 }
+_URLS = {"messages": MESSAGE_SCHEMES, "publish": tuple(PUBLISH_SCHEMES)}  # in the place of a path
 _TABLES = frozenset(("parquet", "arrow"))
 _FRAME_FILES = frozenset(("images", "coco", "kitti", "kitti-track", "dota", "masks"))
 
@@ -73,11 +74,11 @@ def split_spec(spec: str) -> tuple[str, Path]:
     if prefix and not Path(spec).exists():
         kind = _ALIASES.get(prefix[1].lower(), prefix[1].lower())
         rest = spec[prefix.end() :]
-        if kind == "messages" and url_scheme(rest) in MESSAGE_SCHEMES:
-            return split_spec(rest)
-        if kind == "messages":
-            known = ", ".join(MESSAGE_SCHEMES)
-            raise MediaError("the URL is missing", where=without_secrets(spec), expected=known)
+        if (schemes := _URLS.get(kind)) is not None:
+            if url_scheme(rest) in schemes:
+                return split_spec(rest)
+            known = ", ".join(f"{scheme}://" for scheme in schemes)
+            raise MediaError(f"{kind} needs a URL", where=without_secrets(spec), expected=known)
         if kind in SINK_KINDS:
             if not rest:
                 raise MediaError("the path is missing", where=spec, expected=f"{kind}:PATH")

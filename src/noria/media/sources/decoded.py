@@ -11,16 +11,16 @@ from time import monotonic_ns
 from typing import Any
 
 import av
-from av.codec.hwaccel import HWAccel, hwdevices_available
 from av.video.reformatter import VideoReformatter
 
-from noria._core.cuda import decoder_begins, decoder_ends, entered, why_no_gpu
+from noria._core.cuda import decoder_begins, decoder_ends
 from noria._core.errors import MediaError
 from noria.media.device_planes import DevicePlanes
 from noria.media.frame import Frame
 from noria.media.pixel_format import PixelFormat, color_space
 from noria.media.pixels import plane_views
 from noria.media.sources.base import Source
+from noria.media.sources.gpu_decoding import ON_GPU, on_cpu_instead
 from noria.media.sources.packet_ring import PacketRing
 from noria.media.sources.parameter_sets import reference_pictures
 
@@ -56,9 +56,6 @@ def _turns(gpu: int, live: bool) -> _Turns:
     """
     return _Turns(8 if live else 32)
 
-
-ON_GPU = "cuda"
-"""FFmpeg's name of the format of pictures in GPU memory."""
 
 _VIEWS = {
     "yuv420p": PixelFormat.I420,
@@ -141,27 +138,6 @@ class FrameReader:
         if format is PixelFormat.I420:
             picture.colorspace = matrix
         return picture, format
-
-
-def gpu_decoding(gpu: int | None = 0) -> dict[str, Any]:
-    """Arguments of `av.open` that decode on a GPU; none for None, or where this FFmpeg cannot.
-
-    What the chip does not decode is decoded by the CPU. The GPU's context is opened first: FFmpeg
-    joins it, and would refuse one that something else opened with other flags.
-    """
-    if gpu is None or ON_GPU not in hwdevices_available() or why_no_gpu() is not None:
-        return {}
-    with entered(gpu):
-        pass
-    accelerator = HWAccel(ON_GPU, str(gpu), allow_software_fallback=True, is_hw_owned=True)
-    return {"hwaccel": accelerator}
-
-
-def on_cpu_instead(format: str) -> str:
-    """Words for a source that was to be decoded on the GPU, and is not."""
-    if ON_GPU not in hwdevices_available():
-        return "decoded on the CPU: this FFmpeg is built without CUDA"
-    return f"decoded on the CPU: the GPU does not decode its codec or format ({format})"
 
 
 DEFAULT_FPS = 25.0
@@ -377,7 +353,7 @@ class DecodedSource(Source):
                 if self.decoder == ON_GPU:
                     decoder_begins(self)
                 if self._gpu is not None and self.decoder != ON_GPU:
-                    self._notice("info", on_cpu_instead(picture.format.name))
+                    self._notice("info", on_cpu_instead(picture.format.name, self._gpu))
                 if getattr(picture, "rotation", 0):
                     self._notice(
                         "info",

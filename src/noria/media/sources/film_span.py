@@ -27,6 +27,7 @@ class FilmSpanSource(VideoSource):
         span: as `FilmStructure.spans` gives it.
         source_id: copied into the frames.
         threads: decoder threads; None means 2.
+        gpu: see `open_source`.
 
     Raises:
         MediaError: it cannot be opened. `SpanDoubtError` at the end of reading: frames are
@@ -41,8 +42,9 @@ class FilmSpanSource(VideoSource):
         *,
         source_id: int = 0,
         threads: int | None = None,
+        gpu: int | None = None,
     ) -> None:
-        super().__init__(path, name, source_id=source_id, threads=threads)
+        super().__init__(path, name, source_id=source_id, threads=threads, gpu=gpu)
         self._span = span
         self._decoder_threads = threads
         self.frames = span.frames

@@ -9,8 +9,9 @@ from typing import Any
 import av
 
 from noria._core.errors import MediaError
-from noria.media.sources.decoded import DecodedSource, gpu_decoding, pick_stream
+from noria.media.sources.decoded import DecodedSource, pick_stream
 from noria.media.sources.feed import Connect, ConnectionLostError, Feed, PipeFile
+from noria.media.sources.gpu_decoding import gpu_decoding
 from noria.media.sources.reconnect import Losses, ReconnectPolicy
 
 OpenContainer = Callable[[Feed], Any]

@@ -11,13 +11,8 @@ import av
 
 from noria._core.errors import MediaError
 from noria.media.names import sniff
-from noria.media.sources.decoded import (
-    DecodedSource,
-    Timeline,
-    gpu_decoding,
-    pick_stream,
-    reason_of,
-)
+from noria.media.sources.decoded import DecodedSource, Timeline, pick_stream, reason_of
+from noria.media.sources.gpu_decoding import gpu_decoding
 
 _WHOLE = 0.9  # of the frames that a length promises: rates vary, and sound may be longer
 _TEXT = "tty"  # FFmpeg draws text files as pictures of a terminal
