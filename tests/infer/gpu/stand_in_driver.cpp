@@ -29,6 +29,7 @@ struct Module {
 std::map<uint64_t, Block> allocated;
 int fail_allocations = 0, gpus = 1, lost = -1;
 size_t launches[8], retained[8];
+int chips[8] = {90, 90, 90, 90, 90, 90, 90, 90};
 int contexts[8];  // the address of each is that of a GPU's context
 thread_local int *current = nullptr;
 const char *const scaling = "noria_preprocess", *const finding = "noria_hits";
@@ -56,11 +57,10 @@ int cuDriverGetVersion(int *version) {
 }
 int cuDeviceGetCount(int *count) { return *count = gpus, 0; }
 int cuDeviceGet(int *device, int number) { return *device = number, number < gpus ? 0 : 101; }
-int chip = 90;
-void noria_test_chip(int number) { chip = number; }
-int cuDeviceGetAttribute(int *value, int attribute, int) {
-  if (attribute != 75 && attribute != 76) return 1;  // its compute capability
-  return *value = attribute == 75 ? chip / 10 : chip % 10, 0;
+void noria_test_chip(int gpu, int number) { chips[gpu] = number; }
+int cuDeviceGetAttribute(int *value, int attribute, int gpu) {
+    if (attribute != 75 && attribute != 76) return 1;  // its compute capability
+    return *value = attribute == 75 ? chips[gpu] / 10 : chips[gpu] % 10, 0;
 }
 int cuModuleUnload(void *) { return 0; }
 int cuDevicePrimaryCtxSetFlags_v2(int, unsigned flags) { return flags == 4 ? 0 : 1; }

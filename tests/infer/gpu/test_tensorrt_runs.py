@@ -15,7 +15,7 @@ import noria
 from noria._core.cuda_tensors import CudaTensor
 from noria._core.errors import EngineError
 from noria.config import ModelConfig
-from noria.engine.backends import RunOptions, get_backend
+from noria.engine.backends import RunOptions, get_backend, installed_backends
 from noria.engine.backends import onnxruntime_cuda as ort_cuda
 from noria.engine.device import choose_device
 from noria.infer.gpu import scaler
@@ -30,6 +30,7 @@ from tests.infer.watch.detectors import config_for
 from tests.infer.watch.detectors import frames as frames_of
 
 Config = Callable[..., Path]
+Chips = Callable[..., None]
 _NAME = "noria.engine.backends.tensorrt"
 
 
@@ -55,12 +56,22 @@ def install(monkeypatch: pytest.MonkeyPatch, **packages: ModuleType | None) -> N
 
 
 @pytest.fixture
-def rtx(driver: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
-    """`rtx(chip)`: a GPU of that compute capability with TensorRT-RTX alone."""
-    install(monkeypatch, tensorrt=None, tensorrt_rtx=rtx_package())
+def rtx(
+    driver: ctypes.CDLL, gpus: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Chips]:
+    """`rtx(chip, …)`: GPUs of these compute capabilities with TensorRT-RTX alone."""
+    monkeypatch.setitem(sys.modules, "tensorrt_rtx", rtx_package())
     monkeypatch.setattr(Builder, "chips", [])
-    yield driver.noria_test_chip
-    driver.noria_test_chip(90)
+
+    def have(*chips: int) -> None:
+        gpus(len(chips))
+        for number, chip in enumerate(chips):
+            driver.noria_test_chip(number, chip)
+        install(monkeypatch, tensorrt=None)
+
+    yield have
+    for number in range(2):
+        driver.noria_test_chip(number, 90)
 
 
 @pytest.fixture
@@ -124,7 +135,7 @@ def found(config: Path, pictures: list[Frame], device: str) -> list[tuple[object
 
 
 @pytest.mark.parametrize("chip", [70, 90, 100])
-def test_a_chip_that_tensorrt_rtx_does_not_serve(rtx: Callable[[int], None], chip: int) -> None:
+def test_a_chip_that_tensorrt_rtx_does_not_serve(rtx: Chips, chip: int) -> None:
     rtx(chip)
     why = f"tensorrt_rtx 1.7 does not serve compute capability {chip // 10}.{chip % 10}, only 7.5"
     device = choose_device()
@@ -142,7 +153,7 @@ def test_a_chip_that_tensorrt_rtx_does_not_serve(rtx: Callable[[int], None], chi
 
 @pytest.mark.parametrize(("chip", "built_for"), [(75, [75]), (86, []), (120, []), (130, [])])
 def test_a_chip_that_tensorrt_rtx_serves(
-    rtx: Callable[[int], None], mean_config: Config, chip: int, built_for: list[int]
+    rtx: Chips, mean_config: Config, chip: int, built_for: list[int]
 ) -> None:
     rtx(chip)
     assert choose_device().is_gpu
@@ -151,9 +162,37 @@ def test_a_chip_that_tensorrt_rtx_serves(
     assert Builder.chips == built_for  # newer ones than Turing are served by any engine
 
 
-def test_an_error_of_tensorrt_has_no_names_of_its_source(
-    rtx: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+def test_the_chip_of_the_chosen_gpu_decides(rtx: Chips) -> None:
+    rtx(90, 89)
+    assert choose_device("cuda:1").gpu == 1
+    assert choose_device("auto", 1).gpu == 1
+    assert not choose_device("auto", 0).is_gpu
+    with pytest.raises(EngineError, match=r"does not serve compute capability 9\.0"):
+        choose_device("cuda:0")
+
+
+def test_an_engine_of_tensorrt_is_of_its_chip(
+    tensorrt: None, driver: ctypes.CDLL, gpus: Callable[[int], None], mean_config: Config
 ) -> None:
+    gpus(2)
+    config = mean_config(batch_size=4)
+    try:
+        driver.noria_test_chip(1, 89)
+        known = boxes(config, frames(2), "cuda:0")
+        assert any("built from" in text for text in known[1])
+        again = boxes(config, frames(2), "cuda:1")
+        assert again[0] == known[0]
+        told = "\n".join(again[1])
+        assert "11.0 for compute capability 9.0 ≠ tensorrt 11.0 for compute capability 8.9" in told
+        assert "loaded" in "\n".join(boxes(config, frames(2), "cuda:1")[1])
+    finally:
+        driver.noria_test_chip(1, 90)
+
+
+def test_an_error_of_tensorrt_has_no_names_of_its_source(
+    rtx: Chips, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rtx(90)
     log = sys.modules[_NAME]._log
     log.log(1, "IRuntime::deserializeCudaEngine: Error Code 6: API Usage Error (The engine (of\n"
             "batch 4) cannot run. In throwUnlessServed at /_src/runtime.cpp:84)")  # fmt: skip
@@ -162,16 +201,30 @@ def test_an_error_of_tensorrt_has_no_names_of_its_source(
     assert sys.modules[_NAME]._said("").endswith("run.; odd")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "raise FileNotFoundError('Could not find: libnvinfer')",
+        "raise ImportError('libnvinfer.so.10: cannot open shared object file')",
+        "raise SystemExit('libnvinfer')",
+        "libnvinfer = 1 / 0",
+        "libnvinfer =",
+        "",
+    ],
+)
 def test_a_package_that_cannot_be_loaded_is_no_runtime(
-    driver: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    driver: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str
 ) -> None:
-    (tmp_path / "tensorrt.py").write_text("raise FileNotFoundError('Could not find: libnvinfer')")
+    (tmp_path / "tensorrt.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "tensorrt", None)
+    monkeypatch.delitem(sys.modules, "tensorrt")
     forget(monkeypatch)
-    device = choose_device()
-    assert not device.is_gpu
-    with pytest.raises(EngineError, match=r"tensorrt cannot be loaded: .*libnvinfer"):
+    assert not choose_device().is_gpu
+    assert "tensorrt" not in installed_backends()
+    with pytest.raises(EngineError, match="the runtime tensorrt cannot be loaded: ") as caught:
         get_backend("tensorrt")
+    assert "libnvinfer" in str(caught.value) or text in ("", "libnvinfer = 1 / 0", "libnvinfer =")
 
 
 def test_norias_own_module_under_that_name_is_no_runtime(

@@ -1,0 +1,204 @@
+"""Which GPU decodes, closes and is left alone; driver and runtime are stand-ins."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+
+import noria
+from noria._core import cuda
+from noria._core.cuda import current_gpu, driver, entered
+from noria._core.errors import ConfigError, EngineError
+from noria.batches.units import BatchUnit
+from noria.batches.work import Work, Worker
+from noria.config.pipeline_spec import SourceSpec
+from noria.engine.device import CPU, Device
+from noria.engine.session import Session
+from noria.infer.inferencer import Inferencer
+from noria.media.sources import gpu_decoding as decoding
+from noria.media.sources import video
+from noria.pipeline import pipeline as pipeline_module
+from noria.pipeline.assembly import AssemblyOptions
+from noria.pipeline.opening import pipeline_spec
+from noria.pipeline.source_opening import decoding_device, gpu_of
+from tests.infer.gpu.test_runs import boxes, frames, gpu
+
+__all__ = ["gpu"]  # a fixture
+Gpus = Callable[[int], None]
+Config = Callable[..., Path]
+
+
+@pytest.fixture
+def film(tmp_path: Path) -> Path:
+    """A film of three pictures."""
+    path = tmp_path / "film.mp4"
+    with av.open(str(path), "w") as out:
+        stream = out.add_stream("mpeg4", rate=25, width=64, height=48, pix_fmt="yuv420p")
+        for _ in range(3):
+            out.mux(stream.encode(av.VideoFrame.from_ndarray(np.zeros((48, 64, 3), np.uint8))))
+        out.mux(stream.encode(None))
+    return path
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
+    """The GPUs that films were to be decoded on; the CPU decodes them."""
+    found: list[int | None] = []
+    monkeypatch.setattr(video, "gpu_decoding", lambda gpu: found.append(gpu) or {})
+    return found
+
+
+def context() -> int | None:
+    now = ctypes.c_void_p()
+    assert driver().library.cuCtxGetCurrent(ctypes.byref(now)) == 0
+    return now.value
+
+
+def test_a_thread_has_its_context_again_or_none(gpus: Gpus) -> None:
+    gpus(2)
+    library = driver().library
+    library.cuCtxSetCurrent(None)
+    with entered(1):
+        pass
+    now = ctypes.c_void_p()
+    library.cuCtxGetCurrent(ctypes.byref(now))
+    assert now.value is None
+    first = context()
+    with pytest.raises(ZeroDivisionError), entered(1):
+        1 / 0  # noqa: B018
+    assert (context(), current_gpu()) == (first, 0)
+
+
+def test_a_model_is_closed_on_its_gpu(
+    gpu: None, gpus: Gpus, mean_config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpus(2)
+    where = []
+    close = Session.close
+    monkeypatch.setattr(Session, "close", lambda s: (where.append(current_gpu()), close(s)))
+    Inferencer.from_config(mean_config(), device="cuda:1").close()
+    assert where
+    assert set(where) == {1}
+
+
+def test_an_engine_of_a_gpu_that_is_gone_is_not_used(
+    gpu: None, mean_config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = mean_config(batch_size=4)
+    known, told = boxes(config, frames(2), "cuda")
+    assert any("built from" in text for text in told)
+    monkeypatch.setattr(cuda, "_LIBRARY", "libnowhere.so.1")
+    cuda._open.cache_clear()
+    try:
+        with Inferencer.from_config(config) as inferencer:
+            assert inferencer.session.device == "cpu"
+            texts = [notice.message for notice in inferencer.notices]
+    finally:
+        monkeypatch.undo()
+        cuda._open.cache_clear()
+    assert any("built for onnxruntime-cuda, which cannot run here: there is no" in t for t in texts)
+    assert boxes(config, frames(2), "cpu")[0] == known
+
+
+def test_sources_that_come_later_are_decoded_where_the_model_computes(
+    gpu: None, gpus: Gpus, mean_config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpus(2)
+    asked: list[dict[str, Any]] = []
+
+    def opened(source: str, **options: Any) -> noria.media.Source:
+        asked.append(options)
+        return noria.media.ArraySource(frames(1))
+
+    monkeypatch.setattr(pipeline_module, "open_source", opened)
+    with Inferencer.from_config(mean_config(), device="cuda:1") as model:
+        assert gpu_of([model]) == 1
+        pipeline = noria.Pipeline([], model, keep_open=True)
+        pipeline.add_source("rtsp://camera/1")
+        pipeline.add_source("rtsp://camera/2", gpu=None)
+        pipeline.close()
+    assert [options["gpu"] for options in asked] == [1, None]
+    with Inferencer.from_config(mean_config(), device="cpu") as model:
+        assert gpu_of([model]) is None
+
+
+def test_an_opened_model_says_where_its_films_are_decoded(
+    gpu: None, gpus: Gpus, mean_config: Config, film: Path, asked: list[int | None]
+) -> None:
+    gpus(2)
+    with Inferencer.from_config(mean_config(), device="cuda:1") as model:
+        for device in ("auto", "cuda", "cuda:1"):
+            noria.open_pipeline(model, sources=film, device=device).close()
+        assert asked == [1, 1, 1]
+        for device in ("cpu", "cuda:0"):
+            with pytest.raises(ConfigError, match="computes on cuda:1 already"):
+                noria.open_pipeline(model, sources=film, device=device)
+        with pytest.raises(ConfigError, match="no device is called 'nonsense'"):
+            noria.open_pipeline(model, sources=film, device="nonsense")
+
+
+@pytest.mark.parametrize("models", [[0], [1, 0]])
+def test_a_source_of_a_gpu_that_is_not_there(gpu: None, gpus: Gpus, models: list[int]) -> None:
+    gpus(2)
+    found = decoding_device(SourceSpec(uri="/a.mp4", gpu_id=9), "auto", [*map(Device, models), CPU])
+    assert found.gpu == models[0]
+    (notice,) = found.notices
+    assert notice.message.startswith("gpu-id=9: ")
+    assert notice.message.endswith(f"; GPU {models[0]} decodes it")
+    assert "a.mp4" in str(notice.where)
+
+
+@pytest.fixture
+def unit(gpus: Gpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A video unit that works, as far as noria can tell."""
+    gpus(1)
+    monkeypatch.setattr(decoding, "hwdevices_available", lambda: ["cuda"])
+    monkeypatch.setattr(decoding.ctypes, "CDLL", lambda name: None)
+    monkeypatch.setattr(decoding.av.CodecContext, "create", lambda *_, **__: None, raising=False)
+    monkeypatch.setattr(decoding, "_usable", set())
+
+
+def refused(*_: object, **__: object) -> None:
+    raise OSError("Operation not supported")
+
+
+@pytest.mark.parametrize(
+    ("part", "stand_in", "wanted"),
+    [
+        ("hwdevices_available", list, "built without CUDA; pip install --force-reinstall av"),
+        ("ctypes.CDLL", refused, "came without libnvcuvid.so.1; in a container: NVIDIA_DRIVER"),
+        ("av", type("av", (), {"error": av.error, "CodecContext": type("c", (), {
+            "create": refused})}), "FFmpeg cannot use GPU 0: Operation not supported"),
+    ],
+)  # fmt: skip
+def test_a_unit_that_cannot_be_used_is_told(
+    unit: None, monkeypatch: pytest.MonkeyPatch, part: str, stand_in: Any, wanted: str
+) -> None:
+    assert decoding.decoding_error(0) is None
+    assert "hwaccel" in decoding.gpu_decoding(0)
+    assert "does not decode its codec or format (yuv444p)" in decoding.on_cpu_instead("yuv444p", 0)
+    decoding._usable.clear()
+    monkeypatch.setattr(f"noria.media.sources.gpu_decoding.{part}", stand_in)
+    assert decoding.gpu_decoding(0) == {}
+    assert wanted in decoding.on_cpu_instead("yuv420p", 0)
+    found = decoding.decoding_error(9)
+    assert isinstance(found, EngineError)
+    assert found.found.startswith("there is no GPU 9: ")
+
+
+def test_films_of_a_batch_are_decoded_where_its_model_computes(
+    gpu: None, gpus: Gpus, mean_config: Config, film: Path, asked: list[int | None]
+) -> None:
+    gpus(2)
+    spec = pipeline_spec(configs=[mean_config()], sources=["x"])
+    worker = Worker(Work(spec, AssemblyOptions(device="cuda:1")), None)
+    result = worker.do(BatchUnit(str(film)))
+    worker.close()
+    assert (result.outcome, result.frames) == ("done", 3), result.error
+    assert asked == [1]
