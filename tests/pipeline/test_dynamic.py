@@ -64,7 +64,9 @@ class Running:
 
 def test_sources_come_end_and_are_removed() -> None:
     with Running(FakeModel(), batch_timeout_s=0.01) as run:
-        first = run.pipeline.add_source(FakeSource(30, name="a"))
+        film = FakeSource(30, name="a")
+        film.decoder = "cuda"
+        first = run.pipeline.add_source(film)
         wait_until(lambda: run.states(first) == ["added", "ended"])
         second = run.pipeline.add_source(FakeSource(10_000_000, delay_s=0.001, name="b"))
         wait_until(lambda: run.frames()[second] > 10)
@@ -80,6 +82,7 @@ def test_sources_come_end_and_are_removed() -> None:
     report = run.pipeline.report
     assert run.error is None
     assert [s.state for s in report.sources] == ["ended", "removed", "failed"]
+    assert [s.decoder for s in report.sources] == ["cuda", "", ""]
     assert report.frames == sum(s.frames for s in report.sources)
     model: Any = run.pipeline.models[0]
     assert model.ended == [0, 1, 2]

@@ -42,7 +42,14 @@ class _Feed:
         self.error: Exception | None = None
         self.removed = False  # on request, not at its end
         self.thread: threading.Thread | None = None
-        self.report = SourceReport(source.source_id, source.name)
+        self._report = SourceReport(source.source_id, source.name)
+
+    @property
+    def report(self) -> SourceReport:
+        """What came of it so far."""
+        self._report.reconnects = self.source.reconnects
+        self._report.decoder = getattr(self.source, "decoder", "")
+        return self._report
 
 
 class Muxer:
@@ -114,9 +121,6 @@ class Muxer:
     def reports(self) -> list[SourceReport]:
         """Counts of each source so far; of those that are over, the last ones."""
         with self._lock:
-            for feed in self._feeds:
-                feed.report.reconnects = feed.source.reconnects
-                feed.report.decoder = getattr(feed.source, "decoder", "")
             return [*self._gone, *(feed.report for feed in self._feeds)]
 
     @property

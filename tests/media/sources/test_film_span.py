@@ -42,6 +42,7 @@ def union(path: Path, structure: FilmStructure, least: int, multiple: int = 1) -
     for span in structure.spans(least, multiple):
         with FilmSpanSource(path, path.name, span) as source:
             found += rows(source)
+            assert source.decoder == "cpu"
     return found
 
 

@@ -337,7 +337,7 @@ class DecodedSource(Source):
         return None
 
     def _read(self) -> Generator[Frame, None, None]:
-        timeline = self._timeline
+        timeline, first = self._timeline, True
         for picture in self._pictures():
             pts_ns = timeline.next_ns(picture.pts, picture.time_base)
             if self._packet_ring is not None:
@@ -347,7 +347,7 @@ class DecodedSource(Source):
                 self._notice("info", f"frames without a time stamp are timed at {fps:g} fps")
             if timeline.shifted:
                 self._notice("info", "times that went back are shifted, so that they always rise")
-            if self.given == 0:
+            if first:
                 self.width, self.height = picture.width, picture.height
                 self.decoder = ON_GPU if picture.format.name == ON_GPU else "cpu"
                 if self.decoder == ON_GPU:
@@ -363,9 +363,10 @@ class DecodedSource(Source):
             frame = self._reader.read(
                 picture, pts_ns=pts_ns, frame=self.given, source=self.name, source_id=self.source_id
             )
-            if self.given == 0 and self._reader.converted:
+            if first and self._reader.converted:
                 name, target = self._reader.converted
                 self._notice("info", f"pixel format {name} is converted to {target}")
+            first = False
             self.given += 1
             del picture  # one frame less alive while the consumer works
             yield frame
