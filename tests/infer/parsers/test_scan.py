@@ -59,6 +59,33 @@ def test_equals_the_oracle_on_every_path(data):
             )
 
 
+@settings(max_examples=examples(150))
+@given(
+    n=st.sampled_from([1, 31, 32, 33, 63, 64, 65, 127, 200, 1030]),
+    classes=st.sampled_from([2, 3, 80]),
+    part=st.sampled_from([0.0, 0.002, 0.02, 0.4, 1.0]),
+    known=st.sampled_from([1, 2, 80]),
+    seed=st.integers(0, 2**32),
+)
+def test_class_by_class_with_few_scores_above_the_thresholds_or_many(n, classes, part, known, seed):
+    rng = np.random.default_rng(seed)
+    values = [0.3, 0.5, 0.5, 0.75, 0.9, np.nan, np.inf, -np.inf]
+    rows = np.where(
+        rng.random((classes, n)) < part,
+        rng.choice(values, (classes, n)),
+        rng.uniform(-0.1, 0.3, (classes, n)),
+    ).astype(np.float32)
+    thresholds = rng.choice([0.3, 0.5, 0.8], known).astype(np.float32)
+    expected = oracle(rows.T, thresholds, None)
+    wide = np.full((classes, n + 7), np.inf, np.float32)  # rows with gaps between them
+    wide[:, :n] = rows
+    for table in (rows.T, wide[:, :n].T):
+        found = best_class(table, thresholds)
+        assert list(zip(*found, strict=True)) == expected
+        for array, portable in zip(found, best_class(table, thresholds, simd=False), strict=True):
+            np.testing.assert_array_equal(array, portable)
+
+
 @settings(max_examples=examples(60))
 @given(
     open_in=st.lists(st.sampled_from([0.0, 0.05, 0.3, 1.0]), min_size=1, max_size=6),
