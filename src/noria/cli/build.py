@@ -55,7 +55,7 @@ _DEFAULT_BUDGET = "60"
 )  # fmt: skip
 @click.option(
     "--tune-for", type=click.Choice(["throughput", "latency"]),
-    help="What --tune optimises.  [default: throughput]",
+    help="Goal of --tune.  [default: throughput]",
 )  # fmt: skip
 @click.option("--timing-cache", type=click.Path(path_type=Path), metavar="FOLDER",
               help="Where times are kept. Default: the user's cache folder.")  # fmt: skip

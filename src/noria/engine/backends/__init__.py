@@ -11,6 +11,7 @@ from typing import cast
 from noria._core.errors import EngineError
 from noria._core.lazy import install_command
 from noria._core.text import error_text
+from noria.engine.backends.onnxruntime_package import CPU_FIX, gpu_fix
 from noria.engine.backends.protocol import (
     Backend,
     CallingBackend,
@@ -91,7 +92,7 @@ def get_backend(name: str) -> Backend:
 def how_to_install(name: str) -> tuple[str, ...]:
     """Commands of which one installs the package of the backend `name`."""
     if name not in PACKAGES:
-        return (f"pip install {name}",)
+        return (gpu_fix() if name in GPU_RUNTIMES else CPU_FIX,)
     found = install_command(name)
     return (found, _TENSORRT) if name == "tensorrt" else (found,)
 
