@@ -7,6 +7,7 @@ import subprocess
 import sys
 import weakref
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
@@ -210,7 +211,10 @@ def test_a_pipeline_goes_with_its_last_reference(maker: Any) -> None:
     parts = [weakref.ref(pipeline[name].element) for name in ("decoder", "mux", "infer", "osd")]
     pipeline.start().wait()
     del pipeline
-    gc.collect()
+    end = monotonic() + 10  # a thread of GStreamer may be on its way out
+    while any(part() is not None for part in parts) and monotonic() < end:
+        gc.collect()
+        sleep(0.02)
     assert [part() for part in parts] == [None] * 4
 
 
