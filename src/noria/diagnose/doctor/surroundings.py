@@ -18,7 +18,7 @@ from noria.engine.backends import PACKAGES
 
 _GSTREAMER = "GStreamer"
 _WRITES = {"libx264": "annotated videos (H.264)"}
-_OWN = frozenset(PACKAGES)  # extras that are runtimes: see `engine_checks`
+_OWN = frozenset(PACKAGES)  # extras that are runtimes: see `engine_check`
 
 
 def video_checks() -> Iterator[Check]:
