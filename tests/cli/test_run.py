@@ -226,6 +226,8 @@ def test_an_unquoted_pattern_is_explained(scene: Path) -> None:
     ("args", "words"),
     [
         (["pgie.txt", "sgie.txt"], "SOURCE"),
+        (["pgi.txt"], "pgi.txt: there is no such config file"),
+        (["pgie.txt", "nowhere.yml"], "nowhere.yml: there is no such config file"),
         (["pgie.txt", "left", "sgie.txt"], "sgie.txt stands behind a source"),
         (["left", "pgie.txt"], "left stands where a config should"),
     ],

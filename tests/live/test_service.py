@@ -80,6 +80,9 @@ def test_a_service(service: Service) -> None:
     assert service.metrics()['noria_objects_total{label="box"}'] > 100
 
     # what cannot be opened is refused with the reason, and nothing else happens
+    status, data, _ = ask("/api/sources", {"uri": film, "loop": True})
+    assert status == 400
+    assert "found the key loop" in str(data)
     status, data, _ = ask("/api/sources", {"uri": "nowhere.mp4"})
     assert (status, "there is no such file" in data.decode()) == (422, True)
     text = {"uri": "config_infer_primary.txt"}  # FFmpeg would show it as a film of a terminal

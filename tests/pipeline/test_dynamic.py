@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from noria import Pipeline
+from noria._core.notices import Notice
 from noria.analytics import Analytics, AnalyticsRules, Crowd, Line, SourceRules
 from noria.analytics.rules import ALL_SOURCES
 from noria.draw import Tiler
@@ -66,6 +67,7 @@ def test_sources_come_end_and_are_removed() -> None:
     with Running(FakeModel(), batch_timeout_s=0.01) as run:
         film = FakeSource(30, name="a")
         film.decoder = "cuda"
+        film.notices = [Notice("warning", "ended early", "a")]
         first = run.pipeline.add_source(film)
         wait_until(lambda: run.states(first) == ["added", "ended"])
         second = run.pipeline.add_source(FakeSource(10_000_000, delay_s=0.001, name="b"))
@@ -84,6 +86,8 @@ def test_sources_come_end_and_are_removed() -> None:
     assert [s.state for s in report.sources] == ["ended", "removed", "failed"]
     assert [s.decoder for s in report.sources] == ["cuda", "", ""]
     assert report.frames == sum(s.frames for s in report.sources)
+    assert [s.frames for s in report.sources] == [run.frames()[n] for n in (first, second, third)]
+    assert "ended early" in [n.message for n in report.notices]
     model: Any = run.pipeline.models[0]
     assert model.ended == [0, 1, 2]
 

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 import click
 
 from noria._core.lazy import import_extra
-from noria.cli.output import print_notices
+from noria.cli.output import print_notices, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from noria._core.notices import Notice
     from noria.config import PipelineSpec
     from noria.live import Address, LiveServer, LiveView
     from noria.pipeline import Pipeline
     from noria.pipeline.assembly import AssemblyOptions
+    from noria.pipeline.events import PipelineEvent
     from noria.pipeline.outlet import Route
 
 
@@ -57,11 +58,13 @@ class LivePage:
             pipeline, self._view, self._address, models, service=self._service
         )
         url = self._server.address.url
+        from noria.live.log import follow_sources, log_sources
+
         if self.log is None:
             click.echo(f"watch it at {url}", err=True)
+            if self._service:
+                follow_sources(pipeline, _tell_source)
             return
-        from noria.live.log import log_sources
-
         self.log.info("watch it at %s", url, extra={"event": "listening", "url": url})
         log_sources(pipeline)
 
@@ -70,14 +73,21 @@ class LivePage:
         if self.log is None:
             print_notices(notices, quiet=quiet)
             return
+        from noria.live.log import log_notice
+
         for notice in notices:
-            level = getattr(logging, notice.level.upper(), logging.INFO)
-            self.log.log(level, notice.message, extra={"event": "notice", "where": notice.where})
+            log_notice(self.log, notice)
 
     def close(self) -> None:
         """End the page."""
         if self._server is not None:
             self._server.close()
+
+
+def _tell_source(event: PipelineEvent, notices: Sequence[Notice]) -> None:
+    """Print what became of a source, and its warnings."""
+    click.echo(printable(f"source {event.source_id}, {event.source}: {event.name}"), err=True)
+    print_notices(notices, quiet=True)
 
 
 def live_page(

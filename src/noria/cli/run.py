@@ -248,9 +248,9 @@ def spec_of(
 
     Raises:
         click.UsageError: no config or no source is given, or configs and sources are mixed.
-        ConfigError: the pipeline file cannot be read.
+        ConfigError: the pipeline file cannot be read, or there is no such config.
     """
-    from noria.config import is_pipeline_file, load_pipeline
+    from noria.config import ModelConfig, is_pipeline_file, load_pipeline
     from noria.media.sources.images import IMAGE_SUFFIXES
     from noria.pipeline.opening import pipeline_spec
 
@@ -267,6 +267,9 @@ def spec_of(
             text = f"{inputs[0]} stands where a config should; configs come first"
             raise click.UsageError(text)
         if not names:
+            for name in configs:
+                if not Path(name).exists():
+                    ModelConfig.load(name)  # it says what there is instead
             taken = ", ".join(configs)
             text = "Missing argument 'SOURCE...': a video, image, folder or URL"
             raise click.UsageError(f"{text}, behind the config or model {taken}.")

@@ -9,6 +9,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from noria._core.notices import Notice
     from noria.pipeline import Pipeline, RunReport
     from noria.pipeline.events import PipelineEvent
 
@@ -48,17 +51,38 @@ def log_as_json(stream: TextIO | None = None) -> logging.Logger:
     return logging.getLogger("noria.live")
 
 
-def log_sources(pipeline: Pipeline) -> None:
-    """Log each source that is added, ends, fails or is removed."""
-    logger = logging.getLogger("noria.live")
+def follow_sources(
+    pipeline: Pipeline, tell: Callable[[PipelineEvent, Sequence[Notice]], None]
+) -> None:
+    """Call `tell` with each source that is added, ends, fails or is removed, and its notices."""
 
     def source(event: PipelineEvent) -> None:
-        level = logging.WARNING if event.name.startswith("failed") else logging.INFO
-        more = {"event": "source", "source": event.source, "source_id": event.source_id}
-        extra = more | {"state": event.name.partition(":")[0]}
-        logger.log(level, "source %s: %s", event.source_id, event.name, extra=extra)
+        over = [s for s in pipeline.sources if s.source_id == event.source_id]
+        tell(event, [] if event.name == "added" else [n for s in over for n in s.notices])
 
     pipeline.on_event("source", source)
+
+
+def log_sources(pipeline: Pipeline) -> None:
+    """Log each source that is added, ends, fails or is removed, and what it noticed."""
+    logger = logging.getLogger("noria.live")
+
+    def log(event: PipelineEvent, notices: Sequence[Notice]) -> None:
+        level = logging.WARNING if event.name.startswith("failed") else logging.INFO
+        whose = {"source": event.source, "source_id": event.source_id}
+        extra = whose | {"event": "source", "state": event.name.partition(":")[0]}
+        logger.log(level, "source %s: %s", event.source_id, event.name, extra=extra)
+        for notice in notices:
+            log_notice(logger, notice, **whose)
+
+    follow_sources(pipeline, log)
+
+
+def log_notice(logger: logging.Logger, notice: Notice, **more: Any) -> None:
+    """Log a notice; `more`: fields of the line."""
+    level = getattr(logging, notice.level.upper(), logging.INFO)
+    extra = {"event": "notice", "where": notice.where, **more}
+    logger.log(level, notice.message, extra=extra)
 
 
 def log_end(report: RunReport) -> None:

@@ -110,8 +110,10 @@ class _Rest:
         """Add a source: `{"uri": "rtsp://camera/stream", "name": "door"}`."""
         wanted = await body_of(request)
         uri, name = wanted.get("uri"), wanted.get("name")
-        if not (isinstance(uri, str) and uri and isinstance(name, str | None)):
-            return JSONResponse({"error": 'expected {"uri": "…", "name": "…"}'}, 400)
+        unknown = ", ".join(wanted.keys() - {"uri", "name"})
+        if unknown or not (isinstance(uri, str) and uri and isinstance(name, str | None)):
+            found = f"found the key {unknown}; " if unknown else ""
+            return JSONResponse({"error": f'{found}expected {{"uri": "…", "name": "…"}}'}, 400)
         try:
             number = await asyncio.to_thread(self._add, uri, name)
         except NoriaError as error:

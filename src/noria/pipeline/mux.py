@@ -166,6 +166,7 @@ class Muxer:
                 return None
             feed.ended = feed.removed = True
             feed.report.state = "removed"
+            feed.report.frames -= len(feed.items)  # nobody gets them
             feed.items.clear()
             feed.room.notify_all()
             self._arrived.notify()
@@ -215,7 +216,6 @@ class Muxer:
                 if frame.source_id != source.source_id:
                     frame = replace(frame, source_id=source.source_id)
                 self._put(feed, frame)
-                report.frames += 1
                 if self._limit is not None and report.frames >= self._limit:
                     break
         except ChannelClosedError:
@@ -254,6 +254,7 @@ class Muxer:
                 if self._lacks <= 0:
                     self._arrived.notify()
             feed.items.append(frame)
+            feed.report.frames += 1
             feed.awaited = True
 
     @property

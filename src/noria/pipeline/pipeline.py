@@ -10,6 +10,7 @@ dropped, and counted.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from noria.pipeline.stage import Probe, Stage
     from noria.track import Tracker
 
+_LEFT = 200  # notices of sources that come and go, at most
 _SIGNALS_S = 0.5  # the longest that a signal waits for its handler
 
 
@@ -122,6 +124,7 @@ class Pipeline(RunningChanges):
                 source.source_id = number
         self._owned = list(owned)
         self._decided = list(notices)
+        self._left: deque[Notice] = deque(maxlen=_LEFT)  # notices of sources that are over
         self._segments = segments_of(self.stages)
         model = self._segments[0].stage
         config = getattr(model, "config", None)
@@ -190,7 +193,7 @@ class Pipeline(RunningChanges):
         found = list(self._decided)
         for part in (*self.stages, *self.sources, self._outlet):
             found += getattr(part, "notices", ())
-        return list(dict.fromkeys([*found, *self.report.notices]))
+        return list(dict.fromkeys([*found, *self._left, *self.report.notices]))
 
     def snapshot(self) -> RunReport:
         """The report of a run that is not over: counts, times and notices so far."""
@@ -244,7 +247,7 @@ class Pipeline(RunningChanges):
         """
         source = self._mux.remove(source_id)
         with self._coming_and_going:
-            self.sources = [s for s in self.sources if s is not source]
+            self._forget([s for s in self.sources if s is source])
         return source is not None
 
     def on_event(self, kind: EventKind, handler: Callable[[PipelineEvent], None]) -> None:
@@ -488,8 +491,14 @@ class Pipeline(RunningChanges):
         self._events.look_at(batch, partial(_fate, self._mux))
         if self._keep_open and batch.ended:
             with self._coming_and_going:
-                self.sources = [s for s in self.sources if s.source_id not in batch.ended]
+                self._forget([s for s in self.sources if s.source_id in batch.ended])
         put(batch)
+
+    def _forget(self, over: list[Source]) -> None:
+        """Keep the last notices of sources that are over, and nothing else."""
+        for source in over:
+            self._left += source.notices
+        self.sources = [s for s in self.sources if s not in over]
 
     def _write(self, incoming: Channel[Batch]) -> None:
         try:
@@ -523,7 +532,7 @@ class Pipeline(RunningChanges):
                 getattr(meter.model, "conclude", _nothing)()
         steps = [step for s in self._segments for step in (*s.before, *s.after)]
         fill_report(report, self.sources, self._mux, self._meters, steps, self._outlet)
-        report.notices = list(dict.fromkeys([*self._decided, *report.notices]))
+        report.notices = list(dict.fromkeys([*self._decided, *self._left, *report.notices]))
 
     def _raise(self) -> None:
         """Raise the error of the run, once."""
