@@ -47,10 +47,11 @@ def test_a_finding_shows_its_line_with_a_caret_and_ends_with_the_exit_code_of_a_
     lines = result.stdout.splitlines()
     assert result.exit_code == 3
     (at,) = [i for i, line in enumerate(lines) if "class-count" in line]
-    assert lines[at].startswith("config.txt:9:22: warning class-count: num-detected-classes=1,")
-    assert lines[at + 1 : at + 4] == [
+    assert lines[at].startswith("config.txt:9:22: error class-count: num-detected-classes=1,")
+    assert lines[at + 1 : at + 5] == [
         "    num-detected-classes=1",
         f"    {' ' * 21}^",
+        "  set num-detected-classes=3; filter-out-class-ids hides classes",
         "  fix: write num-detected-classes=3 (--fix does)",
     ]
     assert "error missing-file" in result.stdout

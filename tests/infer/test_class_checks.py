@@ -11,11 +11,15 @@ import numpy as np
 import pytest
 
 from noria.config import ModelConfig
+from noria.diagnose.dry_run import dry_run
+from noria.errors import ConfigError
 from noria.infer.class_checks import outputs_notices
+from noria.infer.inferencer import Inferencer
 from noria.infer.labels import load_labels
 from noria.infer.parser_choice import choose_parser
 from noria.meta import NetworkInfo
 from noria.network.tensor_spec import TensorSpec
+from tests.infer.watch.detectors import config_for
 
 COCO = NetworkInfo(640, 640, 3)
 V8 = {"parse_bbox_func_name": "NoriaParseYoloV8"}
@@ -129,3 +133,22 @@ def test_yolo_has_no_background(tmp_path: Path) -> None:
     assert "NoriaParseYoloV8 has no background class" in text
     outputs = [("scores", (4420, 3)), ("boxes", (4420, 4))]
     assert not told(tmp_path, ["background", *names(2)], outputs, num_detected_classes=3, **SSD)
+
+
+@pytest.mark.parametrize("number", [1, 7])
+def test_a_head_that_needs_just_that_number_refuses_another_at_the_start(
+    tmp_path: Path, number: int
+) -> None:
+    path = config_for(tmp_path, "columns")
+    cfg = ModelConfig.load(path)
+    held = cfg.num_detected_classes
+    Inferencer.from_config(cfg).close()
+    other = cfg.with_overrides(num_detected_classes=held + number)
+    with pytest.raises(ConfigError) as caught:
+        Inferencer.from_config(other)
+    assert f"num-detected-classes={held + number}, but the model's outputs hold" in str(
+        caught.value
+    )
+    assert f"set num-detected-classes={held}" in str(caught.value)
+    (problem,) = dry_run(other).problems
+    assert str(problem) == str(caught.value)

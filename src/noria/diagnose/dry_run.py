@@ -14,7 +14,7 @@ from noria.custom.plugin_library import plugin_hints
 from noria.engine.backends import DEFAULT_BACKEND
 from noria.engine.input_shapes import resolve_shape
 from noria.engine.plan import Plan
-from noria.infer.class_checks import outputs_notices
+from noria.infer.class_checks import outputs_notices, refuse_classes
 from noria.infer.labels import Labels, load_labels
 from noria.infer.model import require_runnable
 from noria.infer.parser_choice import (
@@ -158,6 +158,7 @@ def dry_run(cfg: ModelConfig) -> DryRun:
             if choice.parser is parse_coverage_bbox and done.outputs:
                 require_grid_outputs(cfg, done.outputs, done.picture)
             done.notices += outputs_notices(cfg, choice, done.outputs, done.picture, done.labels)
+            refuse_classes(choice, done.notices)
     return done
 
 

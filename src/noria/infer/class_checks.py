@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from noria._core.errors import ConfigError
 from noria._core.notices import Notice
 from noria._core.text import quoted
 from noria.config.enums import NetworkType, TensorOrder
@@ -47,6 +48,24 @@ def outputs_notices(
     if not notices and isinstance(choice.parser, BuiltinParser):
         notices += _background_of_yolo(cfg, choice.parser.head.name, labels)
     return notices
+
+
+def refuse_classes(choice: Choice | None, notices: list[Notice]) -> None:
+    """Refuse another number of classes than a head needs, which would refuse every output.
+
+    Args:
+        choice: the parser.
+        notices: of `outputs_notices`; the one that becomes the error is taken out.
+
+    Raises:
+        ConfigError: in the place of the notice.
+    """
+    parser = None if choice is None else choice.parser
+    strict = isinstance(parser, BuiltinParser) and parser.head.strict_classes
+    for notice in [n for n in notices if strict and n.rule == "class-count"]:
+        notices.remove(notice)
+        text, _, fix = notice.message.partition(": ")
+        raise ConfigError(text, where=notice.where, fix=fix, rule=notice.rule)
 
 
 def _background_of_yolo(cfg: ModelConfig, head: str, labels: Labels) -> list[Notice]:

@@ -18,7 +18,7 @@ from noria.config.profile import with_profile
 from noria.engine.device import CPU, LANES, Device
 from noria.engine.machine import usable_cores
 from noria.infer.attach import Generation
-from noria.infer.class_checks import outputs_notices
+from noria.infer.class_checks import outputs_notices, refuse_classes
 from noria.infer.class_maps import SegmentationPostprocessor
 from noria.infer.classify import narrow_outputs
 from noria.infer.labels import Labels, load_labels
@@ -197,6 +197,7 @@ class Model:
             if choice is not None and choice.parser is parse_coverage_bbox:
                 require_grid_outputs(cfg, session.outputs, network)
             notices += outputs_notices(cfg, choice, session.outputs, network, labels)
+            refuse_classes(choice, notices)
             if cfg.network_type is NetworkType.CLASSIFIER and choice and choice.parser is None:
                 notices += narrow_outputs(session.outputs)
             selector = None

@@ -64,7 +64,7 @@ def follow_sources(
 
 
 def log_sources(pipeline: Pipeline) -> None:
-    """Log each source that is added, ends, fails or is removed, and what it noticed."""
+    """Log each source that is added, ends, fails or is removed, and its notices."""
     logger = logging.getLogger("noria.live")
 
     def log(event: PipelineEvent, notices: Sequence[Notice]) -> None:
