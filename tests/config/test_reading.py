@@ -315,6 +315,14 @@ class TestConfigFile:
         with pytest.raises(ConfigError, match="larger than 1 MiB"):
             ModelConfig.load(path)
 
+    def test_a_folder(self, tmp_path: Path) -> None:
+        with pytest.raises(ConfigError, match=r"and this is a folder\.$"):
+            ModelConfig.load(tmp_path)
+        for name in ("a.txt", "config_infer.txt"):
+            (tmp_path / name).write_text("[property]\n")
+        with pytest.raises(ConfigError, match=r"name the file in it, as .*config_infer\.txt"):
+            ModelConfig.load(tmp_path)
+
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
     def test_unreadable(self, tmp_path: Path) -> None:
         path = tmp_path / "model.txt"

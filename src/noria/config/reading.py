@@ -30,6 +30,7 @@ from noria.config.values import BadValueError, Kind, parse_ini, parse_yaml
 from noria.config.wrong_file import refuse_model
 
 MAX_BYTES = 1 << 20
+_CONFIGS = (".txt", ".yml", ".yaml")
 _PIPE_TIMEOUT_S = 10.0
 _MAX_SUGGESTIONS = 50  # looking for the nearest key costs a millisecond
 _CLASS_GROUP = re.compile(r"class-attrs-([0-9]+)(.*)", re.DOTALL)
@@ -106,6 +107,15 @@ def read_bytes(path: Path) -> bytes:
             f"there is no such {given_kind(path)}.",
             where=where,
             fix=[quoted(hint, limit=None) for hint in missing_hints(path.absolute())],
+            rule="file-unreadable",
+        ) from None
+    except IsADirectoryError:
+        names = (p.name for p in path.iterdir() if p.suffix in _CONFIGS)
+        likely = [path / n for n in sorted(names, key=lambda n: ("config" not in n, n))[:1]]
+        raise ConfigError(
+            "a config is a file, and this is a folder.",
+            where=where,
+            fix=[f"name the file in it, as {quoted(str(file), limit=None)}" for file in likely],
             rule="file-unreadable",
         ) from None
     except (OSError, ValueError) as error:

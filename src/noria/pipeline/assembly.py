@@ -469,7 +469,7 @@ def _routes(
         if has_placeholder(text):
             if spec.keep_open:
                 raise MediaError(
-                    f"{text} is one output for each source, and sources come and go",
+                    "this is one output for each source, and sources come and go",
                     where=str(sink_spec.origin("path").where or text),
                     fix="one output for all: a name without {source} and {id}",
                 )
