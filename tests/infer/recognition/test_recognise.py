@@ -257,6 +257,7 @@ def test_ssd_tables_by_their_values(tmp_path: Path) -> None:
     cfg = recognise(path).config
     assert cfg.parse_bbox_func_name == "NoriaParseSSDCorners"
     assert cfg.num_detected_classes == 2  # the first column is background
+    assert not cfg.rotated_boxes
     boxes = np.stack([low[..., 0], low[..., 1], *[np.full((1, 1500), 0.05, np.float32)] * 2], -1)
     path = rows_of(tmp_path / "c.onnx", [scores, boxes], names=["scores", "boxes"], doc="RGB / 255")
     assert recognise(path).config.parse_bbox_func_name == "NoriaParseSSDCenters"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,7 +48,6 @@ class HeadReading:
         why: what tells.
         suppressed: the boxes have passed non-maximum suppression already.
         rotated: the boxes have angles.
-        background: scores have one column more than classes, the first.
         own_names: names of the classes that come with this reading.
         counted: what tells the number of classes; empty: `why`.
     """
@@ -58,9 +57,9 @@ class HeadReading:
     classes: int | None
     words: str
     why: str
+    _: KW_ONLY
     suppressed: bool = False
     rotated: bool = False
-    background: bool = False
     own_names: tuple[str, ...] = ()
     counted: str = ""
 
@@ -353,8 +352,8 @@ def _judged(view: View, name: str) -> HeadReading | None:
     counted = "" if background else _scores(classes)
     if classes is None or name in _AFTER_NMS:
         classes, counted = view.names or None, ""
-    return HeadReading(_DETECTOR, name, classes, head.summary.split(":")[0], why, suppressed,
-                   background, counted=counted)  # fmt: skip
+    return HeadReading(_DETECTOR, name, classes, head.summary.split(":")[0], why,
+                   suppressed=suppressed, counted=counted)  # fmt: skip
 
 
 _TABLES = {
