@@ -36,6 +36,16 @@ def test_this_machine_can_run_models() -> None:
     assert f"noria run computes on {found['device']}" in text
 
 
+def doctor_beside(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run the doctor where packages of a folder come first."""
+    return subprocess.run(
+        [sys.executable, "-m", "noria", "doctor", *words],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])},
+        capture_output=True,
+        text=True,
+    )
+
+
 BREAKING = {
     "import os\nos.kill(os.getpid(), 11)": "killed by SIGSEGV",
     "import os\nos._exit(3)": "ended with exit status 3: nothing was printed",
@@ -66,12 +76,7 @@ def test_a_part_that_breaks_its_process_is_a_problem(
 )
 def test_one_part_alone(tmp_path: Path, part: str, module: str, name: str) -> None:
     (tmp_path / f"{module}.py").write_text("print('hi')\nraise ImportError('libfoo is\\nmissing')")
-    done = subprocess.run(
-        [sys.executable, "-m", "noria", "doctor", "--part", part],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
-        capture_output=True,
-        text=True,
-    )
+    done = doctor_beside(tmp_path, "--part", part)
     assert done.returncode == 1
     lines = done.stdout.splitlines()
     (at,) = [n for n, line in enumerate(lines) if line.startswith("  problem ")]
@@ -147,12 +152,7 @@ def test_what_a_package_does_beside_hides_nothing(
 
 def test_a_broken_part_of_noria_s_own_needs_is_told(tmp_path: Path) -> None:
     (tmp_path / "av.py").write_text("raise ImportError('libavcodec.so is missing')\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "noria", "doctor"],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
-        capture_output=True,
-        text=True,
-    )
+    done = doctor_beside(tmp_path)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert "libavcodec.so is missing" in done.stderr
@@ -223,12 +223,7 @@ def test_files_of_the_working_folder_change_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["print('hi'); raise RuntimeError('half')", "raise SystemExit(0)"])
 def test_bindings_that_fail_disturb_nothing_else(tmp_path: Path, text: str) -> None:
     (tmp_path / "gi.py").write_text(text)
-    done = subprocess.run(
-        [sys.executable, "-m", "noria", "doctor", "--json"],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
-        capture_output=True,
-        text=True,
-    )
+    done = doctor_beside(tmp_path, "--json")
     checks = {c["name"]: c for c in json.loads(done.stdout)["checks"]}
     assert checks["GStreamer"]["state"] == "problem"
     assert checks["compiler"]["state"] == "ok"

@@ -114,7 +114,7 @@ _waiting: list[str] | None = None  # documents of a command with --json, until i
 
 @dataclass(frozen=True, slots=True)
 class _JsonAlone:
-    """A command's function whose --json has stdout to itself."""
+    """Runs a command's function so that its --json has stdout to itself."""
 
     run: Callable[..., Any]
 
