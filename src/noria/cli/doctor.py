@@ -74,7 +74,7 @@ def doctor(part: str | None, as_json: bool) -> int:
 
 
 def _package(error: Exception) -> str:
-    """Name the package whose import failed: the outermost one behind noria's own files."""
+    """Name the package that failed: the one that the last file of noria on the way imports."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [i for i, frame in enumerate(frames) if "/noria/" in frame.filename]
     line = frames[own[-1]].line or "" if own else ""
