@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 FUZZ_S ?= 600
 BIN    := $(VENV)/bin
-NATIVE := $(wildcard native/src/*) $(wildcard native/tools/*) $(wildcard native/host/*) $(wildcard native/include/*) $(wildcard native/include/*/*) $(wildcard packaging/*) CMakeLists.txt src/noria/_native_api.py
+NATIVE := $(wildcard native/src/*) $(wildcard native/tools/*) $(wildcard native/host/*) $(wildcard native/include/*) $(wildcard native/include/*/*) $(wildcard packaging/*) CMakeLists.txt src/headrace/_native_api.py
 
 .PHONY: help build demo demo-gst test test-all test-outside sanitize lint types stubs ptx docs schema operators bench fuzz clean
 help:            ## this list
@@ -11,7 +11,7 @@ help:            ## this list
 
 # A plain Debian python3 lacks ensurepip, so the system's pip fills the environment.
 $(VENV)/.ready: pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "noria needs Python 3.11 or newer; set PYTHON=python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "headrace needs Python 3.11 or newer; set PYTHON=python3.11" >&2; exit 1; }
 	@echo "setting up $(VENV)"
 	@$(PYTHON) -m venv --without-pip $(VENV)
 	@$(PYTHON) -m pip --python $(BIN)/python --disable-pip-version-check install --quiet 'pip>=25.1'
@@ -19,7 +19,7 @@ $(VENV)/.ready: pyproject.toml
 	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --group build
 	@touch $@
 
-# What tests, checks, documentation and benchmarks need beside noria itself.
+# What tests, checks, documentation and benchmarks need beside headrace itself.
 $(VENV)/.dev: $(VENV)/.ready
 	@echo "installing the test tools"
 	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --group dev
@@ -28,7 +28,7 @@ $(VENV)/.dev: $(VENV)/.ready
 
 $(VENV)/.built: $(VENV)/.ready $(NATIVE) pyproject.toml
 	@include=$$(scripts/python_headers.sh $(PYTHON) $(abspath $(VENV))/headers) && \
-	echo "installing what noria needs and compiling the native core (a minute or two)" && \
+	echo "installing what headrace needs and compiling the native core (a minute or two)" && \
 	PATH="$(abspath $(BIN)):$$PATH" \
 	CMAKE_ARGS="-DPython_INCLUDE_DIR=$$include" $(BIN)/python -m pip \
 	--disable-pip-version-check install --quiet --no-build-isolation -e .
@@ -37,15 +37,15 @@ $(VENV)/.built: $(VENV)/.ready $(NATIVE) pyproject.toml
 build: $(VENV)/.built  ## set up .venv and compile the native core
 
 demo: build      ## run the pipeline on the demo scene and say where the results are
-	$(BIN)/noria demo
-	@command -v noria >/dev/null || echo "(before that: . $(BIN)/activate)"
+	$(BIN)/headrace demo
+	@command -v headrace >/dev/null || echo "(before that: . $(BIN)/activate)"
 
-GST_PACKAGES = $(shell $(BIN)/python -c 'from noria.pyds.loading import INSTALL; print(INSTALL.partition("install ")[2])')
+GST_PACKAGES = $(shell $(BIN)/python -c 'from headrace.pyds.loading import INSTALL; print(INSTALL.partition("install ")[2])')
 demo-gst: build  ## a DeepStream application on the demo scene; installs GStreamer on Debian as root
-	@$(BIN)/python -c 'from noria.pyds.loading import gstreamer; gstreamer()' 2>/dev/null || \
+	@$(BIN)/python -c 'from headrace.pyds.loading import gstreamer; gstreamer()' 2>/dev/null || \
 	if [ "$$(id -u)" = 0 ]; then apt-get install -y -q $(GST_PACKAGES); \
 	else echo "first, as root: apt install $(GST_PACKAGES)" >&2; exit 1; fi
-	cd examples/12_gstreamer && $(abspath $(BIN))/noria exec pipeline.py ../conveyor/conveyor.mp4 \
+	cd examples/12_gstreamer && $(abspath $(BIN))/headrace exec pipeline.py ../conveyor/conveyor.mp4 \
 	../conveyor/config_infer_primary.txt out.mp4 && echo "examples/12_gstreamer/out.mp4 shows the boxes"
 
 # A test that hangs ends its process with the stacks of its threads.
@@ -54,9 +54,9 @@ test: build $(VENV)/.dev      ## the tests of every push: no slow ones, a tenth 
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" $(HANGS)
 
 test-all: build $(VENV)/.dev  ## the whole test suite, as every night: slow tests and all examples too
-	NORIA_TEST_PROFILE=full $(BIN)/python -m pytest -q -n 2 --dist worksteal
+	HEADRACE_TEST_PROFILE=full $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-test-outside: build $(VENV)/.dev  ## published sources, checked out by you into $NORIA_OUTSIDE, run unchanged
+test-outside: build $(VENV)/.dev  ## published sources, checked out by you into $HEADRACE_OUTSIDE, run unchanged
 	$(BIN)/python -m pytest -q -rs tests/outside
 
 # Parsers, networks and plugins of tests are C++ that the core calls: memory of both sides is watched. Tests that count resident
@@ -79,8 +79,8 @@ types: build $(VENV)/.dev     ## mypy, strict
 	$(BIN)/mypy
 
 stubs: build $(VENV)/.dev     ## types of the native core and of pyds, after a change of their functions
-	$(BIN)/python -m nanobind.stubgen -q -m noria._native -o src/noria/_native.pyi
-	$(BIN)/python scripts/native_api.py src/noria/_native.pyi src/noria/_native_api.py
+	$(BIN)/python -m nanobind.stubgen -q -m headrace._native -o src/headrace/_native.pyi
+	$(BIN)/python scripts/native_api.py src/headrace/_native.pyi src/headrace/_native_api.py
 	@$(MAKE) --no-print-directory build
 	$(BIN)/python scripts/pyds_stubs.py packaging/pyds-stubs/__init__.pyi
 

@@ -37,7 +37,7 @@ NAMES = (
 
 def show(title: str, rows: Iterable[tuple[str, float, float, float]]) -> None:
     table = Table(title=title, title_justify="left")
-    for heading in ("what", "noria", "reference", "reference / noria"):
+    for heading in ("what", "headrace", "reference", "reference / headrace"):
         table.add_column(heading, justify="left" if heading == "what" else "right")
     for name, ours, reference, ratio in rows:
         table.add_row(name, f"{ours:.3f} ms", f"{reference:.3f} ms", f"{ratio:.2f} x")

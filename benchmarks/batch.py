@@ -1,4 +1,4 @@
-"""`noria batch` against `noria run` over the same films, and the driver's cost with many units.
+"""`headrace batch` against `headrace run` over the same films, and the cost of many units.
 
 `python -m benchmarks.batch 200000` drives so many units that do nothing, and resumes them.
 """
@@ -20,12 +20,12 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.common import ROOT, Row
-from noria.batches.driver import BatchProgress, Driver
-from noria.batches.folder import BatchFolder
-from noria.batches.identity import write_run
-from noria.batches.manifest import write_manifest
-from noria.batches.units import BatchUnit, UnitResult
-from noria.meta.table import arrow_schema
+from headrace.batches.driver import BatchProgress, Driver
+from headrace.batches.folder import BatchFolder
+from headrace.batches.identity import write_run
+from headrace.batches.manifest import write_manifest
+from headrace.batches.units import BatchUnit, UnitResult
+from headrace.meta.table import arrow_schema
 
 SCENE = ROOT / "examples" / "conveyor"
 FILMS, ROUNDS = 48, 3
@@ -44,7 +44,7 @@ def rows() -> Iterator[Row]:
             for kind in ("batch", "run") if number % 2 else ("run", "batch"):
                 times[kind].append(_ms_per_frame(kind, films, Path(folder, f"{kind}{number}")))
         ours, reference = (statistics.median(times[kind]) for kind in ("batch", "run"))
-        yield Row(f"{FILMS} films of 10 s, against noria run", ours, reference, reference / ours)
+        yield Row(f"{FILMS} films of 10 s, against headrace run", ours, reference, reference / ours)
 
 
 def _ms_per_frame(kind: str, films: Path, out: Path) -> float:
@@ -53,7 +53,7 @@ def _ms_per_frame(kind: str, films: Path, out: Path) -> float:
     if kind == "run":
         words = ["run", config, *map(str, sorted(films.iterdir())), "-o", f"parquet:{out}"]
     done = subprocess.run(
-        [sys.executable, "-m", "noria", *words, "--json"], capture_output=True, check=True
+        [sys.executable, "-m", "headrace", *words, "--json"], capture_output=True, check=True
     )
     report = json.loads(done.stdout)
     return 1e3 * float(report["seconds"]) / int(report["frames"])

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.common import Row, compare
-from noria.config import ClassAttrs, ClusterMode
-from noria.config.model_config import ModelConfig
-from noria.infer.attach import Attacher
-from noria.infer.cluster import Clusterer, ClusterParams, Reason
-from noria.infer.geometry import Rect, ScaleTransform, fit
-from noria.meta import Detections, FrameMeta
+from headrace.config import ClassAttrs, ClusterMode
+from headrace.config.model_config import ModelConfig
+from headrace.infer.attach import Attacher
+from headrace.infer.cluster import Clusterer, ClusterParams, Reason
+from headrace.infer.geometry import Rect, ScaleTransform, fit
+from headrace.meta import Detections, FrameMeta
 
 CLASSES, SIZE, IOU = 80, 640, 0.45
 

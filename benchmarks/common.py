@@ -10,8 +10,8 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import NamedTuple
 
-from noria.engine.device import choose_device
-from noria.errors import NoriaError
+from headrace.engine.device import choose_device
+from headrace.errors import HeadraceError
 
 ROOT = Path(__file__).parents[1]
 
@@ -27,7 +27,7 @@ class Row(NamedTuple):
 
 def data_dir() -> Path | None:
     """The folder of real models and videos, if there is one."""
-    path = Path(os.environ.get("NORIA_TEST_DATA", ROOT.parent / "shared" / "data"))
+    path = Path(os.environ.get("HEADRACE_TEST_DATA", ROOT.parent / "shared" / "data"))
     return path if (path / "models").is_dir() else None
 
 
@@ -40,7 +40,7 @@ def require_device(name: str, asker: str) -> None:
     """
     try:
         choose_device(name)
-    except NoriaError as error:
+    except HeadraceError as error:
         found = error.found.removeprefix(f"--device {name}: ")
         expected = error.expected or "an NVIDIA GPU and onnxruntime-gpu"
         sys.exit(f"{asker}: {found}; expected {expected}")

@@ -1,8 +1,8 @@
 """What more cores give: `python -m benchmarks.cores [batch] [precisions]`, two Markdown tables.
 
-`batch`: `noria batch` with YOLOX-nano over 30 s films, so many films for each core, on the first
-1, 2, 4, … cores of this machine. `precisions`: `noria build --tune` in FP32, BF16 and INT8.
-NORIA_TEST_DATA names the folder of models and films. CORES_SECONDS (20) is the time of a tuning,
+`batch`: `headrace batch` with YOLOX-nano over 30 s films, so many films for each core, on the first
+1, 2, 4, … cores of this machine. `precisions`: `headrace build --tune` in FP32, BF16 and INT8.
+HEADRACE_TEST_DATA names the folder of models and films. CORES_SECONDS (20) is the time of a tuning,
 CORES_FILMS (4) the number of films for each core, CORES_ROUNDS (2) how often each is run,
 CORES_COUNTS (1,2,4,…) the numbers of cores; the first is the reference. CORES_MODEL=demo takes the
 detector of the demo and its film of 10 s instead, which need no data.
@@ -23,7 +23,7 @@ from typing import Any
 
 from benchmarks.common import ROOT, data_dir
 from benchmarks.networks import yolo11n
-from noria.engine.machine import this_machine
+from headrace.engine.machine import this_machine
 
 DEMO = os.environ.get("CORES_MODEL") == "demo"
 SCENE = ROOT / "examples" / ("conveyor" if DEMO else "yolox")
@@ -53,7 +53,7 @@ def main(parts: Sequence[str]) -> None:
         film = SCENE / FILM
         if not DEMO:
             data = data_dir()
-            assert data is not None, "NORIA_TEST_DATA names no folder of models and films"
+            assert data is not None, "HEADRACE_TEST_DATA names no folder of models and films"
             shutil.copy(data / "models" / "yolox_nano.onnx", folder / "scene")
             film = data / "videos" / FILM
         if not parts or "batch" in parts:
@@ -70,7 +70,7 @@ def _siblings(core: int) -> str:
 def batch_table(folder: Path, film: Path, cores: Sequence[int]) -> None:
     """Frames a second of the whole, and of the engine alone, by the number of cores."""
     config = folder / "scene" / "config_infer_primary.txt"
-    _noria(["build", str(config), "--backend", "onnxruntime"], cores)
+    _headrace(["build", str(config), "--backend", "onnxruntime"], cores)
     counts = [n for n in COUNTS if n <= len(cores)]
     rates: dict[int, list[float]] = {n: [] for n in counts}
     alone: dict[int, list[float]] = {n: [] for n in counts}
@@ -85,7 +85,7 @@ def batch_table(folder: Path, film: Path, cores: Sequence[int]) -> None:
             out = folder / f"out{n}_{turn}"
             words = ["batch", str(config), str(films), "-o", str(out), "--workers", str(n),
                      "--threads", "1", "--device", "cpu", "--json"]  # fmt: skip
-            done = json.loads(_noria(words, cores[:n]))
+            done = json.loads(_headrace(words, cores[:n]))
             assert done["frames"] == n * FILMS * FRAMES, done
             rates[n].append(done["fps"])
             alone[n].append(_engine_alone(folder / "scene", cores[:n]))
@@ -104,7 +104,8 @@ def _engine_alone(folder: Path, cores: Sequence[int]) -> float:
     """Items a second of the engine with nothing around it, one session of one thread a core."""
     (engine,) = folder.glob("*.engine")
     code = (
-        "import sys;from noria.batches.placement import engine_rate;from noria.engine import Plan;"
+        "import sys;from headrace.batches.placement import engine_rate;from headrace.engine "
+        "import Plan;"
         "print(engine_rate(Plan.load(sys.argv[1]), int(sys.argv[2]), 1, window_s=4.0))"
     )
     words = [sys.executable, "-c", code, str(engine), str(len(cores))]
@@ -115,7 +116,7 @@ def _engine_alone(folder: Path, cores: Sequence[int]) -> float:
 
 
 def precision_table(folder: Path, film: Path, cores: int) -> None:
-    """Items a second of `noria build --tune`, by model and precision."""
+    """Items a second of `headrace build --tune`, by model and precision."""
     (folder / "yolo11n").mkdir()
     yolo11n(folder / "yolo11n" / "yolo11n.onnx")
     (folder / "yolo11n" / "config_infer_primary.txt").write_text(YOLO11N)
@@ -124,13 +125,13 @@ def precision_table(folder: Path, film: Path, cores: int) -> None:
     for name, shown in (("scene", "the model"), ("yolo11n", "YOLO11n's shapes")):
         config = folder / name / "config_infer_primary.txt"
         table = folder / name / "table.calib"
-        _noria(["calibrate", str(config), "--video", str(film), "--frames", "40", "--cache",
+        _headrace(["calibrate", str(config), "--video", str(film), "--frames", "40", "--cache",
                 str(table), "--scales-only"])  # fmt: skip
         first = 0.0
         for precision in PRECISIONS:
             words = ["build", str(config), "--precision", precision, "--tune", SECONDS, "--rebuild",
                      "--set", f"int8-calib-file={table}", "--json"]  # fmt: skip
-            found = json.loads(_noria(words))
+            found = json.loads(_headrace(words))
             best = _chosen(found["tactics"])
             rate = best.get("items_per_s", 0.0)
             first = first or rate
@@ -144,14 +145,14 @@ def _chosen(tactics: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return next((one for one in tactics if one["chosen"]), {})
 
 
-def _noria(words: Sequence[str], cores: Sequence[int] | None = None) -> str:
+def _headrace(words: Sequence[str], cores: Sequence[int] | None = None) -> str:
     """The output of a command, run on some cores only."""
     bound = None if cores is None else _bound_to(cores)
     done = subprocess.run(
-        [sys.executable, "-m", "noria", *words], capture_output=True, text=True, preexec_fn=bound
+        [sys.executable, "-m", "headrace", *words], capture_output=True, text=True, preexec_fn=bound
     )
     if done.returncode:
-        sys.exit(f"noria {' '.join(words)}: {done.stderr}{done.stdout}")
+        sys.exit(f"headrace {' '.join(words)}: {done.stderr}{done.stdout}")
     return done.stdout
 
 

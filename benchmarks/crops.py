@@ -17,12 +17,12 @@ import numpy as np
 
 from benchmarks.common import Row, compare
 from benchmarks.preprocess import _pictures
-from noria.config import ModelConfig
-from noria.infer.geometry import Rect
-from noria.infer.preprocess import Preprocessor
-from noria.infer.selection import Selector
-from noria.media.frame import Frame
-from noria.meta import ClassifierMeta, FrameMeta, LabelInfo
+from headrace.config import ModelConfig
+from headrace.infer.geometry import Rect
+from headrace.infer.preprocess import Preprocessor
+from headrace.infer.selection import Selector
+from headrace.media.frame import Frame
+from headrace.meta import ClassifierMeta, FrameMeta, LabelInfo
 
 OBJECTS, NETWORK = 1000, 64
 

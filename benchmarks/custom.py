@@ -1,8 +1,9 @@
 """What calling a user's C++ parser costs beside the parser itself.
 
 The reference is a function in C++ that calls the same compiled one, its layers described before
-and its boxes left unread: (ours - reference) / frames is what noria adds to a frame. It is called
-by ctypes, which costs as much as any call out of Python does, or more where the caches are cold.
+and its boxes left unread: (ours - reference) / frames is what headrace adds to a frame. It is
+called by ctypes, which costs as much as any call out of Python does, or more where the caches are
+cold.
 Calls are timed one by one in turns: how long a parser works varies by more than what is added.
 """
 
@@ -22,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import Row, compare, in_turns
-from noria.custom import checked, include_dir, open_library
-from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
+from headrace.custom import checked, include_dir, open_library
+from headrace.meta import DetectionParams, Detections, Layer, NetworkInfo
 
 CALLS = 50  # that times are told for: one call is too short
 
@@ -161,7 +162,7 @@ def _guarded(library: Path) -> Iterator[Row]:
     Before each call the tensor is written anew, as an engine does it; that is not timed. Shared:
     where the worker reads it; copied: elsewhere.
     """
-    from noria.custom.guard.keeper import can_guard
+    from headrace.custom.guard.keeper import can_guard
 
     if can_guard() is not None:
         return

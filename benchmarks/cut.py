@@ -20,12 +20,12 @@ import onnx
 from onnx import TensorProto, helper
 
 from benchmarks.common import Row, data_dir, in_turns
-from noria.engine import Plan
-from noria.engine.backends import get_backend, installed_backends
-from noria.engine.builder import BuildOptions, build
-from noria.engine.plugin_graph.opening import load_plugins, open_plugin_graph
-from noria.network import network_from_onnx
-from noria.plugins import (
+from headrace.engine import Plan
+from headrace.engine.backends import get_backend, installed_backends
+from headrace.engine.builder import BuildOptions, build
+from headrace.engine.plugin_graph.opening import load_plugins, open_plugin_graph
+from headrace.network import network_from_onnx
+from headrace.plugins import (
     DataType,
     IPluginCreator,
     IPluginV2DynamicExt,

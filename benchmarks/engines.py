@@ -2,7 +2,7 @@
 
 Raw ONNX Runtime: the better of one session with all cores, and a session of one thread per core.
 Raw OpenVINO: its throughput mode with a queue of asynchronous requests. All run in turns in one
-process; the reference is the best of them. Ours is the plan that `noria build --tune` keeps.
+process; the reference is the best of them. Ours is the plan that `headrace build --tune` keeps.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ import openvino.properties.hint as hints
 
 from benchmarks.common import Row, data_dir
 from benchmarks.networks import resnet50, yolo11n
-from noria.engine.builder import BuildOptions, build
-from noria.engine.machine import usable_cores
-from noria.engine.tuning.tune import TuneOptions
-from noria.engine.tuning.worker import measure
-from noria.network.onnx_file import network_from_onnx
+from headrace.engine.builder import BuildOptions, build
+from headrace.engine.machine import usable_cores
+from headrace.engine.tuning.tune import TuneOptions
+from headrace.engine.tuning.worker import measure
+from headrace.network.onnx_file import network_from_onnx
 
 WINDOW_S = 1.0
 ROUNDS = 7
@@ -72,7 +72,7 @@ def _row(title: str, path: Path, folder: Path) -> Row:
             )  # fmt: skip
             return sum(len(mine) / sum(mine) for mine in runs)
 
-        runners: dict[str, Run] = {"noria": ours, **_raw(model, name, picture)}
+        runners: dict[str, Run] = {"headrace": ours, **_raw(model, name, picture)}
         rates: dict[str, list[float]] = {key: [] for key in runners}
         keys = list(runners)
         for number in range(ROUNDS + 1):
@@ -82,11 +82,11 @@ def _row(title: str, path: Path, folder: Path) -> Row:
                 if number:  # the first round warms up
                     rates[key].append(rate)
     ms = {key: 1e3 / median(found) for key, found in rates.items()}
-    best = min((key for key in ms if key != "noria"), key=ms.__getitem__)
-    others = ", ".join(f"{key} {value:.2f}" for key, value in ms.items() if key != "noria")
+    best = min((key for key in ms if key != "headrace"), key=ms.__getitem__)
+    others = ", ".join(f"{key} {value:.2f}" for key, value in ms.items() if key != "headrace")
     print(f"{title}: {plan.tactic.tactic}; ms per item: {others}")
-    return Row(f"{title}, {plan.tactic.runtime} against raw {best}", ms["noria"], ms[best],
-               ms[best] / ms["noria"])  # fmt: skip
+    return Row(f"{title}, {plan.tactic.runtime} against raw {best}", ms["headrace"], ms[best],
+               ms[best] / ms["headrace"])  # fmt: skip
 
 
 def _raw(model: onnx.ModelProto, name: str, picture: Any) -> dict[str, Run]:

@@ -3,7 +3,7 @@
 Throughput: four films of 1920x1080 H.264 through `uridecodebin`, multiplexer and YOLOX-nano in
 batches of four, without and with tiler and display, beside the plain pipeline of the same config,
 films and frames. Rounds take turns; each row has the medians, and the median of the rounds' ratios.
-The other two tables use the demo scene. Needs GStreamer; the first one NORIA_TEST_DATA, too.
+The other two tables use the demo scene. Needs GStreamer; the first one HEADRACE_TEST_DATA, too.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-import noria
+import headrace
 from benchmarks.common import ROOT, data_dir, timed
 from benchmarks.gpu.clips import clip
-from noria.pyds.loading import gstreamer
+from headrace.pyds.loading import gstreamer
 
 SCENE = ROOT / "examples" / "conveyor"
 SOURCES = 4
@@ -71,7 +71,7 @@ def throughput(folder: Path) -> None:
     }
 
     def plain() -> None:
-        report = noria.open_pipeline(config, sources=[film] * SOURCES).run()
+        report = headrace.open_pipeline(config, sources=[film] * SOURCES).run()
         assert report.frames == SOURCES * FRAMES
 
     plain()
@@ -99,8 +99,8 @@ def resident_mib() -> float:
 
 def frame_counter(gst: Any, pad: Any) -> list[list[int]]:
     """Numbers of the frames that pass a pad, by source."""
-    from noria.pyds.bridge import bridge
-    from noria.pyds.meta import items
+    from headrace.pyds.bridge import bridge
+    from headrace.pyds.meta import items
 
     seen: list[list[int]] = []
 
@@ -199,7 +199,7 @@ def changes(folder: Path) -> None:
 
 
 def report() -> None:
-    from noria.gst.register import register
+    from headrace.gst.register import register
 
     register()
     for part in (throughput, memory, changes):

@@ -1,4 +1,4 @@
-"""INT8 by `noria calibrate` beside ONNX Runtime's quantiser: boxes that stay, FP32 layers, speed.
+"""INT8 by `headrace calibrate` beside ONNX Runtime's quantiser: boxes kept, FP32 layers, speed.
 
 Both learn from the same frames of a film and are judged on the film's other frames, by the boxes
 that FP32 finds there.
@@ -22,26 +22,26 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.common import ROOT, data_dir
-from noria.config import ModelConfig
-from noria.config.enums import NetworkMode
-from noria.diagnose.int8_agreement import Judge
-from noria.diagnose.int8_choice import choose_int8
-from noria.diagnose.truth import scored
-from noria.engine.backends import installed_backends
-from noria.engine.builder import BuildOptions, build
-from noria.engine.machine import this_machine
-from noria.engine.precision.explicit import as_network
-from noria.engine.precision.prepare import prepare
-from noria.engine.precision.qdq import MIN_OPSET
-from noria.engine.session import Session
-from noria.infer.calibration import calibrate, select_frames, selected_frames
-from noria.infer.preprocess import Preprocessor
-from noria.media import open_source
-from noria.media.frame import Frame
-from noria.model import load_or_build
-from noria.model.picture_input import network_dims
-from noria.model.source import model_source
-from noria.network.network import Network
+from headrace.config import ModelConfig
+from headrace.config.enums import NetworkMode
+from headrace.diagnose.int8_agreement import Judge
+from headrace.diagnose.int8_choice import choose_int8
+from headrace.diagnose.truth import scored
+from headrace.engine.backends import installed_backends
+from headrace.engine.builder import BuildOptions, build
+from headrace.engine.machine import this_machine
+from headrace.engine.precision.explicit import as_network
+from headrace.engine.precision.prepare import prepare
+from headrace.engine.precision.qdq import MIN_OPSET
+from headrace.engine.session import Session
+from headrace.infer.calibration import calibrate, select_frames, selected_frames
+from headrace.infer.preprocess import Preprocessor
+from headrace.media import open_source
+from headrace.media.frame import Frame
+from headrace.model import load_or_build
+from headrace.model.picture_input import network_dims
+from headrace.model.source import model_source
+from headrace.network.network import Network
 
 _ROUNDS = 15
 _MOST_JUDGED = 240
@@ -117,7 +117,7 @@ def _sessions(
     int8 = cfg.with_overrides(network_mode=NetworkMode.INT8, int8_calib_file=path)
     for runtime in runtimes:
         plan = load_or_build(int8, backend=runtime, precision="int8", rebuild=True, save=False)
-        made["noria calibrate", runtime] = plan.open_session(), kept
+        made["headrace calibrate", runtime] = plan.open_session(), kept
     quantised = _quantised(cfg, network, case)
     for runtime in runtimes:
         made["quantize_static", runtime] = _open(quantised, runtime), "0"

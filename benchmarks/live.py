@@ -18,11 +18,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from time import process_time
 
-import noria
+import headrace
 from benchmarks.common import Row
-from noria.analytics import AnalyticsRules, Crowd, Line, Region, SourceRules
-from noria.analytics.rules import ALL_SOURCES
-from noria.live import Address, LiveServer, LiveView
+from headrace.analytics import AnalyticsRules, Crowd, Line, Region, SourceRules
+from headrace.analytics.rules import ALL_SOURCES
+from headrace.live import Address, LiveServer, LiveView
 
 SCENE = Path(__file__).parents[1] / "examples" / "conveyor"
 ROUNDS = 7
@@ -57,7 +57,7 @@ def watch(port: int) -> None:
 def run(folder: Path, *, rules: bool = False, view: bool = False, watched: bool = False) -> float:
     """CPU milliseconds of the process for each frame."""
     sink = LiveView() if view else None
-    pipeline = noria.open_pipeline(
+    pipeline = headrace.open_pipeline(
         SCENE / "config_infer_primary.txt",
         sources=[SCENE / "conveyor.mp4"] * 2,
         tracker="iou",

@@ -18,11 +18,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from time import process_time, sleep
 
-import noria
+import headrace
 from benchmarks.common import Row
 from benchmarks.live import RULES, SCENE, watch
-from noria.live import Address, LiveServer, LiveView
-from noria.live.metrics import metrics_text
+from headrace.live import Address, LiveServer, LiveView
+from headrace.live.metrics import metrics_text
 from tests.media.sources.test_rtsp import Server, available
 from tests.ports import free_port
 
@@ -38,7 +38,7 @@ def run(
     """CPU milliseconds of the process for each frame."""
     sink = LiveView()
     outputs = [*([sink] if view else []), *([broker] if broker else [])]
-    pipeline = noria.open_pipeline(
+    pipeline = headrace.open_pipeline(
         SCENE / "config_infer_primary.txt", sources=[url] * SOURCES, tracker="iou",
         analytics=RULES if rules else None, outputs=outputs, limit=FRAMES,
         model_engine_file=str(folder / "detector.engine"),
@@ -86,7 +86,7 @@ def rows() -> Iterable[Row]:
         broker = subprocess.Popen(
             ["mosquitto", "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        kinds["8 RTSP sources, with MQTT"] = {"broker": f"mqtt://127.0.0.1:{port}/noria"}
+        kinds["8 RTSP sources, with MQTT"] = {"broker": f"mqtt://127.0.0.1:{port}/headrace"}
     server = Server()
     server.start("--clip", str(SCENE / "conveyor.mp4"))
     try:

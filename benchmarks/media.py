@@ -18,11 +18,11 @@ import cv2
 import numpy as np
 
 from benchmarks.common import Row, compare, data_dir
-from noria.draw import Painter
-from noria.media import Frame, PixelFormat, open_sink, open_source
-from noria.media.pixels import to_rgb
-from noria.media.sinks.jsonl import LineWriter
-from noria.meta import ClassifierMeta, Detections, FrameMeta, LabelInfo, ObjectMeta, Space
+from headrace.draw import Painter
+from headrace.media import Frame, PixelFormat, open_sink, open_source
+from headrace.media.pixels import to_rgb
+from headrace.media.sinks.jsonl import LineWriter
+from headrace.meta import ClassifierMeta, Detections, FrameMeta, LabelInfo, ObjectMeta, Space
 
 THREADS, FRAMES = 2, 100
 LABELS = ["car", "person", "truck", "bicycle"]

@@ -34,16 +34,16 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.common import ROOT, require_device
-from noria._core.cuda_tensors import CudaTensor
-from noria.infer import engine_runs
-from noria.infer.batch import Batch
-from noria.infer.geometry import Rect, fit
-from noria.infer.inferencer import Inferencer
-from noria.infer.items import Items
-from noria.media import Frame, open_sink
-from noria.media.sources.arrays import ArraySource
-from noria.pipeline import Pipeline
-from noria.track import open_tracker
+from headrace._core.cuda_tensors import CudaTensor
+from headrace.infer import engine_runs
+from headrace.infer.batch import Batch
+from headrace.infer.geometry import Rect, fit
+from headrace.infer.inferencer import Inferencer
+from headrace.infer.items import Items
+from headrace.media import Frame, open_sink
+from headrace.media.sources.arrays import ArraySource
+from headrace.pipeline import Pipeline
+from headrace.track import open_tracker
 
 DEVICE = os.environ.get("OWN_COST_DEVICE", "cpu")
 BATCHES = (1, 8, 32)
@@ -56,8 +56,8 @@ _RUNS = 2  # of the engine, with arrays of their own
 SIZE = (1920, 1080)
 
 HEADS = {
-    "YOLOX-nano 3549x85": ("NoriaParseYoloX", 416, (3549, 85)),
-    "YOLOv8 84x8400": ("NoriaParseYoloV8", 640, (84, 8400)),
+    "YOLOX-nano 3549x85": ("HeadraceParseYoloX", 416, (3549, 85)),
+    "YOLOv8 84x8400": ("HeadraceParseYoloV8", 640, (84, 8400)),
 }
 CONFIG = """[property]
 gie-unique-id=1
@@ -86,7 +86,7 @@ def report() -> None:
     _, side, shape = next(iter(HEADS.values()))
     scenes = _scenes(side, shape)
     own = {
-        "built-in": ("NoriaParseYoloX", ""),
+        "built-in": ("HeadraceParseYoloX", ""),
         "Python, examples/yolox": (
             "NvDsInferParseYoloX",
             f"custom-lib-path={ROOT}/examples/yolox/yolox_parser.py",
@@ -103,9 +103,9 @@ def report() -> None:
 
 def _built_library() -> Path:
     """The C++ parser of the example, compiled once."""
-    from noria.custom.compile.build_library import compile_library
+    from headrace.custom.compile.build_library import compile_library
 
-    folder = Path(tempfile.gettempdir()) / "noria-own-cost"
+    folder = Path(tempfile.gettempdir()) / "headrace-own-cost"
     folder.mkdir(exist_ok=True)
     target = folder / "libyolox.so"
     if not target.exists():

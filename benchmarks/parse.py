@@ -11,11 +11,11 @@ import cv2
 import numpy as np
 
 from benchmarks.common import Row, compare
-from noria.config import ClassAttrs
-from noria.config.enums import ClusterMode
-from noria.infer.cluster import Clusterer, ClusterParams
-from noria.infer.parsers import WELL_KNOWN
-from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
+from headrace.config import ClassAttrs
+from headrace.config.enums import ClusterMode
+from headrace.infer.cluster import Clusterer, ClusterParams
+from headrace.infer.parsers import WELL_KNOWN
+from headrace.meta import DetectionParams, Detections, Layer, NetworkInfo
 
 THRESHOLD, IOU = 0.25, 0.45
 CLASSES, CANDIDATES, HOT = 80, 8400, 1000
@@ -27,7 +27,7 @@ def rows() -> Iterable[Row]:
     layers = {"output0": Layer("output0", head)}
     network = NetworkInfo(640, 640, 3)
     params = DetectionParams(CLASSES, np.full(CLASSES, THRESHOLD, np.float32))
-    parser = WELL_KNOWN["NoriaParseYoloV8"]
+    parser = WELL_KNOWN["HeadraceParseYoloV8"]
     attrs = ClassAttrs(pre_cluster_threshold=THRESHOLD, nms_iou_threshold=IOU)
     nms = Clusterer(ClusterParams.from_attrs([attrs] * CLASSES, ClusterMode.NMS))
     assert len(parser(layers, network, params)) == HOT
@@ -104,7 +104,7 @@ def _yolox(params: DetectionParams) -> Row:
         boxes = np.concatenate([centre - size / 2, size], axis=1)
         return Detections(boxes[keep], best[keep], class_ids[keep].astype(np.int32))
 
-    parser = WELL_KNOWN["NoriaParseYoloX"]
+    parser = WELL_KNOWN["HeadraceParseYoloX"]
     return compare(
         "parse YOLOX 3549x85, 300 candidates; NumPy",
         lambda: parser(layers, network, params),
@@ -127,7 +127,7 @@ def _faces() -> Row:
         corners = boxes[keep] * np.array([320, 240, 320, 240], np.float32)
         return Detections.from_xyxy(corners, scores[keep, 1], np.zeros(keep.sum(), np.int32))
 
-    parser = WELL_KNOWN["NoriaParseSSDCorners"]
+    parser = WELL_KNOWN["HeadraceParseSSDCorners"]
     return compare(
         "parse SSD 4420x2, 90 faces; NumPy",
         lambda: parser(layers, network, params),

@@ -22,15 +22,15 @@ import numpy as np
 import onnxruntime
 
 from benchmarks.common import ROOT, Row, data_dir, timed
-from noria.config import ModelConfig
-from noria.draw import Painter
-from noria.infer.batch import Batch
-from noria.infer.inferencer import Inferencer
-from noria.infer.preprocess import Preprocessor
-from noria.infer.watch import Watch
-from noria.media import Frame, open_sink, open_source
-from noria.meta import Detections, FrameMeta, Objects, Space
-from noria.pipeline import Pipeline
+from headrace.config import ModelConfig
+from headrace.draw import Painter
+from headrace.infer.batch import Batch
+from headrace.infer.inferencer import Inferencer
+from headrace.infer.preprocess import Preprocessor
+from headrace.infer.watch import Watch
+from headrace.media import Frame, open_sink, open_source
+from headrace.meta import Detections, FrameMeta, Objects, Space
+from headrace.pipeline import Pipeline
 
 THREADS = 2
 ROUNDS = 5
@@ -48,7 +48,7 @@ def setup(folder: Path) -> tuple[ModelConfig, Path]:
     """YOLOX-nano and a film of cars, with the engine in `folder`; the demo scene without them."""
     data = data_dir()
     if data is None:
-        print("no real data (NORIA_TEST_DATA): the demo scene is measured instead")
+        print("no real data (HEADRACE_TEST_DATA): the demo scene is measured instead")
         scene = ROOT / "examples" / "conveyor"
         return ModelConfig.load(scene / "config_infer_primary.txt"), scene / "conveyor.mp4"
     example = ROOT / "examples" / "yolox"
@@ -220,12 +220,12 @@ def _per_object() -> Iterable[Row]:
 
 
 def _start_to_first_box() -> Row:
-    """A whole `noria run` of one frame with a saved engine, against `import onnxruntime, av`.
+    """A whole `headrace run` of one frame with a saved engine, against `import onnxruntime, av`.
 
     Both with compiled bytecode, as installers leave it, wherever this checkout keeps none.
     """
     scene = ROOT / "examples" / "conveyor"
-    run = [sys.executable, "-m", "noria", "run", str(scene / "config_infer_primary.txt")]
+    run = [sys.executable, "-m", "headrace", "run", str(scene / "config_infer_primary.txt")]
     run += [str(scene / "conveyor.mp4"), "--limit", "1", "-q"]
     imports = [sys.executable, "-c", "import onnxruntime, av, numpy"]
     with tempfile.TemporaryDirectory() as folder:

@@ -9,8 +9,8 @@ import cv2
 import numpy as np
 
 from benchmarks.common import Row, compare
-from noria.plugins.standard import standard_layers
-from noria.plugins.standard.fields import Given
+from headrace.plugins.standard import standard_layers
+from headrace.plugins.standard.fields import Given
 
 BOXES, CLASSES, KEEP = 8400, 80, 100
 THRESHOLD, IOU = 0.25, 0.45

@@ -17,9 +17,9 @@ import cv2
 import numpy as np
 
 from benchmarks.common import Row, compare
-from noria.infer.preprocess import Preprocessor
-from noria.media.frame import Frame
-from noria.media.pixel_format import ColorSpace, PixelFormat
+from headrace.infer.preprocess import Preprocessor
+from headrace.media.frame import Frame
+from headrace.media.pixel_format import ColorSpace, PixelFormat
 
 WIDTH, HEIGHT, NETWORK = 1920, 1080, 640
 REPEATS = 60

@@ -15,9 +15,9 @@ import cv2
 import numpy as np
 
 from benchmarks.common import Row, compare
-from noria.infer.preprocess import Preprocessor
-from noria.media.frame import Frame
-from noria.media.pixel_format import PixelFormat
+from headrace.infer.preprocess import Preprocessor
+from headrace.media.frame import Frame
+from headrace.media.pixel_format import PixelFormat
 
 WIDTH, HEIGHT, NETWORK = 768, 432, 416
 REPEATS = 300

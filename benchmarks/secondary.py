@@ -22,10 +22,10 @@ import onnx
 from onnx import TensorProto, helper
 
 from benchmarks.common import Row
-from noria.infer.batch import Batch
-from noria.infer.inferencer import Inferencer
-from noria.media import Frame
-from noria.track import open_tracker
+from headrace.infer.batch import Batch
+from headrace.infer.inferencer import Inferencer
+from headrace.media import Frame
+from headrace.track import open_tracker
 
 OBJECTS = 1000
 BATCH = 64
@@ -36,7 +36,7 @@ BUDGET_MS = 0.005
 
 PARSER = f"""
 import numpy as np
-from noria import Detections
+from headrace import Detections
 
 rng = np.random.default_rng(1)
 size = rng.uniform(2, 6, ({OBJECTS}, 2))

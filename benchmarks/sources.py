@@ -14,9 +14,9 @@ from pathlib import Path
 
 from benchmarks.common import Row, timed
 from benchmarks.pipeline import setup
-from noria.infer.inferencer import Inferencer
-from noria.media import open_sink, open_source
-from noria.pipeline import Pipeline
+from headrace.infer.inferencer import Inferencer
+from headrace.media import open_sink, open_source
+from headrace.pipeline import Pipeline
 
 THREADS = 2
 SOURCES = 8

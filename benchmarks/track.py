@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.common import Row, compare
-from noria.media import Frame, PixelFormat
-from noria.meta import Detections, FrameMeta, Space
-from noria.track import Tracker, open_tracker
+from headrace.media import Frame, PixelFormat
+from headrace.meta import Detections, FrameMeta, Space
+from headrace.track import Tracker, open_tracker
 
 WIDTH, HEIGHT, LENGTH = 1920, 1080, 12
 PICTURE = Frame.from_array(np.zeros((2, 2), np.uint8), PixelFormat.GRAY)

@@ -3,9 +3,9 @@
 import re
 from typing import Any
 
-project = "Noria"
-author = "The Noria developers"
-copyright = "The Noria developers, Apache-2.0"
+project = "Headrace"
+author = "The Headrace developers"
+copyright = "The Headrace developers, Apache-2.0"
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["colon_fence", "deflist"]
@@ -19,7 +19,7 @@ napoleon_use_rtype = False
 python_maximum_signature_line_length = 80
 
 html_theme = "furo"
-html_title = "Noria"
+html_title = "Headrace"
 html_static_path = ["_static"]
 html_css_files = ["console.css"]
 pygments_style = "friendly"

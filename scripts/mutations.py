@@ -71,7 +71,7 @@ class Copy:
     """A copy of a checkout with an environment of its own, in which faults are planted."""
 
     def __init__(self, root: Path, folder: Path) -> None:
-        self.root = folder / "noria"
+        self.root = folder / "headrace"
         self.root.mkdir()
         ignored = shutil.ignore_patterns("__pycache__", "_build", "*.engine")
         for name in COPIED:
@@ -82,19 +82,19 @@ class Copy:
                 shutil.copy(root / name, self.root)
         python = root / ".venv" / "bin" / "python"
         places = subprocess.run(
-            [python, "-c", "import sys, noria._native as n; print(n.__file__, "
+            [python, "-c", "import sys, headrace._native as n; print(n.__file__, "
              "*(p for p in sys.path if '-packages' in p))"],
             capture_output=True, text=True, check=True, cwd=folder,
         ).stdout.split()  # fmt: skip
         self._native = Path(places[0])
-        self.package = self.root / "src" / "noria"
+        self.package = self.root / "src" / "headrace"
         for item in self._native.parent.iterdir():  # the module, headers and link libraries
             (shutil.copytree if item.is_dir() else shutil.copy)(item, self.package / item.name)
         environment = folder / "venv"
         subprocess.run([python, "-m", "venv", "--without-pip", environment], check=True)
         self.python = environment / "bin" / "python"
         (own,) = (environment / "lib").glob("python*/site-packages")
-        (own / "noria.pth").write_text("\n".join([str(self.package.parent), *places[1:]]) + "\n")
+        (own / "headrace.pth").write_text("\n".join([str(self.package.parent), *places[1:]]) + "\n")
         self.tools = root / ".venv" / "bin"
 
     def compile(self) -> None:
@@ -114,7 +114,7 @@ class Copy:
         )  # fmt: skip
         if done.returncode:
             raise RuntimeError(done.stderr[-2000:])
-        shutil.copy(target / "noria" / self._native.name, self.package)
+        shutil.copy(target / "headrace" / self._native.name, self.package)
 
     def test(self, tests: Sequence[str], select: str) -> tuple[bool, str]:
         """Run tests; returns whether all passed, and the last line."""

@@ -28,7 +28,7 @@ def source(name: str) -> Path:
 
 def ptx(name: str) -> Path:
     """Where the package has the PTX of a kernel."""
-    return ROOT / f"src/noria/infer/gpu/{name}.ptx"
+    return ROOT / f"src/headrace/infer/gpu/{name}.ptx"
 
 
 def digest(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Write the types of `pyds` for type checkers and editors, from Noria's classes.
+"""Write the types of `pyds` for type checkers and editors, from Headrace's classes.
 
     python scripts/pyds_stubs.py packaging/pyds-stubs/__init__.pyi
 
@@ -14,10 +14,10 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar
 
-from noria import pyds
-from noria.pyds.meta import MetaField
-from noria.pyds.osd import Elements
-from noria.pyds.struct import Buffer, Nested, Struct, Text
+from headrace import pyds
+from headrace.pyds.meta import MetaField
+from headrace.pyds.osd import Elements
+from headrace.pyds.struct import Buffer, Nested, Struct, Text
 
 HEAD = '''"""Types of `pyds`; written by scripts/pyds_stubs.py."""
 
@@ -41,7 +41,7 @@ def public() -> dict[str, Any]:
     found: dict[str, Any] = {"Struct": Struct}
     for name in sorted(dir(pyds)):
         value = getattr(pyds, name)
-        ours = str(getattr(value, "__module__", "")).startswith("noria.pyds")
+        ours = str(getattr(value, "__module__", "")).startswith("headrace.pyds")
         if (
             not name.startswith("_")
             and name not in _INNER

@@ -10,7 +10,7 @@ build=build/sanitize
 asan=$(g++ -print-file-name=libasan.so) ubsan=$(g++ -print-file-name=libubsan.so)
 [ "$asan" != libasan.so ] || { echo "error: g++ has no libasan" >&2; exit 1; }
 
-cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DNORIA_SANITIZE=ON \
+cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DHEADRACE_SANITIZE=ON \
     -DPython_EXECUTABLE="$python" -DPython_INCLUDE_DIR="$include" \
     -Dnanobind_DIR="$("$python" -m nanobind --cmake_dir)" >$build.log 2>&1 ||
     { cat $build.log >&2; exit 1; }
@@ -18,7 +18,7 @@ cmake --build $build
 
 # detect_leaks: frames beyond the nearest are not looked at, since everything is called by Python.
 run() {
-    NORIA_SANITIZED=$PWD/$build LD_PRELOAD="$asan $ubsan" PYTHONMALLOC=malloc \
+    HEADRACE_SANITIZED=$PWD/$build LD_PRELOAD="$asan $ubsan" PYTHONMALLOC=malloc \
     ASAN_OPTIONS=detect_leaks=1:malloc_context_size=3:allocator_may_return_null=1:detect_stack_use_after_return=0 \
     UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
     LSAN_OPTIONS=suppressions=$PWD/scripts/sanitize.supp:print_suppressions=0 \

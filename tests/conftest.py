@@ -1,6 +1,6 @@
 """Shared fixtures: real data if there is any, and a tiny model with its parser and config.
 
-Real models and videos come from NORIA_TEST_DATA; tests skip without them.
+Real models and videos come from HEADRACE_TEST_DATA; tests skip without them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ load_profile()
 
 PARSER = '''
 import numpy as np
-from noria import Detections
+from headrace import Detections
 
 def parse(layers, network, params):
     """One box in the middle half of the input, scored by the mean red value in 0..1."""
@@ -107,7 +107,7 @@ def _state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _bytecode(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Processes that tests start compile Noria's Python once, not each for itself.
+    """Processes that tests start compile Headrace's Python once, not each for itself.
 
     Also where Python is told to write no bytecode, as many containers do: it goes into the tests'
     own folder, nothing into the checkout.
@@ -165,9 +165,9 @@ def watched_anew(frozen_heap: None) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """Folder with `models/`, `videos/`, `images/`; skips when there is none."""
-    path = Path(os.environ.get("NORIA_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
+    path = Path(os.environ.get("HEADRACE_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
     if not (path / "models").is_dir():
-        pytest.skip("no test data: set NORIA_TEST_DATA")
+        pytest.skip("no test data: set HEADRACE_TEST_DATA")
     return path
 
 

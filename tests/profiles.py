@@ -1,4 +1,4 @@
-"""How thorough a run is: `NORIA_TEST_PROFILE` (`push` by default, or `full`), and slow cases."""
+"""How thorough a run is: `HEADRACE_TEST_PROFILE` (`push` by default, or `full`), and slow cases."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-PROFILE = os.environ.get("NORIA_TEST_PROFILE", "push")
+PROFILE = os.environ.get("HEADRACE_TEST_PROFILE", "push")
 _SHARE = {"push": 10, "full": 1}
 
 

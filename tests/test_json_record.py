@@ -8,7 +8,7 @@ from typing import Annotated
 import pytest
 from msgspec import Meta
 
-from noria._core.json_record import JsonRecord, RecordError, Seconds
+from headrace._core.json_record import JsonRecord, RecordError, Seconds
 
 
 class Part(JsonRecord, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Commands forked off a process that has imported Noria are what they are by themselves."""
+"""Commands forked off a process that has imported Headrace are what they are by themselves."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.warm import noria
+from tests.warm import headrace
 
 SCRIPT = """\
 import os, sys, time
@@ -31,24 +31,24 @@ def test_output_exit_code_folder_and_environment(
     (tmp_path / "beside.py").write_text("name = 'beside'\n")
     monkeypatch.setenv("WORD", "one")
     alone = subprocess.run(
-        [sys.executable, "-m", "noria", "exec", "script.py", word],
+        [sys.executable, "-m", "headrace", "exec", "script.py", word],
         capture_output=True, text=True, cwd=tmp_path, stdin=subprocess.DEVNULL, timeout=60,
     )  # fmt: skip
-    forked = noria("exec", "script.py", word, cwd=tmp_path)
+    forked = headrace("exec", "script.py", word, cwd=tmp_path)
     assert forked.returncode == alone.returncode
     assert forked.stdout == alone.stdout
     assert forked.stderr == alone.stderr
     if word == "0":
-        assert " two beside" in noria("exec", "script.py", "0", cwd=tmp_path, WORD="two").stdout
+        assert " two beside" in headrace("exec", "script.py", "0", cwd=tmp_path, WORD="two").stdout
 
 
 def test_what_hangs_is_killed_and_the_next_one_runs(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
     (tmp_path / "beside.py").write_text("name = 'beside'\n")
     with pytest.raises(subprocess.TimeoutExpired):
-        noria("exec", "script.py", "hang", cwd=tmp_path, timeout=1, WORD="")
-    assert noria("exec", "script.py", "3", cwd=tmp_path, WORD="").returncode == 3
+        headrace("exec", "script.py", "hang", cwd=tmp_path, timeout=1, WORD="")
+    assert headrace("exec", "script.py", "3", cwd=tmp_path, WORD="").returncode == 3
 
 
 def test_a_command_that_does_not_exist() -> None:
-    assert "Did you mean 'run'" in noria("rnu").stderr
+    assert "Did you mean 'run'" in headrace("rnu").stderr

@@ -1,4 +1,4 @@
-"""`noria …` in processes that need not import it first: they are forked off one that has.
+"""`headrace …` in processes that need not import it first: they are forked off one that has.
 
 Each is a process of its own, with its arguments, folder, environment, output and exit code, and
 ends as any other. Only its start is not shown; commands started from nothing are those of
@@ -30,25 +30,25 @@ MODULES = [
     "PIL.JpegImagePlugin",
     "PIL.PngImagePlugin",
     "rich.table",
-    "noria.cli.build",
-    "noria.cli.output",
-    "noria.cli.run",
-    "noria.cli.show",
-    "noria.custom.guard",
-    "noria.engine.builder",
-    "noria.model.planning",
-    "noria.engine.session",
-    "noria.network.ir",
-    "noria.network.onnx_file",
-    "noria.pipeline.assembly",
-    "noria.plugins.standard",
+    "headrace.cli.build",
+    "headrace.cli.output",
+    "headrace.cli.run",
+    "headrace.cli.show",
+    "headrace.custom.guard",
+    "headrace.engine.builder",
+    "headrace.model.planning",
+    "headrace.engine.session",
+    "headrace.network.ir",
+    "headrace.network.onnx_file",
+    "headrace.pipeline.assembly",
+    "headrace.plugins.standard",
 ]
 
 
-def noria(
+def headrace(
     *args: object, cwd: Path | None = None, timeout: float = 120, **env: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run `noria ARGS`; `env` comes on top of the test's environment.
+    """Run `headrace ARGS`; `env` comes on top of the test's environment.
 
     Raises:
         subprocess.TimeoutExpired: it was killed after `timeout` seconds.
@@ -71,18 +71,18 @@ def noria(
         except TimeoutError:
             os.kill(pid, signal.SIGKILL)
             _answer(server, 60)
-            raise subprocess.TimeoutExpired(["noria", *words], timeout) from None
+            raise subprocess.TimeoutExpired(["headrace", *words], timeout) from None
         texts = []
         for file in (out, err):
             file.seek(0)
             texts.append(file.read().decode())
-    return subprocess.CompletedProcess(["noria", *words], code, *texts)
+    return subprocess.CompletedProcess(["headrace", *words], code, *texts)
 
 
 def started_anew(*args: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run `noria ARGS` as anybody does."""
+    """Run `headrace ARGS` as anybody does."""
     return subprocess.run(
-        [sys.executable, "-m", "noria", *map(str, args)],
+        [sys.executable, "-m", "headrace", *map(str, args)],
         cwd=cwd, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
 
@@ -137,8 +137,8 @@ def _serve() -> None:
             os.environ.clear()
             os.environ.update(order["env"])
             sys.path[0] = order["cwd"]
-            sys.argv = ["noria", *order["args"]]
-            runpy.run_module("noria", run_name="__main__", alter_sys=True)
+            sys.argv = ["headrace", *order["args"]]
+            runpy.run_module("headrace", run_name="__main__", alter_sys=True)
             return
         os.write(1, b"%d\n" % pid)
         os.write(1, b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))

@@ -1,7 +1,7 @@
 """The proof on an NVIDIA GPU: `python -m benchmarks.gpu [PART …]`, or all parts.
 
-It needs a GPU, onnxruntime-gpu, and the folder of real models and films (NORIA_TEST_DATA). Clips of
-1920x1080 are made of one of the films, and kept in GPU_CLIPS if that names a folder; GPU_FILM is
+It needs a GPU, onnxruntime-gpu, and the folder of real models and films (HEADRACE_TEST_DATA). Clips
+of 1920x1080 are made of one of the films, and kept in GPU_CLIPS if that names a folder; GPU_FILM is
 that film, GPU_B_FRAMES how many B frames in a row they have. How many pictures the video unit
 decodes a second depends on both. Parts:
 
@@ -50,7 +50,9 @@ def report(names: Sequence[str] = ()) -> None:
         sys.exit(f"benchmarks.gpu has no part {unknown[0]!r}; there are: {', '.join(PARTS)}")
     require_device("cuda", "benchmarks.gpu")
     if DATA is None:
-        sys.exit("NORIA_TEST_DATA names no folder of models and films; expected one with models/")
+        sys.exit(
+            "HEADRACE_TEST_DATA names no folder of models and films; expected one with models/"
+        )
     for name in names or PARTS:
         start = perf_counter()
         PARTS[name]()

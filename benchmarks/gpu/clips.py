@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.common import data_dir
-from noria.config import ModelConfig
-from noria.media import open_source
-from noria.media.frame import Frame
+from headrace.config import ModelConfig
+from headrace.media import open_source
+from headrace.media.frame import Frame
 
 DATA = data_dir()
 FILMS = ("car-detection", "one-by-one-person-detection", "bottle-detection")
@@ -34,7 +34,7 @@ STREAMS = [int(n) for n in os.environ.get("GPU_STREAMS", "32,96,160").split(",")
 
 
 def model() -> Path:
-    assert DATA is not None, "NORIA_TEST_DATA names no folder of models and films"
+    assert DATA is not None, "HEADRACE_TEST_DATA names no folder of models and films"
     return DATA / "models" / "yolox_nano.onnx"
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-import noria
+import headrace
 from benchmarks.gpu.clips import FILMS, clip, config, film, pictures, show
-from noria.infer.gpu.scaler import GpuScaler
-from noria.infer.items import FramePiece
-from noria.infer.preprocess import Preprocessor
-from noria.media.frame import Frame
+from headrace.infer.gpu.scaler import GpuScaler
+from headrace.infer.items import FramePiece
+from headrace.infer.preprocess import Preprocessor
+from headrace.media.frame import Frame
 
 
 def tensors() -> None:
@@ -46,7 +46,7 @@ def tensors() -> None:
 
 def found(path: Path, device: str, mode: int) -> list[Any]:
     cfg = config(batch_size=8, network_mode=mode)
-    with noria.open_pipeline(cfg, sources=str(path), device=device) as pipeline:
+    with headrace.open_pipeline(cfg, sources=str(path), device=device) as pipeline:
         return [meta.objects for _, meta in pipeline]
 
 

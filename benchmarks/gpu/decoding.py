@@ -14,7 +14,7 @@ from typing import Any
 import av
 
 from benchmarks.gpu.clips import SECONDS, STREAMS, clip, show
-from noria.media.sources.gpu_decoding import gpu_decoding
+from headrace.media.sources.gpu_decoding import gpu_decoding
 
 PATIENCE_S = 120.0  # more than a process that decodes takes to begin
 

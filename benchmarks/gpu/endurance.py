@@ -12,16 +12,16 @@ from pathlib import Path
 from time import perf_counter, sleep
 from typing import Any
 
-import noria
+import headrace
 from benchmarks.gpu.clips import DEVICE, PROCESSES, clip, config, pictures, show
 from benchmarks.gpu.engines import one_lane
 from benchmarks.gpu.throughput import looped
 from benchmarks.rtsp_server import shown
-from noria.cli.run import spec_of
-from noria.config import ModelConfig
-from noria.media import open_source
-from noria.pipeline.assembly import AssemblyOptions, assemble
-from noria.pipeline.shares import SharedRun
+from headrace.cli.run import spec_of
+from headrace.config import ModelConfig
+from headrace.media import open_source
+from headrace.pipeline.assembly import AssemblyOptions, assemble
+from headrace.pipeline.shares import SharedRun
 
 
 def rtsp() -> None:
@@ -100,7 +100,7 @@ def _latencies(cfg: ModelConfig) -> list[float]:
         if meta.pts_ns in handed:
             took.append(perf_counter() - handed[meta.pts_ns])
 
-    noria.open_pipeline(cfg, sources=source, on_result=result, device="cuda").run()
+    headrace.open_pipeline(cfg, sources=source, on_result=result, device="cuda").run()
     return took
 
 

@@ -14,19 +14,19 @@ from typing import Any
 
 import numpy as np
 
-import noria
+import headrace
 from benchmarks.gpu.clips import SECONDS, clip, config, model, pictures, show
-from noria.config import ModelConfig
-from noria.engine.tuning.tactic import Tactic
-from noria.infer.items import FramePiece
-from noria.model.planning import load_or_build
+from headrace.config import ModelConfig
+from headrace.engine.tuning.tactic import Tactic
+from headrace.infer.items import FramePiece
+from headrace.model.planning import load_or_build
 
 
 def engine() -> None:
     rows = []
     for mode, precision in ((0, "FP32"), (2, "FP16")):
         cfg = config(batch_size=32, network_mode=mode)
-        with noria.Inferencer.from_config(cfg, device="cuda", streams=3) as inferencer:
+        with headrace.Inferencer.from_config(cfg, device="cuda", streams=3) as inferencer:
             pieces = pieces_of(inferencer, 32)
             for lanes in (1, 3):
                 rows.append(
@@ -49,7 +49,7 @@ def graphs() -> None:
         for graph in (0, 1):
             with (
                 one_lane(items, graph) as cfg,
-                noria.Inferencer.from_config(cfg, device="cuda") as inferencer,
+                headrace.Inferencer.from_config(cfg, device="cuda") as inferencer,
             ):
                 scaler, session = inferencer.model.gpu_scaler, inferencer.session
                 assert scaler is not None
@@ -79,7 +79,7 @@ def one_lane(items: int, graph: int) -> Iterator[ModelConfig]:
         yield cfg
 
 
-def pieces_of(inferencer: noria.Inferencer, count: int) -> list[FramePiece]:
+def pieces_of(inferencer: headrace.Inferencer, count: int) -> list[FramePiece]:
     pre = inferencer.model.preprocessor
     assert pre is not None
     frames = list(pictures(clip("libx264"), count))
@@ -87,7 +87,7 @@ def pieces_of(inferencer: noria.Inferencer, count: int) -> list[FramePiece]:
     return [FramePiece(f, p.src, p.dst, whole=True) for f, p in zip(frames, placed, strict=True)]
 
 
-def items_a_second(inferencer: noria.Inferencer, pieces: list[FramePiece], lanes: int) -> float:
+def items_a_second(inferencer: headrace.Inferencer, pieces: list[FramePiece], lanes: int) -> float:
     """Items a second of the engine, each lane with one tensor of its own."""
     scaler, session = inferencer.model.gpu_scaler, inferencer.session
     assert scaler is not None

@@ -8,7 +8,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
-import noria
+import headrace
 from benchmarks.cores import YOLO11N
 from benchmarks.gpu.clips import (
     COUNTED_FRAMES,
@@ -24,10 +24,10 @@ from benchmarks.gpu.clips import (
 from benchmarks.gpu.decoding import decoded_together
 from benchmarks.gpu.engines import items_a_second, pieces_of
 from benchmarks.networks import yolo11n as yolo11n_network
-from noria.cli.run import spec_of
-from noria.config import ModelConfig
-from noria.pipeline.assembly import AssemblyOptions
-from noria.pipeline.shares import SharedRun
+from headrace.cli.run import spec_of
+from headrace.config import ModelConfig
+from headrace.pipeline.assembly import AssemblyOptions
+from headrace.pipeline.shares import SharedRun
 
 READER = Path(__file__).parents[2] / "examples/conveyor/config_infer_secondary_characters.txt"
 
@@ -37,7 +37,7 @@ def streamed(
 ) -> tuple[float, float, Any]:
     """Frames a second behind the first result, and CPU microseconds a frame."""
     with tempfile.TemporaryDirectory() as folder:
-        with noria.open_pipeline(
+        with headrace.open_pipeline(
             *configs, sources=[str(path)] * streams, outputs=f"{folder}/out.jsonl",
             tracker=tracker, device="cuda",
         ) as pipeline:  # fmt: skip
@@ -187,7 +187,7 @@ def yolo11n() -> None:
             batch_size=32, network_mode=2, pre_cluster_threshold=1.0,
             parse_bbox_func_name="NvDsInferParseYoloV11",
         )  # fmt: skip
-        with noria.Inferencer.from_config(cfg, device="cuda", streams=3) as inferencer:
+        with headrace.Inferencer.from_config(cfg, device="cuda", streams=3) as inferencer:
             pieces = pieces_of(inferencer, 32)
             alone = max(items_a_second(inferencer, pieces, lanes) for lanes in (1, 3))
         for processes in PROCESSES:

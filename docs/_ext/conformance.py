@@ -1,4 +1,4 @@
-"""docs/conformance.md: how close Noria is to the original, key by key and rule by rule."""
+"""docs/conformance.md: how close Headrace is to the original, key by key and rule by rule."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from docs._ext.conformance_table import APPROXIMATE, BEHAVIOURS, PROOFS, REMARKS, Level
-from noria.config.key import Key
-from noria.config.keys import CLASS_ROWS, PROPERTY_ROWS
+from headrace.config.key import Key
+from headrace.config.keys import CLASS_ROWS, PROPERTY_ROWS
 
 _INTRO = """\
 # Conformance
 
 <!-- written by make schema -->
 
-How Noria's results compare with those of the original element of generation 9.1, and what shows it.
-The proofs are conformance cases (`PRE-001`), run by `tests/conformance`, or files of tests where no
-case can show it. Cases from elsewhere run too:
+How Headrace's results compare with those of the original element of generation 9.1, and what shows
+it. The proofs are conformance cases (`PRE-001`), run by `tests/conformance`, or files of tests
+where no case can show it. Cases from elsewhere run too:
 
-    NORIA_CONFORMANCE_CASES=cases.json pytest tests/conformance
+    HEADRACE_CONFORMANCE_CASES=cases.json pytest tests/conformance
 
 | | means |
 |---|---|
@@ -42,7 +42,7 @@ def level_of(key: Key) -> tuple[Level, str]:
     if key.name in APPROXIMATE:
         return "approximate", APPROXIMATE[key.name]
     remark = REMARKS.get(key.name, "")
-    return "exact", f"Noria's own; {remark}".rstrip("; ") if key.extension else remark
+    return "exact", f"Headrace's own; {remark}".rstrip("; ") if key.extension else remark
 
 
 def page() -> str:
@@ -54,13 +54,13 @@ def page() -> str:
     ):
         parts += [f"### {title}\n", _key_table(rows)]
     parts += ["## Behaviour\n", _summary(b.level for b in BEHAVIOURS)]
-    lines = ["| Section | Rule | Noria | How | Proof |", "|---" * 5 + "|"]
+    lines = ["| Section | Rule | Headrace | How | Proof |", "|---" * 5 + "|"]
     lines += [_row(b.section, b.rule, b.level, b.how, _proofs(b.proofs)) for b in BEHAVIOURS]
     return "\n".join([*parts, "\n".join(lines) + "\n"])
 
 
 def _key_table(rows: Iterable[Key]) -> str:
-    lines = ["| Key | Noria | How | Proof |", "|---" * 4 + "|"]
+    lines = ["| Key | Headrace | How | Proof |", "|---" * 4 + "|"]
     for key in rows:
         lines.append(_row(f"`{key.name}`", *level_of(key), _proofs(PROOFS.get(key.name, ()))))
     return "\n".join(lines) + "\n"

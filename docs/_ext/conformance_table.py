@@ -1,4 +1,4 @@
-"""How close Noria is to the original, and which conformance cases prove it.
+"""How close Headrace is to the original, and which conformance cases prove it.
 
 Ids are those of the conformance cases (`tests/conformance/cases.json`, which numbers its cases as the
 public case list does); what no case can show, a file of tests does.
@@ -19,13 +19,13 @@ APPROXIMATE: dict[str, str] = {
     "uff-file": "the nodes of common networks, and nodes that plugins compute",
     "custom-network-config": "Darknet networks without a library; other texts are for a library",
     "gpu-id": "the model's GPU, where there is one of this number; a part of the engine file's name",
-    "model-engine-file": "engines are Noria's own; a TensorRT engine gives a notice, and the model is built instead",
+    "model-engine-file": "engines are Headrace's own; a TensorRT engine gives a notice, and the model is built instead",
     "network-mode": "the original's chain; FP16 that would not be faster is FP32, as an info",
     "int8-calib-file": "INT8 is written into the graph (Q/DQ); tensors without a scale stay FP32, with a notice",
     "output-io-formats": "types as asked, linear always; int8 needs a scale of its tensor",
     "layer-device-precision": "the device is always the runtime's; layers that are not in the graph give a notice; int8 for layers with weights",
     "engine-create-func-name": "the network is built again by the engine builder, from what the function made",
-    "custom-lib-path": "parsers and the input initialiser of C++ libraries, and Python modules; engine creators, model parsers and plugins as C++ sources compiled for Noria, or Python",
+    "custom-lib-path": "parsers and the input initialiser of C++ libraries, and Python modules; engine creators, model parsers and plugins as C++ sources compiled for Headrace, or Python",
     "scaling-filter": "samplers follow A.3 of the facts; the original's are not published, 5-tap to \"nicest\" are VIC's alone",
     "warmup-engine": "runs on zeros, once for each batch size",
     "dump-output-tensor": "an output smaller than the input is written whole; the original reads past its end",
@@ -145,7 +145,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
 
 
 class Behaviour(NamedTuple):
-    """One rule of the original: its section in the facts, how close Noria is, what proves it."""
+    """One rule of the original: its section in the facts, how close Headrace is, what proves it."""
 
     section: str
     rule: str

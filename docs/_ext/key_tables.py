@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from noria.config.enums import NetworkType
-from noria.config.key import Key
-from noria.config.keys import CLASS_ROWS, PROPERTY_ROWS
-from noria.config.pipeline_keys import COLORS, SECTIONS, TOP_KEYS
-from noria.config.values import Kind
+from headrace.config.enums import NetworkType
+from headrace.config.key import Key
+from headrace.config.keys import CLASS_ROWS, PROPERTY_ROWS
+from headrace.config.pipeline_keys import COLORS, SECTIONS, TOP_KEYS
+from headrace.config.values import Kind
 
 _BEGIN = "<!-- keys: written by make schema -->"
 _END = "<!-- keys end -->"
@@ -28,11 +28,11 @@ def rewritten(page: str, tables: str) -> str:
 def _model_table(group: str) -> str:
     """Return the keys of one group as a Markdown table."""
     lines = [
-        "| Key | Type | Default | Values | Since | Used by | Noria | Meaning |",
+        "| Key | Type | Default | Values | Since | Used by | Headrace | Meaning |",
         "|---" * 8 + "|",
     ]
     for key in PROPERTY_ROWS if group == "property" else CLASS_ROWS:
-        since = "Noria" if key.extension else "all" if key.since == "4.0.1" else key.since
+        since = "Headrace" if key.extension else "all" if key.since == "4.0.1" else key.since
         since += f", until {key.until}" if key.until else ""
         since += "" if key.in_yaml else ", INI only"
         used = ", ".join(NetworkType(t).name.lower().replace("_", " ") for t in key.types) or "all"

@@ -1,20 +1,21 @@
-"""docs/lint-rules.md: every rule of `noria lint`, each with a wrong and a right example."""
+"""docs/lint-rules.md: every rule of `headrace lint`, each with a wrong and a right example."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
 
-from noria.diagnose.lint.catalogue import Example, LintRule, all_rules
+from headrace.diagnose.lint.catalogue import Example, LintRule, all_rules
 from tests.diagnose.lint.setups import BASES, split_line
 
 _TEXT = """\
-# Rules of noria lint
+# Rules of headrace lint
 
 <!-- written by make schema -->
 
-Every rule that [`noria lint`](cli/lint.md), [`noria show`](cli/show.md) and `noria run` know. The
-id stands in messages, in JSON (`rule`) and in SARIF; `noria lint --explain ID` prints a rule. The
+Every rule that [`headrace lint`](cli/lint.md), [`headrace show`](cli/show.md) and `headrace run`
+know. The id stands in messages, in JSON (`rule`) and in SARIF; `headrace lint --explain ID` prints
+a rule. The
 severity is the usual one: whatever stops a run is an error. *In a run* marks the rules of the
 [plausibility watch](watch.md) that need pictures.
 

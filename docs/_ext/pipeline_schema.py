@@ -1,7 +1,7 @@
-"""The JSON schema of Noria's pipeline file, for editors and other programs.
+"""The JSON schema of Headrace's pipeline file, for editors and other programs.
 
 Made from the same table that `load_pipeline` reads by; the package has it as
-`noria/config/pipeline.schema.json`.
+`headrace/config/pipeline.schema.json`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from noria import config
-from noria.config.key import Key
-from noria.config.pipeline_keys import (
+from headrace import config
+from headrace.config.key import Key
+from headrace.config.pipeline_keys import (
     COLORS,
     MAX_ITEMS,
     MESSAGE_SCHEMES,
@@ -22,7 +22,7 @@ from noria.config.pipeline_keys import (
     TOP_KEYS,
     Section,
 )
-from noria.config.values import Kind
+from headrace.config.values import Kind
 
 SCHEMA_FILE = Path(config.__file__).with_name("pipeline.schema.json")
 
@@ -66,7 +66,7 @@ def pipeline_schema() -> Schema:
     properties |= {name: _key(key) for name, key in TOP_KEYS.items()}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Noria pipeline file",
+        "title": "Headrace pipeline file",
         "type": "object",
         "properties": properties,
         "required": ["sources"],

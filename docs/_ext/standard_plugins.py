@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from noria.plugins.standard import standard_layers
-from noria.plugins.standard.fields import Field
-from noria.plugins.standard.layer import StandardLayer
+from headrace.plugins.standard import standard_layers
+from headrace.plugins.standard.fields import Field
+from headrace.plugins.standard.layer import StandardLayer
 
 _CLASSES = {
     "V2": "IPluginV2",
@@ -28,7 +28,7 @@ versions, fields and shapes of the original; those that newer releases dropped a
 that has such nodes needs nothing: a node of a type that ONNX does not know is looked up among them.
 Their sources: ONNX nodes, networks made by code, UFF models.
 
-    from noria.plugins.standard import init_libnvinfer_plugins
+    from headrace.plugins.standard import init_libnvinfer_plugins
 
     init_libnvinfer_plugins(None, "")   # for scripts that ask the registry; engines do it themselves
 

@@ -1,4 +1,4 @@
-"""The table of names in docs/trt.md: those of each release of TensorRT, and those noria.trt has."""
+"""The table of names in docs/trt.md: each TensorRT release's, and those headrace.trt has."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from noria import trt
-from noria.trt import exports, release
+from headrace import trt
+from headrace.trt import exports, release
 
 FILE = Path(__file__).with_suffix(".txt")
 """Names by class with the releases that have them; written by scripts/tensorrt_names.py."""

@@ -10,14 +10,14 @@ from __future__ import annotations
 import sys
 from collections import Counter
 
-import noria
+import headrace
 
 SCENE = "../conveyor/"
 LINE = 420.0  # x, in frame pixels
 MIN_WIDTH = 60
 
 
-def drop_small(batch: noria.Batch) -> None:
+def drop_small(batch: headrace.Batch) -> None:
     """Between detector and tracker: what is dropped here is never tracked, read or drawn."""
     for meta in batch.metas:
         meta.objects.keep(meta.objects.rects[:, 2] >= MIN_WIDTH)
@@ -32,14 +32,14 @@ class Crossings:
         self.counted: Counter[str] = Counter()
         self._left: set[int] = set()
 
-    def __call__(self, batch: noria.Batch) -> None:
+    def __call__(self, batch: headrace.Batch) -> None:
         for meta in batch.metas:
             for obj in meta.objects:
                 if obj.track_id is not None:
                     self._see(obj)
             self._draw(meta)
 
-    def _see(self, obj: noria.ObjectMeta) -> None:
+    def _see(self, obj: headrace.ObjectMeta) -> None:
         centre = obj.left + obj.width / 2
         if centre < self.line:
             self._left.add(obj.track_id)
@@ -48,7 +48,7 @@ class Crossings:
             self.counted[obj.label] += 1
             obj.display_text = f"{obj.label} no. {self.counted.total()}"
 
-    def _draw(self, meta: noria.FrameMeta) -> None:
+    def _draw(self, meta: headrace.FrameMeta) -> None:
         """The line is an object like any other, but nobody's: no model made it."""
         line = meta.objects.add(self.line, 0, 4, meta.height, label="line")
         line.display_text = f"crossed: {self.counted.total()}"
@@ -56,8 +56,8 @@ class Crossings:
 
 def main(out: str = "crossings.mp4") -> Counter[str]:
     crossings = Crossings(LINE)
-    tracker = noria.open_tracker("iou")
-    pipeline = noria.open_pipeline(
+    tracker = headrace.open_tracker("iou")
+    pipeline = headrace.open_pipeline(
         SCENE + "config_infer_primary.txt",
         drop_small,
         tracker,

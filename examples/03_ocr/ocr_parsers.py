@@ -10,8 +10,8 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from noria import Detections, Layer, NetworkInfo
-from noria.meta import Classification, ClassifierParams, DetectionParams
+from headrace import Detections, Layer, NetworkInfo
+from headrace.meta import Classification, ClassifierParams, DetectionParams
 
 __all__ = ["parse_orientation", "parse_text", "parse_text_boxes"]
 

@@ -16,19 +16,19 @@ from pathlib import Path
 
 import numpy as np
 
-from noria import (
+from headrace import (
     Batch,
     Frame,
     FrameMeta,
+    HeadraceError,
     Inferencer,
-    NoriaError,
     ObjectMeta,
     Pipeline,
     PixelFormat,
     open_sink,
     open_source,
 )
-from noria.media.pixels import to_rgb
+from headrace.media.pixels import to_rgb
 
 __all__ = ["Turner", "lines", "read"]
 
@@ -109,14 +109,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("pictures", nargs="+")
-    parser.add_argument("-o", "--out", action="append", default=[], help="as for noria run")
+    parser.add_argument("-o", "--out", action="append", default=[], help="as for headrace run")
     args = parser.parse_args()
     try:
         for meta in read(args.folder, args.pictures, args.out):
             for line in lines(meta):
                 mark = " (upside down)" if orientation(line) else ""
                 print(f"{meta.source}: {text(line)}{mark}")
-    except NoriaError as error:
+    except HeadraceError as error:
         sys.exit(f"read_picture.py: {error}")
 
 

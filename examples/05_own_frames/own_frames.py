@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-import noria
+import headrace
 
 SCENE = Path(__file__).resolve().parents[1] / "conveyor"
 CONFIG = SCENE / "config_infer_primary.txt"
@@ -21,10 +21,10 @@ sys.path.insert(0, str(SCENE))
 from conveyor_scene import Scene  # noqa: E402  the renderer of the demo scene
 
 
-def one_picture() -> noria.FrameMeta:
+def one_picture() -> headrace.FrameMeta:
     """A model is called with an array; here in RGB order, as the renderer and Pillow have it."""
     picture, _ = Scene(seed=3).frame(0)
-    with noria.Inferencer.from_config(CONFIG) as detector:
+    with headrace.Inferencer.from_config(CONFIG) as detector:
         return detector(picture, format="rgb")
 
 
@@ -32,8 +32,8 @@ def a_list(count: int = 10) -> list[int]:
     """How many parcels are on each picture of a list."""
     scene = Scene(seed=3)
     pictures = [scene.frame(i)[0] for i in range(count)]
-    source = noria.ArraySource(pictures, format="rgb", fps=25)
-    return [len(meta.objects) for _, meta in noria.open_pipeline(CONFIG, sources=source)]
+    source = headrace.ArraySource(pictures, format="rgb", fps=25)
+    return [len(meta.objects) for _, meta in headrace.open_pipeline(CONFIG, sources=source)]
 
 
 def camera(seconds: float) -> Iterator[np.ndarray]:
@@ -50,10 +50,10 @@ def camera(seconds: float) -> Iterator[np.ndarray]:
         time.sleep(max(0.0, start + number / 25 - time.monotonic()))
 
 
-def from_a_camera(seconds: float = 1.5) -> noria.RunReport:
+def from_a_camera(seconds: float = 1.5) -> headrace.RunReport:
     """`live=True`: when the models are slower than the camera, pictures are dropped and counted."""
-    source = noria.ArraySource(camera(seconds), format="rgb", fps=25, live=True, name="belt")
-    pipeline = noria.open_pipeline(CONFIG, sources=source, tracker="iou")
+    source = headrace.ArraySource(camera(seconds), format="rgb", fps=25, live=True, name="belt")
+    pipeline = headrace.open_pipeline(CONFIG, sources=source, tracker="iou")
     for frame, meta in pipeline:
         if frame.frame % 10 == 0:
             print(f"picture {frame.frame}: {meta.objects}")

@@ -11,21 +11,21 @@ import sys
 
 import numpy as np
 
-import noria
+import headrace
 
 SCENE = "../conveyor/"
 LABELS = ("box", "envelope", "bag", "tube", "crate", "drum")
 THRESHOLD = 0.5
 
 
-def decode(batch: noria.Batch) -> None:
+def decode(batch: headrace.Batch) -> None:
     """A probe behind the model: cells that are the best of their neighbourhood become objects."""
     for meta in batch.metas:
         for tensors in meta.tensors:
             add_parcels(meta, tensors)
 
 
-def add_parcels(meta: noria.FrameMeta, tensors: noria.TensorOutput) -> None:
+def add_parcels(meta: headrace.FrameMeta, tensors: headrace.TensorOutput) -> None:
     scores = 1 / (1 + np.exp(-tensors["scores"]))  # (6, 24, 40): classes, rows, columns
     reach = 8 * np.exp(tensors["distances"])  # (4, 24, 40): network pixels to each edge
     best = scores.max(axis=0)
@@ -49,8 +49,8 @@ def add_parcels(meta: noria.FrameMeta, tensors: noria.TensorOutput) -> None:
         )
 
 
-def main(out: str = "decoded.jsonl", limit: int = 40) -> noria.RunReport:
-    pipeline = noria.open_pipeline(
+def main(out: str = "decoded.jsonl", limit: int = 40) -> headrace.RunReport:
+    pipeline = headrace.open_pipeline(
         "config_infer_raw.txt",
         decode,
         sources=SCENE + "conveyor.mp4",

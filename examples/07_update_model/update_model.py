@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import noria
+import headrace
 
 SCENE = "../conveyor/"
 
 
 def main(at: int = 20, limit: int = 120) -> list[tuple[int, set[str]]]:
     """(frame number, labels on it) of every frame."""
-    pipeline = noria.open_pipeline(
+    pipeline = headrace.open_pipeline(
         SCENE + "config_infer_primary.txt", sources=SCENE + "conveyor.mp4", limit=limit
     )
     detector = pipeline.models[0]

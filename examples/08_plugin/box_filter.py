@@ -6,7 +6,7 @@ each item, falling, and the number of scores over `threshold`, int32 (N, 1).
 
 import numpy as np
 
-from noria.plugins import (
+from headrace.plugins import (
     DataType,
     DimsExprs,
     IPluginCreatorV3One,

@@ -6,9 +6,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from noria.engine import BuildOptions, Plan, build
-from noria.network import network_from_onnx
-from noria.plugins import get_plugin_registry
+from headrace.engine import BuildOptions, Plan, build
+from headrace.network import network_from_onnx
+from headrace.plugins import get_plugin_registry
 
 HERE = Path(__file__).parent
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-import noria.trt as trt
-from noria import Detections
+import headrace.trt as trt
+from headrace import Detections
 
 
 def sections(path):

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-import noria.trt as trt
-from noria.custom import IModelParser
+import headrace.trt as trt
+from headrace.custom import IModelParser
 
 
 def numbers(text, *shape):

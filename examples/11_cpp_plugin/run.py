@@ -4,9 +4,9 @@ import sys
 
 import numpy as np
 
-from noria.engine import Plan
-from noria.errors import NoriaError
-from noria.plugins import get_plugin_registry
+from headrace.engine import Plan
+from headrace.errors import HeadraceError
+from headrace.plugins import get_plugin_registry
 
 if "--without" not in sys.argv:
     get_plugin_registry().load_library("libswish.so")
@@ -16,7 +16,7 @@ plan = Plan.load("swish.onnx_b2_gpu0_fp32.engine")
 try:
     with plan.open_session() as session:
         means = session.run({"picture": x})["means"]
-except NoriaError as error:
+except HeadraceError as error:
     sys.exit(f"error: {error}")
 expected = (x / (1 + np.exp(-2 * x))).mean(axis=(2, 3))
 print(f"largest difference from NumPy: {np.abs(means - expected).max():.0e}")

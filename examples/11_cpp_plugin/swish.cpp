@@ -1,5 +1,5 @@
 // The layer "Swish_TRT", y = x / (1 + exp(-beta * x)), as TensorRT loads it: nothing in here is
-// Noria's. On a GPU enqueue would launch a kernel; Noria's pointers are memory of the host.
+// Headrace's. On a GPU enqueue would launch a kernel; Headrace's pointers are memory of the host.
 #include <cmath>
 #include <cstring>
 #include <memory>

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from noria.meta import (
+from headrace.meta import (
     Classification,
     ClassifierParams,
     DetectionParams,

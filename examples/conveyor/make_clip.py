@@ -43,7 +43,7 @@ def main() -> None:
         annotation["id"] = number + 1
     document = {
         "info": {
-            "description": "Noria demo scene, exact ground truth of conveyor.mp4",
+            "description": "Headrace demo scene, exact ground truth of conveyor.mp4",
             "license": "Apache-2.0",
             "seed": args.seed,
             "first_frame": args.first,

@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from noria import Detections
+from headrace import Detections
 
 STRIDES = (8, 16, 32)
 

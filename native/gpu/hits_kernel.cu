@@ -10,7 +10,7 @@ struct Hit {
     float score, box[4];
 };
 
-// Tables of (items, candidates, first + classes) numbers. Mirrored by `_Tables` of noria/infer/gpu/hits.py.
+// Tables of (items, candidates, first + classes) numbers. Mirrored by `_Tables` of headrace/infer/gpu/hits.py.
 struct Tables {
     const void *data;
     const float *thresholds;
@@ -24,7 +24,7 @@ struct Tables {
     float lowest;  // of the thresholds
 };
 
-NORIA_TARGET inline float number(const Tables &tables, int64_t at) {
+HEADRACE_TARGET inline float number(const Tables &tables, int64_t at) {
     if (!tables.half) return static_cast<const float *>(tables.data)[at];
 #ifdef __CUDACC_RTC__
     float value;
@@ -35,7 +35,7 @@ NORIA_TARGET inline float number(const Tables &tables, int64_t at) {
 #endif
 }
 
-NORIA_TARGET inline float minus_infinity() {
+HEADRACE_TARGET inline float minus_infinity() {
 #ifdef __CUDACC_RTC__
     return __int_as_float(0xff800000);
 #else
@@ -43,7 +43,7 @@ NORIA_TARGET inline float minus_infinity() {
 #endif
 }
 
-NORIA_TARGET inline uint32_t next_of(uint32_t *count) {
+HEADRACE_TARGET inline uint32_t next_of(uint32_t *count) {
 #ifdef __CUDACC_RTC__
     return atomicAdd(count, 1u);
 #else
@@ -51,7 +51,7 @@ NORIA_TARGET inline uint32_t next_of(uint32_t *count) {
 #endif
 }
 
-NORIA_TARGET inline void look_at(const Tables &tables, int item, int candidate) {
+HEADRACE_TARGET inline void look_at(const Tables &tables, int item, int candidate) {
     const int64_t start = item * tables.item + candidate * tables.row;
     const bool weighted = tables.first > 4;
     const float objectness = weighted ? number(tables, start + 4 * tables.column) : 1.0f;
@@ -79,7 +79,7 @@ NORIA_TARGET inline void look_at(const Tables &tables, int item, int candidate) 
 
 #ifdef __CUDACC_RTC__
 // Grid: x over the candidates, y over the items.
-extern "C" __global__ void noria_hits(Tables tables) {
+extern "C" __global__ void headrace_hits(Tables tables) {
     const int candidate = int(blockIdx.x * blockDim.x + threadIdx.x);
     if (candidate < tables.candidates) look_at(tables, int(blockIdx.y), candidate);
 }

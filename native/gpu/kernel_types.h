@@ -9,7 +9,7 @@ using int32_t = int;
 using uint32_t = unsigned int;
 using int64_t = long long;
 using uint64_t = unsigned long long;
-#define NORIA_TARGET __device__
+#define HEADRACE_TARGET __device__
 #else
-#define NORIA_TARGET
+#define HEADRACE_TARGET
 #endif

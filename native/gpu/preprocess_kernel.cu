@@ -24,7 +24,7 @@ struct AxisTable {
     int32_t at, stride;
 };
 
-// One item of the batch. Mirrored by `ITEM` of noria/infer/gpu/items.py.
+// One item of the batch. Mirrored by `ITEM` of headrace/infer/gpu/items.py.
 struct Item {
     Component component[3];
     const int32_t *tables;
@@ -44,7 +44,7 @@ struct Settings {
     float scale, fill, mean[3];
 };
 
-NORIA_TARGET inline int sample(const Item &item, int component, int row, int column) {
+HEADRACE_TARGET inline int sample(const Item &item, int component, int row, int column) {
     const Component &from = item.component[component];
     const uint8_t *at = from.data + uint64_t(row) * uint64_t(from.pitch) + uint64_t(column) * uint64_t(from.step);
     if (!item.wide) return *at;
@@ -52,7 +52,7 @@ NORIA_TARGET inline int sample(const Item &item, int component, int row, int col
     return level > 255 ? 255 : level;
 }
 
-NORIA_TARGET inline float as_float(int32_t word) {
+HEADRACE_TARGET inline float as_float(int32_t word) {
 #ifdef __CUDACC_RTC__
     return __int_as_float(word);
 #else
@@ -62,7 +62,7 @@ NORIA_TARGET inline float as_float(int32_t word) {
 #endif
 }
 
-NORIA_TARGET inline float bilinear(const Item &item, int c, int set, int dx, int dy) {
+HEADRACE_TARGET inline float bilinear(const Item &item, int c, int set, int dx, int dy) {
     const int32_t *x = item.tables + item.x[set].at, *y = item.tables + item.y[set].at;
     const int column = x[dx], row = y[dy];
     const int second = (x[item.width + dx] + 1) >> 1, weight = y[item.height + dy];
@@ -72,7 +72,7 @@ NORIA_TARGET inline float bilinear(const Item &item, int c, int set, int dx, int
     return linear_level(a, b, 16384 - second, second);
 }
 
-NORIA_TARGET inline float weighted(const Item &item, int c, int set, int dx, int dy) {
+HEADRACE_TARGET inline float weighted(const Item &item, int c, int set, int dx, int dy) {
     const AxisTable across = item.x[set], down = item.y[set];
     const int32_t *x = item.tables + across.at, *y = item.tables + down.at;
     const int32_t *across_weights = x + 2 * item.width + dx * across.stride;
@@ -88,7 +88,7 @@ NORIA_TARGET inline float weighted(const Item &item, int c, int set, int dx, int
 }
 
 // One pixel of a source row, `opencv`: bytes of R, G, B as FFmpeg converts them, or as they are.
-NORIA_TARGET inline void pixel(const Item &item, bool converts, int count, int row, int column,
+HEADRACE_TARGET inline void pixel(const Item &item, bool converts, int count, int row, int column,
                                int *to) {
     if (!converts) {
         for (int c = 0; c < count; ++c) to[c] = sample(item, c, row, column);
@@ -103,7 +103,7 @@ NORIA_TARGET inline void pixel(const Item &item, bool converts, int count, int r
     to[2] = level_of(luma, high_product(cb, m.blue_u), m);
 }
 
-NORIA_TARGET inline void opencv(const Item &item, bool converts, int count, int dx, int dy,
+HEADRACE_TARGET inline void opencv(const Item &item, bool converts, int count, int dx, int dy,
                                 float *to) {
     const int32_t *x = item.tables + item.x[0].at, *y = item.tables + item.y[0].at;
     const int32_t pair = x[2 * item.width + dx];
@@ -122,7 +122,7 @@ NORIA_TARGET inline void opencv(const Item &item, bool converts, int count, int 
 }
 
 // Levels of the frame's own components, 0 ... 255, rounded to bytes or not as the filter has them.
-NORIA_TARGET inline void levels(const Item &item, int filter, int count, int dx, int dy, float *to) {
+HEADRACE_TARGET inline void levels(const Item &item, int filter, int count, int dx, int dy, float *to) {
     for (int c = 0; c < count; ++c) {
         const int set = c > 0 && item.layout <= layout_nv12 ? 1 : 0;
         if (filter == filter_nearest)
@@ -134,7 +134,7 @@ NORIA_TARGET inline void levels(const Item &item, int filter, int count, int dx,
     }
 }
 
-NORIA_TARGET inline void store(const Settings &to, uint64_t at, float value) {
+HEADRACE_TARGET inline void store(const Settings &to, uint64_t at, float value) {
     if (!to.half) {
         static_cast<float *>(to.out)[at] = value;
         return;
@@ -148,7 +148,7 @@ NORIA_TARGET inline void store(const Settings &to, uint64_t at, float value) {
 #endif
 }
 
-NORIA_TARGET inline void make_pixel(const Settings &to, const Item &item, int index, int px,
+HEADRACE_TARGET inline void make_pixel(const Settings &to, const Item &item, int index, int px,
                                     int py) {
     const int channels = to.color == model_gray ? 1 : 3;
     const uint64_t plane = uint64_t(to.width) * uint64_t(to.height);
@@ -192,7 +192,7 @@ NORIA_TARGET inline void make_pixel(const Settings &to, const Item &item, int in
 
 #ifdef __CUDACC_RTC__
 // Grid: x and y over the network input, z over the items.
-extern "C" __global__ void noria_preprocess(Settings settings, const Item *items) {
+extern "C" __global__ void headrace_preprocess(Settings settings, const Item *items) {
     const int px = int(blockIdx.x * blockDim.x + threadIdx.x);
     const int py = int(blockIdx.y * blockDim.y + threadIdx.y);
     if (px < settings.width && py < settings.height)

@@ -11,7 +11,7 @@ int32_t number_or(nb::handle value, int32_t otherwise) {
     return value.is_none() ? otherwise : nb::cast<int32_t>(nb::int_(value));
 }
 
-void take(nb::handle desc, noria_desc &out) {
+void take(nb::handle desc, headrace_desc &out) {
     out.dims = dims_of(desc.attr("dims"));
     out.type = number_or(desc.attr("type"), -1);
     out.format = number_or(desc.attr("format"), -1);
@@ -20,27 +20,27 @@ void take(nb::handle desc, noria_desc &out) {
 
 }  // namespace
 
-noria_dims dims_of(nb::handle axes) {
-    noria_dims out{};
+headrace_dims dims_of(nb::handle axes) {
+    headrace_dims out{};
     for (nb::handle axis : nb::iter(axes)) {
-        if (out.count == NORIA_MAX_AXES) throw std::invalid_argument("more than 8 axes");
+        if (out.count == HEADRACE_MAX_AXES) throw std::invalid_argument("more than 8 axes");
         out.axes[out.count++] = nb::cast<int64_t>(nb::int_(axis));
     }
     return out;
 }
 
-nb::tuple dims_to_python(const noria_dims &dims) {
-    if (dims.count < 0 || dims.count > NORIA_MAX_AXES)
+nb::tuple dims_to_python(const headrace_dims &dims) {
+    if (dims.count < 0 || dims.count > HEADRACE_MAX_AXES)
         throw std::invalid_argument(std::to_string(dims.count) + " axes; Dims has at most 8");
     nb::list axes;
     for (int32_t i = 0; i < dims.count; ++i) axes.append(dims.axes[i]);
     return nb::tuple(axes);
 }
 
-std::vector<noria_desc> descs_of(nb::handle descs) {
-    std::vector<noria_desc> out;
+std::vector<headrace_desc> descs_of(nb::handle descs) {
+    std::vector<headrace_desc> out;
     for (nb::handle desc : nb::iter(descs)) {
-        noria_desc one{};
+        headrace_desc one{};
         const nb::object inner = nb::getattr(desc, "desc", nb::none());
         if (inner.is_none()) {
             take(desc, one);
@@ -55,8 +55,8 @@ std::vector<noria_desc> descs_of(nb::handle descs) {
     return out;
 }
 
-std::vector<noria_dims> all_dims_of(nb::handle shapes) {
-    std::vector<noria_dims> out;
+std::vector<headrace_dims> all_dims_of(nb::handle shapes) {
+    std::vector<headrace_dims> out;
     for (nb::handle shape : nb::iter(shapes)) out.push_back(dims_of(shape));
     return out;
 }
@@ -80,22 +80,22 @@ std::vector<void *> addresses_of(nb::handle values) {
     return out;
 }
 
-std::vector<noria_exprs> LentExprs::lend(nb::handle all) {
-    std::vector<noria_exprs> out;
+std::vector<headrace_exprs> LentExprs::lend(nb::handle all) {
+    std::vector<headrace_exprs> out;
     for (nb::handle exprs : nb::iter(all)) {
-        noria_exprs one{};
-        for (nb::handle axis : nb::iter(exprs)) one.axes[one.count++] = noria_object::of(axis);
+        headrace_exprs one{};
+        for (nb::handle axis : nb::iter(exprs)) one.axes[one.count++] = headrace_object::of(axis);
         out.push_back(one);
     }
     return out;
 }
 
-nb::list LentExprs::taken(const noria_exprs &exprs) {
-    if (exprs.count < 0 || exprs.count > NORIA_MAX_AXES)
+nb::list LentExprs::taken(const headrace_exprs &exprs) {
+    if (exprs.count < 0 || exprs.count > HEADRACE_MAX_AXES)
         throw std::invalid_argument(std::to_string(exprs.count) + " axes; DimsExprs has at most 8");
     nb::list out;
     for (int32_t i = 0; i < exprs.count; ++i)
-        out.append(exprs.axes[i] ? noria_object::behind(exprs.axes[i]) : nb::none());
+        out.append(exprs.axes[i] ? headrace_object::behind(exprs.axes[i]) : nb::none());
     return out;
 }
 

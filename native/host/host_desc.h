@@ -7,12 +7,12 @@
 
 #include "host_object.h"
 
-noria_dims dims_of(nanobind::handle axes);
-nanobind::tuple dims_to_python(const noria_dims &dims);
+headrace_dims dims_of(nanobind::handle axes);
+nanobind::tuple dims_to_python(const headrace_dims &dims);
 
 // PluginTensorDesc or DynamicPluginTensorDesc objects.
-std::vector<noria_desc> descs_of(nanobind::handle descs);
-std::vector<noria_dims> all_dims_of(nanobind::handle shapes);
+std::vector<headrace_desc> descs_of(nanobind::handle descs);
+std::vector<headrace_dims> all_dims_of(nanobind::handle shapes);
 std::vector<int32_t> ints_of(nanobind::handle values);
 std::vector<uint8_t> bools_of(nanobind::handle values);
 std::vector<void *> addresses_of(nanobind::handle values);
@@ -20,15 +20,15 @@ std::vector<void *> addresses_of(nanobind::handle values);
 // Expressions as handles, for the time of one call.
 class LentExprs {
 public:
-    LentExprs() : mark_(noria_object::count()) {}
-    ~LentExprs() { noria_object::forget(mark_); }
+    LentExprs() : mark_(headrace_object::count()) {}
+    ~LentExprs() { headrace_object::forget(mark_); }
     LentExprs(const LentExprs &) = delete;
     LentExprs &operator=(const LentExprs &) = delete;
 
-    std::vector<noria_exprs> lend(nanobind::handle all);
-    noria_object *lend_one(nanobind::handle object) { return noria_object::of(object); }
+    std::vector<headrace_exprs> lend(nanobind::handle all);
+    headrace_object *lend_one(nanobind::handle object) { return headrace_object::of(object); }
     // None where a library left an axis out.
-    static nanobind::list taken(const noria_exprs &exprs);
+    static nanobind::list taken(const headrace_exprs &exprs);
 
 private:
     uint64_t mark_;

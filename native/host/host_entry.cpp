@@ -16,7 +16,7 @@ using namespace nb::literals;
 namespace {
 
 template <typename T>
-T *as(noria_object *handle) {
+T *as(headrace_object *handle) {
     return reinterpret_cast<T *>(handle);
 }
 
@@ -37,8 +37,8 @@ nb::tuple call_creator(const SharedObject &library, const std::string &name, nb:
                           DataType, ICudaEngine *&);
     using Without = bool (*)(IBuilder *, NvDsInferContextInitParams *, DataType, ICudaEngine *&);
     void *function = require(library, name);
-    auto *b = as<IBuilder>(noria_object::of(builder));
-    auto *c = config.is_none() ? nullptr : as<IBuilderConfig>(noria_object::of(config));
+    auto *b = as<IBuilder>(headrace_object::of(builder));
+    auto *c = config.is_none() ? nullptr : as<IBuilderConfig>(headrace_object::of(config));
     ICudaEngine *engine = nullptr;
     const bool said = run_foreign([&] {
         const auto kind = static_cast<DataType>(type);
@@ -47,7 +47,7 @@ nb::tuple call_creator(const SharedObject &library, const std::string &name, nb:
     });
     if (!engine) return nb::make_tuple(said, nb::none());
     return nb::make_tuple(said,
-                          noria_object::behind(reinterpret_cast<noria_object *>(engine)));
+                          headrace_object::behind(reinterpret_cast<headrace_object *>(engine)));
 }
 
 // What NvDsInferCreateModelParser made.
@@ -90,8 +90,8 @@ void bind_host_entry(nb::module_ &m) {
         set_world(object.is_none() ? nb::object() : object);
         show_host_to_libraries();
     }, "world"_a.none());
-    m.def("host_count", &noria_object::count, "How many objects libraries were ever given.");
-    m.def("host_forget", &noria_object::forget, "since"_a,
+    m.def("host_count", &headrace_object::count, "How many objects libraries were ever given.");
+    m.def("host_forget", &headrace_object::forget, "since"_a,
           "Let go of the objects that libraries were given after `host_count` was that.");
     m.def("call_engine_creator", &call_creator, "library"_a, "name"_a, "builder"_a,
           "config"_a.none(), "params"_a, "type"_a,
@@ -105,7 +105,7 @@ void bind_host_entry(nb::module_ &m) {
             return run_foreign([&] { return p.parser().hasFullDimsSupported(); });
         })
         .def("parse", [](const ModelParser &p, nb::handle network) {
-            auto *n = as<nvinfer1::INetworkDefinition>(noria_object::of(network));
+            auto *n = as<nvinfer1::INetworkDefinition>(headrace_object::of(network));
             return run_foreign([&] { return static_cast<int>(p.parser().parseModel(*n)); });
         })
         .def("name", [](const ModelParser &p) {

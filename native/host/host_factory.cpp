@@ -45,15 +45,15 @@ struct Given {
 };
 
 template <typename Factory>
-noria_factory_calls ask(void *pointer, noria_factory_calls (Factory::*calls)() const) {
+headrace_factory_calls ask(void *pointer, headrace_factory_calls (Factory::*calls)() const) {
     return (static_cast<Factory *>(pointer)->*calls)();
 }
 
-noria_factory_calls calls_of(const std::string &kind, int32_t type, void *pointer) {
-    if (kind == "Runtime") return ask(pointer, &nvinfer1::IPluginFactory::noriaRuntimeCalls);
-    if (kind == "Uff") return ask(pointer, &nvuffparser::IPluginFactory::noriaUffCalls);
-    if (type == WITH_V2) return ask(pointer, &nvcaffeparser1::IPluginFactoryV2::noriaCaffeCalls);
-    return ask(pointer, &nvcaffeparser1::IPluginFactory::noriaCaffeCalls);
+headrace_factory_calls calls_of(const std::string &kind, int32_t type, void *pointer) {
+    if (kind == "Runtime") return ask(pointer, &nvinfer1::IPluginFactory::headraceRuntimeCalls);
+    if (kind == "Uff") return ask(pointer, &nvuffparser::IPluginFactory::headraceUffCalls);
+    if (type == WITH_V2) return ask(pointer, &nvcaffeparser1::IPluginFactoryV2::headraceCaffeCalls);
+    return ask(pointer, &nvcaffeparser1::IPluginFactory::headraceCaffeCalls);
 }
 
 nb::tuple get_plugin_factory(const std::shared_ptr<SharedObject> &library,

@@ -31,7 +31,7 @@ Calls copied(const void *calls) {
 
 // An object as the world presents it; `call` is in the library's code.
 template <typename Calls, typename Call>
-nb::object wrapped(const noria_value &v, const char *kind, Call Calls::*call) {
+nb::object wrapped(const headrace_value &v, const char *kind, Call Calls::*call) {
     const auto calls = copied<Calls>(v.extra);
     const void *code = reinterpret_cast<const void *>(calls.*call);
     return world().attr(kind)(hand_over(new Foreign<Calls>(v.data, calls, code)));
@@ -53,15 +53,15 @@ nb::object create(const ForeignCreator &creator, const std::string &name, nb::ha
                   int32_t phase) {
     FieldStore store;
     fields_from_python(fields, store);
-    const noria_fields given = store.view();
-    noria_plugin made{};
+    const headrace_fields given = store.view();
+    headrace_plugin made{};
     run_foreign([&] { creator.calls.create(creator.self, name.c_str(), &given, phase, &made); });
     return plugin_to_python(made, true);
 }
 
 nb::object deserialize(const ForeignCreator &creator, const std::string &name,
                        const nb::bytes &data) {
-    noria_plugin made{};
+    headrace_plugin made{};
     // a copy: sources read numbers of any size from it, and it may be empty
     std::string blob(data.c_str(), data.size());
     run_foreign([&] {
@@ -76,7 +76,7 @@ nb::object ask_text(const ForeignCreator &creator, const char *(*call)(void *)) 
 
 // Weights on their way to a library: (type, bytes, elements) each.
 struct LentWeights {
-    std::vector<noria_value> values;
+    std::vector<headrace_value> values;
     std::vector<std::string> held;
 
     explicit LentWeights(const nb::list &weights) {
@@ -85,8 +85,8 @@ struct LentWeights {
             const nb::tuple one = nb::cast<nb::tuple>(item);
             const nb::bytes raw = nb::cast<nb::bytes>(one[1]);
             held.emplace_back(raw.c_str(), raw.size());
-            noria_value v{};
-            v.kind = NORIA_WEIGHTS;
+            headrace_value v{};
+            v.kind = HEADRACE_WEIGHTS;
             v.code = nb::cast<int32_t>(one[0]);
             v.data = held.back().data();
             v.number = nb::cast<int64_t>(one[2]);
@@ -100,10 +100,10 @@ nb::object create_by_factory(const ForeignFactory &factory, const std::string &l
                              const nb::list &weights, nb::handle fields,
                              const std::string &space) {
     const LentWeights lent(weights);
-    noria_plugin made{};
+    headrace_plugin made{};
     FieldStore store;
     fields_from_python(fields, store);
-    const noria_fields told = store.view();
+    const headrace_fields told = store.view();
     run_foreign([&] {
         if (factory.calls.create_with_fields)
             factory.calls.create_with_fields(factory.self, layer.c_str(), lent.values.data(),
@@ -122,7 +122,7 @@ nb::object deserialize_by_factory(const ForeignFactory &factory, const std::stri
                                   const nb::bytes &data) {
     if (!factory.calls.deserialize)
         throw std::invalid_argument("the factory makes layers of networks only");
-    noria_plugin made{};
+    headrace_plugin made{};
     std::string blob(data.c_str(), data.size());
     run_foreign([&] {
         factory.calls.deserialize(factory.self, layer.c_str(), blob.data(), blob.size(), &made);
@@ -190,7 +190,7 @@ nb::list exported_creators(const SharedObject &library) {
     for (int32_t i = 0; list && i < count; ++i) {
         if (!list[i]) continue;
         void *self = nullptr;
-        const noria_creator_calls calls = run_foreign([&] { return list[i]->noriaCalls(&self); });
+        const headrace_creator_calls calls = run_foreign([&] { return list[i]->headraceCalls(&self); });
         if (!self) continue;
         const void *code = reinterpret_cast<const void *>(calls.name);
         found.append(hand_over(new ForeignCreator(self, calls, code)));
@@ -225,36 +225,36 @@ std::string readable_class(const char *mangled) {
     return name ? name.get() : mangled;
 }
 
-nb::object plugin_to_python(const noria_plugin &plugin, bool owned,
+nb::object plugin_to_python(const headrace_plugin &plugin, bool owned,
                             const std::shared_ptr<void> &keeper) {
     switch (plugin.generation) {
-        case NORIA_PLUGIN_NONE: return nb::none();
-        case NORIA_PLUGIN_OF_HOST: return noria_object::behind(plugin.object);
-        case NORIA_PLUGIN_V3: return world().attr("plugin_v3")(new_plugin_v3(plugin, owned));
+        case HEADRACE_PLUGIN_NONE: return nb::none();
+        case HEADRACE_PLUGIN_OF_HOST: return headrace_object::behind(plugin.object);
+        case HEADRACE_PLUGIN_V3: return world().attr("plugin_v3")(new_plugin_v3(plugin, owned));
         default: return world().attr("plugin_v2")(new_plugin_v2(plugin, owned, keeper));
     }
 }
 
-nb::object foreign_to_python(const noria_value &v) {
+nb::object foreign_to_python(const headrace_value &v) {
     switch (v.kind) {
-        case NORIA_PLUGINS_CREATOR: return wrapped(v, "creator", &noria_creator_calls::name);
-        case NORIA_LOGGER: return wrapped(v, "logger", &noria_logger_calls::log);
-        case NORIA_CALIBRATOR: return wrapped(v, "calibrator", &noria_calibrator_calls::get_batch);
+        case HEADRACE_PLUGINS_CREATOR: return wrapped(v, "creator", &headrace_creator_calls::name);
+        case HEADRACE_LOGGER: return wrapped(v, "logger", &headrace_logger_calls::log);
+        case HEADRACE_CALIBRATOR: return wrapped(v, "calibrator", &headrace_calibrator_calls::get_batch);
         default: {
-            const auto calls = copied<noria_factory_calls>(v.extra);
+            const auto calls = copied<headrace_factory_calls>(v.extra);
             return world().attr("factory")(hand_over(new ForeignFactory(v.data, calls, {})));
         }
     }
 }
 
-bool foreign_from_python(nb::handle value, noria_value &out) {
+bool foreign_from_python(nb::handle value, headrace_value &out) {
     ForeignCreator *creator = nullptr;
     ForeignLogger *logger = nullptr;
     if (nb::try_cast(value, creator) && creator) {
-        out.kind = NORIA_PLUGINS_CREATOR;
+        out.kind = HEADRACE_PLUGINS_CREATOR;
         out.data = creator->self;
     } else if (nb::try_cast(value, logger) && logger) {
-        out.kind = NORIA_LOGGER;
+        out.kind = HEADRACE_LOGGER;
         out.data = logger->self;
     } else {
         return false;
@@ -269,7 +269,7 @@ void bind_host(nb::module_ &m) {
         .def_prop_ro("library", [](const ForeignCreator &c) { return c.image->path(); })
         .def_prop_ro("image", [](const ForeignCreator &c) { return c.image->base(); })
         .def_prop_ro("third", [](const ForeignCreator &c) {
-            return c.calls.generation == NORIA_PLUGIN_V3;
+            return c.calls.generation == HEADRACE_PLUGIN_V3;
         })
         .def("is_of", [](const ForeignCreator &c, uintptr_t code) {
             return c.image->holds(reinterpret_cast<const void *>(code));

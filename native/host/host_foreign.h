@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "custom_library.h"
-#include "noria/host_abi.h"
+#include "headrace/host_abi.h"
 
 // Keeps the library loaded that some code is in.
 class Image {
@@ -59,19 +59,19 @@ struct Foreign {
     uintptr_t address() const { return reinterpret_cast<uintptr_t>(self); }
 };
 
-using ForeignCreator = Foreign<noria_creator_calls>;
-using ForeignLogger = Foreign<noria_logger_calls>;
-using ForeignCalibrator = Foreign<noria_calibrator_calls>;
+using ForeignCreator = Foreign<headrace_creator_calls>;
+using ForeignLogger = Foreign<headrace_logger_calls>;
+using ForeignCalibrator = Foreign<headrace_calibrator_calls>;
 
 // A factory of layers; `keeper` is what gives it back to its library, where that is ours to do.
-struct ForeignFactory : Foreign<noria_factory_calls> {
+struct ForeignFactory : Foreign<headrace_factory_calls> {
     std::shared_ptr<void> keeper;
-    ForeignFactory(const void *self, const noria_factory_calls &calls,
+    ForeignFactory(const void *self, const headrace_factory_calls &calls,
                    std::shared_ptr<void> keeper)
         : Foreign(self, calls, code(calls)), keeper(std::move(keeper)) {}
 
 private:
-    static const void *code(const noria_factory_calls &c) {
+    static const void *code(const headrace_factory_calls &c) {
         if (c.deserialize) return reinterpret_cast<const void *>(c.deserialize);
         return reinterpret_cast<const void *>(c.is_plugin);
     }
@@ -80,13 +80,13 @@ private:
 std::string readable_class(const char *mangled);
 
 // As the world presents them; and back, if `value` stands for a C++ object.
-nanobind::object foreign_to_python(const noria_value &value);
-bool foreign_from_python(nanobind::handle value, noria_value &out);
+nanobind::object foreign_to_python(const headrace_value &value);
+bool foreign_from_python(nanobind::handle value, headrace_value &out);
 
 void bind_host_plugin(nanobind::module_ &m);
 void bind_host_entry(nanobind::module_ &m);
 void bind_host_factory(nanobind::module_ &m);
 // What `keeper` holds outlives the plugin and its clones.
-nanobind::object new_plugin_v2(const noria_plugin &plugin, bool owned,
+nanobind::object new_plugin_v2(const headrace_plugin &plugin, bool owned,
                                std::shared_ptr<void> keeper);
-nanobind::object new_plugin_v3(const noria_plugin &plugin, bool owned);
+nanobind::object new_plugin_v3(const headrace_plugin &plugin, bool owned);

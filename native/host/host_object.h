@@ -7,18 +7,18 @@
 #include <string>
 #include <vector>
 
-#include "noria/host_abi.h"
+#include "headrace/host_abi.h"
 
 // Values of fields that a library reads; they live as long as the handle they were asked of.
 struct FieldStore {
-    std::vector<noria_field> fields;
+    std::vector<headrace_field> fields;
     std::list<std::string> texts;  // names and bytes; addresses stay
-    noria_fields view() const { return {static_cast<int32_t>(fields.size()), fields.data()}; }
+    headrace_fields view() const { return {static_cast<int32_t>(fields.size()), fields.data()}; }
     void add(const std::string &name, int32_t type, int32_t length, const std::string *bytes);
 };
 
 // All functions need the GIL.
-struct noria_object {
+struct headrace_object {
     static constexpr uint64_t kAlive = 0x6E6F7269614F626AULL;
 
     uint64_t magic = kAlive;
@@ -27,17 +27,17 @@ struct noria_object {
     std::set<std::string> texts;   // every text it ever gave: sources keep pointers to names
     nanobind::object bytes;        // the last bytes it gave
     FieldStore store;
-    noria_fields fields{};
+    headrace_fields fields{};
     void *peer = nullptr;
 
     // The handle of an object; the same one as long as it is not released.
-    static noria_object *of(nanobind::handle object);
+    static headrace_object *of(nanobind::handle object);
     // A handle that nobody shares, for the time of a call.
-    static noria_object *alone(nanobind::handle object);
+    static headrace_object *alone(nanobind::handle object);
     // The object behind a handle. Throws std::invalid_argument for one that was deleted.
-    static nanobind::object behind(const noria_object *handle);
+    static nanobind::object behind(const headrace_object *handle);
 
-    static void release(noria_object *handle);
+    static void release(headrace_object *handle);
     static uint64_t count();
     // Lets go of the objects of handles made since: their C++ pointers are dead.
     static void forget(uint64_t since);

@@ -63,8 +63,8 @@ private:
     const bool owned_;
 };
 
-using V2 = noria_plugin_v2_calls;
-using V3 = noria_plugin_v3_calls;
+using V2 = headrace_plugin_v2_calls;
+using V3 = headrace_plugin_v3_calls;
 using PluginV2 = ForeignPlugin<V2>;
 using PluginV3 = ForeignPlugin<V3>;
 
@@ -108,14 +108,14 @@ void plain(Class<Calls> &to, const char *name, R (*Calls::*call)(void *, Numbers
 // Descriptors of inputs and of outputs in.
 template <typename Calls, typename R>
 void of_descs(Class<Calls> &to, const char *name,
-              R (*Calls::*call)(void *, const noria_desc *, int32_t, const noria_desc *, int32_t)) {
+              R (*Calls::*call)(void *, const headrace_desc *, int32_t, const headrace_desc *, int32_t)) {
     to.def(name, [call](const ForeignPlugin<Calls> &p, nb::handle inputs, nb::handle outputs) {
         const auto in = descs_of(inputs), out = descs_of(outputs);
         return ask(p, p.calls().*call, in.data(), size(in), out.data(), size(out));
     });
 }
 
-using Enqueue = int32_t (*)(void *, const noria_desc *, int32_t, const noria_desc *, int32_t,
+using Enqueue = int32_t (*)(void *, const headrace_desc *, int32_t, const headrace_desc *, int32_t,
                             const void *const *, void *const *, void *, void *);
 
 template <typename Calls>
@@ -169,7 +169,7 @@ nb::bytes serialize(const PluginV2 &p) {
 
 nb::tuple output_dims(const PluginV2 &p, int32_t index, nb::handle shapes) {
     const auto in = all_dims_of(shapes);
-    noria_dims out{};
+    headrace_dims out{};
     ask(p, p.calls().output_dims, index, in.data(), size(in), &out);
     return dims_to_python(out);
 }
@@ -211,7 +211,7 @@ bool output_broadcast(const PluginV2 &p, int32_t index, nb::handle broadcast) {
 nb::list output_exprs_v2(const PluginV2 &p, int32_t index, nb::handle inputs, nb::handle builder) {
     LentExprs lent;
     const auto in = lent.lend(inputs);
-    noria_exprs out{};
+    headrace_exprs out{};
     ask(p, p.calls().output_exprs, index, in.data(), size(in), lent.lend_one(builder), &out);
     return LentExprs::taken(out);
 }
@@ -230,11 +230,11 @@ nb::tuple output_exprs_v3(const PluginV3 &p, nb::handle inputs, nb::handle shape
                           nb::handle builder, int32_t outputs) {
     LentExprs lent;
     const auto in = lent.lend(inputs), shapes = lent.lend(shape_inputs);
-    std::vector<noria_exprs> out(static_cast<size_t>(outputs));
+    std::vector<headrace_exprs> out(static_cast<size_t>(outputs));
     const int32_t status = ask(p, p.calls().output_exprs, in.data(), size(in), shapes.data(),
                                size(shapes), out.data(), outputs, lent.lend_one(builder));
     nb::list found;
-    for (const noria_exprs &exprs : out) found.append(LentExprs::taken(exprs));
+    for (const headrace_exprs &exprs : out) found.append(LentExprs::taken(exprs));
     return nb::make_tuple(status, found);
 }
 
@@ -249,13 +249,13 @@ nb::tuple tactics(const PluginV3 &p) {
 
 }  // namespace
 
-nb::object new_plugin_v2(const noria_plugin &plugin, bool owned, std::shared_ptr<void> keeper) {
+nb::object new_plugin_v2(const headrace_plugin &plugin, bool owned, std::shared_ptr<void> keeper) {
     auto image = std::make_shared<Image>(reinterpret_cast<const void *>(plugin.v2.type), true);
     return hand_over(new PluginV2(plugin.self, plugin.v2, plugin.generation, std::move(image),
                                   owned, std::move(keeper)));
 }
 
-nb::object new_plugin_v3(const noria_plugin &plugin, bool owned) {
+nb::object new_plugin_v3(const headrace_plugin &plugin, bool owned) {
     auto image = std::make_shared<Image>(reinterpret_cast<const void *>(plugin.v3.name), true);
     return hand_over(
         new PluginV3(plugin.self, plugin.v3, plugin.generation, std::move(image), owned));
@@ -306,7 +306,7 @@ void bind_host_plugin(nb::module_ &m) {
     enqueue_of(v3, "enqueue", &V3::enqueue);
     v3.def("has_build", [](const PluginV3 &p) { return ask(p, p.calls().has_build) != 0; })
         .def("attach", [](const PluginV3 &p, nb::handle context) {
-            return p.made(ask(p, p.calls().attach, noria_object::of(context)));
+            return p.made(ask(p, p.calls().attach, headrace_object::of(context)));
         })
         .def("output_types", &output_types)
         .def("output_exprs", &output_exprs_v3)

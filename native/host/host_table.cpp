@@ -1,4 +1,4 @@
-// The table behind noria_host_api_1: everything a library can ask.
+// The table behind headrace_host_api_1: everything a library can ask.
 #include <dlfcn.h>
 
 #include <mutex>
@@ -11,8 +11,8 @@ namespace nb = nanobind;
 namespace {
 
 // Results of functions that belong to no object.
-noria_object *functions() {
-    static noria_object *one = noria_object::alone(nb::none());
+headrace_object *functions() {
+    static headrace_object *one = headrace_object::alone(nb::none());
     return one;
 }
 
@@ -29,10 +29,10 @@ int32_t answered(const char *what, Body body) {
     }
 }
 
-int32_t call(noria_object *object, const char *method, const noria_value *arguments, int32_t count,
-             noria_value *result) {
+int32_t call(headrace_object *object, const char *method, const headrace_value *arguments, int32_t count,
+             headrace_value *result) {
     return answered(method, [&] {
-        const nb::object target = object ? noria_object::behind(object) : nb::none();
+        const nb::object target = object ? headrace_object::behind(object) : nb::none();
         // the bytes of an object do not change: their address stays good between two questions
         if (object && object->bytes.is_valid() && std::string_view(method) == "__bytes__") {
             *result = from_python(nb::object(object->bytes), object);
@@ -45,37 +45,37 @@ int32_t call(noria_object *object, const char *method, const noria_value *argume
     });
 }
 
-int32_t get(noria_object *object, const char *name, noria_value *result) {
+int32_t get(headrace_object *object, const char *name, headrace_value *result) {
     return answered(name, [&] {
-        const nb::object target = object ? noria_object::behind(object) : nb::none();
+        const nb::object target = object ? headrace_object::behind(object) : nb::none();
         *result = from_python(world().attr("get")(target, name), object ? object : functions());
     });
 }
 
-int32_t set(noria_object *object, const char *name, const noria_value *value) {
+int32_t set(headrace_object *object, const char *name, const headrace_value *value) {
     return answered(name, [&] {
-        const nb::object target = object ? noria_object::behind(object) : nb::none();
+        const nb::object target = object ? headrace_object::behind(object) : nb::none();
         world().attr("set")(target, name, to_python(*value));
     });
 }
 
-void release(noria_object *object) {
-    answered("release", [&] { noria_object::release(object); });
+void release(headrace_object *object) {
+    answered("release", [&] { headrace_object::release(object); });
 }
 
-void *peer(noria_object *object) { return object->peer; }
+void *peer(headrace_object *object) { return object->peer; }
 
-void set_peer(noria_object *object, void *peer) { object->peer = peer; }
+void set_peer(headrace_object *object, void *peer) { object->peer = peer; }
 
 void tell(int32_t severity, const char *text) {
     answered("tell", [&] { world().attr("tell")(severity, text); });
 }
 
-const noria_host kHost = {sizeof(noria_host), call, get, set, release, peer, set_peer, tell};
+const headrace_host kHost = {sizeof(headrace_host), call, get, set, release, peer, set_peer, tell};
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const noria_host *noria_host_api_1(void) {
+extern "C" __attribute__((visibility("default"))) const headrace_host *headrace_host_api_1(void) {
     return &kHost;
 }
 
@@ -84,7 +84,7 @@ void show_host_to_libraries() {
     std::call_once(once, [] {
         // Python loads modules for themselves; libraries look for the host among what is global.
         Dl_info here{};
-        if (dladdr(reinterpret_cast<void *>(&noria_host_api_1), &here) && here.dli_fname)
+        if (dladdr(reinterpret_cast<void *>(&headrace_host_api_1), &here) && here.dli_fname)
             dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
     });
 }

@@ -38,11 +38,11 @@ bool is_dims(nb::handle value) {
 
 }  // namespace
 
-nb::list fields_to_python(const noria_fields *fields) {
+nb::list fields_to_python(const headrace_fields *fields) {
     nb::list out;
     if (!fields) return out;
     for (int32_t i = 0; i < fields->count; ++i) {
-        const noria_field &f = fields->fields[i];
+        const headrace_field &f = fields->fields[i];
         nb::object values = nb::none();
         if (f.data) values = bytes(f.data, static_cast<int64_t>(field_bytes(f.type, f.length)));
         out.append(nb::make_tuple(text(f.name ? f.name : ""), f.type, f.length, values));
@@ -64,49 +64,49 @@ void fields_from_python(nb::handle fields, FieldStore &store) {
     }
 }
 
-nb::object to_python(const noria_value &v) {
+nb::object to_python(const headrace_value &v) {
     switch (v.kind) {
-        case NORIA_BOOL: return nb::bool_(v.number != 0);
-        case NORIA_INT: return nb::int_(v.number);
-        case NORIA_REAL: return nb::float_(v.real);
-        case NORIA_TEXT: return text(v.data);
-        case NORIA_BYTES: return bytes(v.data, v.number);
-        case NORIA_ADDRESS: return nb::int_(reinterpret_cast<uintptr_t>(v.data));
-        case NORIA_ENUM:
+        case HEADRACE_BOOL: return nb::bool_(v.number != 0);
+        case HEADRACE_INT: return nb::int_(v.number);
+        case HEADRACE_REAL: return nb::float_(v.real);
+        case HEADRACE_TEXT: return text(v.data);
+        case HEADRACE_BYTES: return bytes(v.data, v.number);
+        case HEADRACE_ADDRESS: return nb::int_(reinterpret_cast<uintptr_t>(v.data));
+        case HEADRACE_ENUM:
             return world().attr("enum")(static_cast<const char *>(v.extra), v.number,
                                         v.data ? text(v.data) : nb::none());
-        case NORIA_WEIGHTS:
+        case HEADRACE_WEIGHTS:
             return world().attr("weights")(v.code, reinterpret_cast<uintptr_t>(v.data), v.number);
-        case NORIA_OBJECT:
-            return noria_object::behind(static_cast<const noria_object *>(v.data));
-        case NORIA_FIELDS:
+        case HEADRACE_OBJECT:
+            return headrace_object::behind(static_cast<const headrace_object *>(v.data));
+        case HEADRACE_FIELDS:
             return world().attr("fields")(
-                fields_to_python(static_cast<const noria_fields *>(v.data)));
-        case NORIA_PLUGIN:
-            return plugin_to_python(*static_cast<const noria_plugin *>(v.data), false);
-        case NORIA_PLUGINS_CREATOR:
-        case NORIA_LOGGER:
-        case NORIA_CALIBRATOR:
-        case NORIA_FACTORY: return foreign_to_python(v);
-        case NORIA_DIMS: {
+                fields_to_python(static_cast<const headrace_fields *>(v.data)));
+        case HEADRACE_PLUGIN:
+            return plugin_to_python(*static_cast<const headrace_plugin *>(v.data), false);
+        case HEADRACE_PLUGINS_CREATOR:
+        case HEADRACE_LOGGER:
+        case HEADRACE_CALIBRATOR:
+        case HEADRACE_FACTORY: return foreign_to_python(v);
+        case HEADRACE_DIMS: {
             if (v.dims.count < 0) return nb::none();
             nb::list axes;
-            for (int32_t i = 0; i < v.dims.count && i < NORIA_MAX_AXES; ++i)
+            for (int32_t i = 0; i < v.dims.count && i < HEADRACE_MAX_AXES; ++i)
                 axes.append(v.dims.axes[i]);
             return nb::tuple(axes);
         }
-        case NORIA_INTS:
-        case NORIA_REALS:
-        case NORIA_OBJECTS: {
+        case HEADRACE_INTS:
+        case HEADRACE_REALS:
+        case HEADRACE_OBJECTS: {
             nb::list items;
             for (int64_t i = 0; i < v.number; ++i) {
-                if (v.kind == NORIA_INTS) {
+                if (v.kind == HEADRACE_INTS) {
                     items.append(static_cast<const int64_t *>(v.data)[i]);
-                } else if (v.kind == NORIA_REALS) {
+                } else if (v.kind == HEADRACE_REALS) {
                     items.append(static_cast<const float *>(v.data)[i]);
                 } else {
-                    const auto *object = static_cast<noria_object *const *>(v.data)[i];
-                    items.append(object ? noria_object::behind(object) : nb::none());
+                    const auto *object = static_cast<headrace_object *const *>(v.data)[i];
+                    items.append(object ? headrace_object::behind(object) : nb::none());
                 }
             }
             return std::move(items);
@@ -115,42 +115,42 @@ nb::object to_python(const noria_value &v) {
     }
 }
 
-noria_value from_python(nb::handle value, noria_object *owner) {
-    noria_value out{};
+headrace_value from_python(nb::handle value, headrace_object *owner) {
+    headrace_value out{};
     if (!value.is_valid() || value.is_none()) return out;
     if (foreign_from_python(value, out)) return out;
     if (PyBool_Check(value.ptr())) {
-        out.kind = NORIA_BOOL;
+        out.kind = HEADRACE_BOOL;
         out.number = value.ptr() == Py_True;
     } else if (PyFloat_Check(value.ptr())) {
-        out.kind = NORIA_REAL;
+        out.kind = HEADRACE_REAL;
         out.real = PyFloat_AsDouble(value.ptr());
     } else if (PyUnicode_Check(value.ptr())) {
-        out.kind = NORIA_TEXT;
+        out.kind = HEADRACE_TEXT;
         out.data = owner->texts.insert(chars(value)).first->c_str();
     } else if (PyBytes_CheckExact(value.ptr())) {
         owner->bytes = nb::borrow(value);
-        out.kind = NORIA_BYTES;
+        out.kind = HEADRACE_BYTES;
         out.data = PyBytes_AS_STRING(value.ptr());
         out.number = PyBytes_GET_SIZE(value.ptr());
     } else if (PyIndex_Check(value.ptr())) {
-        out.kind = NORIA_INT;
+        out.kind = HEADRACE_INT;
         out.number = nb::cast<int64_t>(nb::steal(PyNumber_Index(value.ptr())));
     } else if (is_dims(value)) {
-        out.kind = NORIA_DIMS;
+        out.kind = HEADRACE_DIMS;
         out.dims = dims_of(value);
-    } else if (nb::hasattr(value, "__noria_address__")) {
-        out.kind = NORIA_ADDRESS;
-        out.data = reinterpret_cast<void *>(nb::cast<uintptr_t>(value.attr("__noria_address__")));
-    } else if (nb::hasattr(value, "__noria_fields__")) {
+    } else if (nb::hasattr(value, "__headrace_address__")) {
+        out.kind = HEADRACE_ADDRESS;
+        out.data = reinterpret_cast<void *>(nb::cast<uintptr_t>(value.attr("__headrace_address__")));
+    } else if (nb::hasattr(value, "__headrace_fields__")) {
         owner->store = FieldStore{};
-        fields_from_python(value.attr("__noria_fields__"), owner->store);
+        fields_from_python(value.attr("__headrace_fields__"), owner->store);
         owner->fields = owner->store.view();
-        out.kind = NORIA_FIELDS;
+        out.kind = HEADRACE_FIELDS;
         out.data = &owner->fields;
     } else {
-        out.kind = NORIA_OBJECT;
-        out.data = noria_object::of(value);
+        out.kind = HEADRACE_OBJECT;
+        out.data = headrace_object::of(value);
     }
     return out;
 }

@@ -1,9 +1,9 @@
 // Networks, layers and builders, source-compatible with what custom libraries include.
 //
-// Part of noria, Apache-2.0. Written from a description of the interface; see docs/cpp-engines.md.
+// Part of headrace, Apache-2.0. Written from a description of the interface; see docs/cpp-engines.md.
 // -DNV_TENSORRT_MAJOR=5 … 10 chooses the generation; 10 is the default.
-#if !defined(NORIA_NV_INFER_H) && !defined(NV_INFER_H)
-#define NORIA_NV_INFER_H
+#if !defined(HEADRACE_NV_INFER_H) && !defined(NV_INFER_H)
+#define HEADRACE_NV_INFER_H
 #define NV_INFER_H  // NVIDIA's own header, before or after this one, declares the same
 
 // Generous on purpose: existing sources rely on these coming along.
@@ -12,6 +12,6 @@
 #include <vector>
 
 #include "NvInferRuntime.h"
-#include "noria/builder.h"
+#include "headrace/builder.h"
 
-#endif  // NORIA_NV_INFER_H
+#endif  // HEADRACE_NV_INFER_H

@@ -1,32 +1,32 @@
-// The standard plugins. Part of noria, Apache-2.0.
-#if !defined(NORIA_NV_INFER_PLUGIN_H) && !defined(NV_INFER_PLUGIN_H)
-#define NORIA_NV_INFER_PLUGIN_H
+// The standard plugins. Part of headrace, Apache-2.0.
+#if !defined(HEADRACE_NV_INFER_PLUGIN_H) && !defined(NV_INFER_PLUGIN_H)
+#define HEADRACE_NV_INFER_PLUGIN_H
 #define NV_INFER_PLUGIN_H  // NVIDIA's own header, before or after this one, declares the same
 
 #include "NvInfer.h"
-#ifndef NORIA_NV_INFER_H
-#error "NvInfer.h is NVIDIA's and NvInferPlugin.h is noria's: name the folder of NVIDIA's headers by -I, or take noria's NvInfer.h"
+#ifndef HEADRACE_NV_INFER_H
+#error "NvInfer.h is NVIDIA's and NvInferPlugin.h is headrace's: name the folder of NVIDIA's headers by -I, or take headrace's NvInfer.h"
 #else
 #include "NvInferPluginUtils.h"
 
 // Makes all of them known under a namespace.
 static inline bool initLibNvInferPlugins(void *, const char *libNamespace) {
-    return noria::call<bool>(nullptr, "init_libnvinfer_plugins", {libNamespace ? libNamespace : ""});
+    return headrace::call<bool>(nullptr, "init_libnvinfer_plugins", {libNamespace ? libNamespace : ""});
 }
 
-namespace noria {
-inline namespace NORIA_GENERATION {
+namespace headrace {
+inline namespace HEADRACE_GENERATION {
 
 inline nvinfer1::IPluginV2 *standardPlugin(const char *type, const nvinfer1::PluginField *fields,
                                            int32_t count) {
-    nvinfer1::IPluginRegistry *registry = nvinfer1::noriaGetPluginRegistry();
+    nvinfer1::IPluginRegistry *registry = nvinfer1::headraceGetPluginRegistry();
     nvinfer1::IPluginCreator *creator = registry ? registry->getPluginCreator(type, "1") : nullptr;
     const nvinfer1::PluginFieldCollection all{count, fields};
     return creator ? creator->createPlugin(type, &all) : nullptr;
 }
 
-}  // namespace NORIA_GENERATION
-}  // namespace noria
+}  // namespace HEADRACE_GENERATION
+}  // namespace headrace
 
 // Up to 8, some of them had functions of their own.
 static inline nvinfer1::IPluginV2 *createRPNROIPlugin(int32_t featureStride, int32_t preNmsTop,
@@ -53,12 +53,12 @@ static inline nvinfer1::IPluginV2 *createRPNROIPlugin(int32_t featureStride, int
         {"spatialScale", &spatialScale, PluginFieldType::kFLOAT32, 1},
         {"anchorsRatios", anchorRatios.values, PluginFieldType::kFLOAT32, ratios},
         {"anchorsScales", anchorScales.values, PluginFieldType::kFLOAT32, scales}};
-    return noria::standardPlugin("RPROI_TRT", fields, 12);
+    return headrace::standardPlugin("RPROI_TRT", fields, 12);
 }
 
 static inline nvinfer1::IPluginV2 *createReorgPlugin(int32_t stride) {
     const nvinfer1::PluginField field("stride", &stride, nvinfer1::PluginFieldType::kINT32, 1);
-    return noria::standardPlugin("Reorg_TRT", &field, 1);
+    return headrace::standardPlugin("Reorg_TRT", &field, 1);
 }
 
 static inline nvinfer1::IPluginV2 *createRegionPlugin(nvinfer1::plugin::RegionParameters params) {
@@ -67,7 +67,7 @@ static inline nvinfer1::IPluginV2 *createRegionPlugin(nvinfer1::plugin::RegionPa
                                             {"coords", &params.coords, PluginFieldType::kINT32, 1},
                                             {"classes", &params.classes, PluginFieldType::kINT32, 1},
                                             {"smTree", nullptr, PluginFieldType::kINT32, 1}};
-    return noria::standardPlugin("Region_TRT", fields, 4);
+    return headrace::standardPlugin("Region_TRT", fields, 4);
 }
 
 // Up to 5.0 they were IPlugins.
@@ -84,14 +84,14 @@ public:
 }  // namespace plugin
 }  // namespace nvinfer1
 
-namespace noria {
-inline namespace NORIA_GENERATION {
+namespace headrace {
+inline namespace HEADRACE_GENERATION {
 
-// The host drives its own plugins; of this one it is told by noriaObject.
+// The host drives its own plugins; of this one it is told by headraceObject.
 class HostNvPlugin : public nvinfer1::plugin::INvPlugin {
 public:
     explicit HostNvPlugin(HostPlugin *plugin) : plugin_(plugin) {}
-    noria_object *noriaObject() const override { return plugin_->object(); }
+    headrace_object *headraceObject() const override { return plugin_->object(); }
     const char *getPluginType() const override { return plugin_->getPluginType(); }
     const char *getPluginVersion() const override { return plugin_->getPluginVersion(); }
     void destroy() override {
@@ -118,8 +118,8 @@ private:
     HostPlugin *plugin_;
 };
 
-}  // namespace NORIA_GENERATION
-}  // namespace noria
+}  // namespace HEADRACE_GENERATION
+}  // namespace headrace
 
 namespace nvinfer1 {
 namespace plugin {
@@ -128,19 +128,19 @@ static inline INvPlugin *createFasterRCNNPlugin(int featureStride, int preNmsTop
                                                 float iouThreshold, float minBoxSize,
                                                 float spatialScale, DimsHW pooling,
                                                 Weights anchorRatios, Weights anchorScales) {
-    return noria::HostNvPlugin::around(
+    return headrace::HostNvPlugin::around(
         createRPNROIPlugin(featureStride, preNmsTop, nmsMaxOut, iouThreshold, minBoxSize,
                            spatialScale, pooling, anchorRatios, anchorScales));
 }
 static inline INvPlugin *createFasterRCNNPlugin(const void *data, size_t length) {
-    IPluginRegistry *registry = noriaGetPluginRegistry();
+    IPluginRegistry *registry = headraceGetPluginRegistry();
     IPluginCreator *creator = registry ? registry->getPluginCreator("RPROI_TRT", "1") : nullptr;
-    return noria::HostNvPlugin::around(
+    return headrace::HostNvPlugin::around(
         creator ? creator->deserializePlugin("RPROI_TRT", data, length) : nullptr);
 }
 
 }  // namespace plugin
 }  // namespace nvinfer1
 
-#endif  // NORIA_NV_INFER_H
-#endif  // NORIA_NV_INFER_PLUGIN_H
+#endif  // HEADRACE_NV_INFER_H
+#endif  // HEADRACE_NV_INFER_PLUGIN_H

@@ -1,6 +1,6 @@
-// Parameters of the standard plugins. Part of noria, Apache-2.0.
-#if !defined(NORIA_NV_INFER_PLUGIN_UTILS_H) && !defined(NV_INFER_PLUGIN_UTILS_H)
-#define NORIA_NV_INFER_PLUGIN_UTILS_H
+// Parameters of the standard plugins. Part of headrace, Apache-2.0.
+#if !defined(HEADRACE_NV_INFER_PLUGIN_UTILS_H) && !defined(NV_INFER_PLUGIN_UTILS_H)
+#define HEADRACE_NV_INFER_PLUGIN_UTILS_H
 #define NV_INFER_PLUGIN_UTILS_H  // NVIDIA's own header, before or after this one, declares the same
 
 #include "NvInferRuntimeCommon.h"
@@ -69,4 +69,4 @@ struct NMSParameters {
 }  // namespace plugin
 }  // namespace nvinfer1
 
-#endif  // NORIA_NV_INFER_PLUGIN_UTILS_H
+#endif  // HEADRACE_NV_INFER_PLUGIN_UTILS_H

@@ -1,4 +1,4 @@
-// Types, loggers and error recorders. Part of noria, Apache-2.0.
+// Types, loggers and error recorders. Part of headrace, Apache-2.0.
 #pragma once
 
 #include "NvInferRuntimeCommon.h"

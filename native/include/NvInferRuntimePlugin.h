@@ -1,4 +1,4 @@
-// Plugin classes and their registry. Part of noria, Apache-2.0.
+// Plugin classes and their registry. Part of headrace, Apache-2.0.
 #pragma once
 
 #include "NvInferRuntimeCommon.h"

@@ -2,16 +2,16 @@
 //
 //     g++ -DNV_TENSORRT_MAJOR=8 ...
 //
-// Part of noria, Apache-2.0.
-#ifndef NORIA_NV_INFER_VERSION_H
-#define NORIA_NV_INFER_VERSION_H
+// Part of headrace, Apache-2.0.
+#ifndef HEADRACE_NV_INFER_VERSION_H
+#define HEADRACE_NV_INFER_VERSION_H
 
 #ifndef NV_TENSORRT_MAJOR
 #define NV_TENSORRT_MAJOR 10
 #endif
 
 #if NV_TENSORRT_MAJOR < 5 || NV_TENSORRT_MAJOR > 10
-#error "NV_TENSORRT_MAJOR must be 5 to 10: noria's headers know no other generation"
+#error "NV_TENSORRT_MAJOR must be 5 to 10: headrace's headers know no other generation"
 #endif
 
 #ifndef NV_TENSORRT_MINOR
@@ -51,4 +51,4 @@
     (NV_TENSORRT_MAJOR * 1000 + NV_TENSORRT_MINOR * 100 + NV_TENSORRT_PATCH)
 #endif
 
-#endif  // NORIA_NV_INFER_VERSION_H
+#endif  // HEADRACE_NV_INFER_VERSION_H

@@ -1,6 +1,6 @@
 // Settings of programs that read ONNX files: an interface that NVIDIA's samples derive from.
-#ifndef NORIA_NVONNXCONFIG_H
-#define NORIA_NVONNXCONFIG_H
+#ifndef HEADRACE_NVONNXCONFIG_H
+#define HEADRACE_NVONNXCONFIG_H
 
 #include "NvInfer.h"
 
@@ -32,4 +32,4 @@ class IOnnxConfig {
 
 }  // namespace nvonnxparser
 
-#endif  // NORIA_NVONNXCONFIG_H
+#endif  // HEADRACE_NVONNXCONFIG_H

@@ -1,12 +1,12 @@
-// Networks from ONNX files. Part of noria, Apache-2.0. Valid C++11.
-#if defined(NV_INFER_H) && !defined(NORIA_NV_INFER_H) && !defined(NV_ONNX_PARSER_H)
+// Networks from ONNX files. Part of headrace, Apache-2.0. Valid C++11.
+#if defined(NV_INFER_H) && !defined(HEADRACE_NV_INFER_H) && !defined(NV_ONNX_PARSER_H)
 // NVIDIA's own NvInfer.h was included first; only the name is needed then.
 namespace nvonnxparser {
 class IParser;
 class IParserRefitter;
 }
-#elif !defined(NORIA_NV_ONNX_PARSER_H) && !defined(NV_ONNX_PARSER_H)
-#define NORIA_NV_ONNX_PARSER_H
+#elif !defined(HEADRACE_NV_ONNX_PARSER_H) && !defined(NV_ONNX_PARSER_H)
+#define HEADRACE_NV_ONNX_PARSER_H
 #define NV_ONNX_PARSER_H  // NVIDIA's own header, before or after this one, declares the same
 
 #include "NvInfer.h"
@@ -32,36 +32,36 @@ enum class ErrorCode : int {
 using OnnxParserFlags = uint32_t;
 enum class OnnxParserFlag : int32_t { kNATIVE_INSTANCENORM = 0 };
 
-class IParserError : public noria::Object {
+class IParserError : public headrace::Object {
 public:
-    ErrorCode code() const { return noria::call<ErrorCode>(this, "code"); }
-    const char *desc() const { return noria::call<const char *>(this, "desc"); }
-    const char *file() const { return noria::call<const char *>(this, "file"); }
-    int line() const { return noria::call<int>(this, "line"); }
-    const char *func() const { return noria::call<const char *>(this, "func"); }
-    int node() const { return noria::call<int>(this, "node"); }
+    ErrorCode code() const { return headrace::call<ErrorCode>(this, "code"); }
+    const char *desc() const { return headrace::call<const char *>(this, "desc"); }
+    const char *file() const { return headrace::call<const char *>(this, "file"); }
+    int line() const { return headrace::call<int>(this, "line"); }
+    const char *func() const { return headrace::call<const char *>(this, "func"); }
+    int node() const { return headrace::call<int>(this, "node"); }
 
 private:
     IParserError() = delete;
 };
 
-class IParser : public noria::Object {
+class IParser : public headrace::Object {
 public:
     void destroy() { delete this; }
     bool parse(const void *model, size_t size, const char *path = nullptr) {
-        return noria::call<bool>(this, "parse", {noria::Value::bytes(model, size), path});
+        return headrace::call<bool>(this, "parse", {headrace::Value::bytes(model, size), path});
     }
     bool parseFromFile(const char *file, int /*verbosity*/ = 0) {
-        return noria::call<bool>(this, "parse_from_file", {file});
+        return headrace::call<bool>(this, "parse_from_file", {file});
     }
     bool supportsOperator(const char *name) const {
-        return noria::call<bool>(this, "supports_operator", {name});
+        return headrace::call<bool>(this, "supports_operator", {name});
     }
-    NORIA_GET(int, getNbErrors, "num_errors")
+    HEADRACE_GET(int, getNbErrors, "num_errors")
     const IParserError *getError(int index) const {
-        return noria::call<IParserError *>(this, "get_error", {index});
+        return headrace::call<IParserError *>(this, "get_error", {index});
     }
-    void clearErrors() { noria::call<void>(this, "clear_errors"); }
+    void clearErrors() { headrace::call<void>(this, "clear_errors"); }
     void setFlag(OnnxParserFlag) {}
     void clearFlag(OnnxParserFlag) {}
     bool getFlag(OnnxParserFlag) const { return true; }
@@ -71,20 +71,20 @@ private:
 };
 
 // Gives a refitter the weights of a model of the same graph.
-class IParserRefitter : public noria::Object {
+class IParserRefitter : public headrace::Object {
 public:
     bool refitFromFile(const char *file) noexcept {
-        return noria::call<bool>(this, "refit_from_file", {file});
+        return headrace::call<bool>(this, "refit_from_file", {file});
     }
     bool refitFromBytes(const void *model, size_t size, const char *path = nullptr) noexcept {
-        return noria::call<bool>(this, "refit_from_bytes",
-                                 {noria::Value::bytes(model, size), path});
+        return headrace::call<bool>(this, "refit_from_bytes",
+                                 {headrace::Value::bytes(model, size), path});
     }
-    NORIA_GET(int32_t, getNbErrors, "num_errors")
+    HEADRACE_GET(int32_t, getNbErrors, "num_errors")
     const IParserError *getError(int32_t index) {
-        return noria::call<IParserError *>(this, "get_error", {index});
+        return headrace::call<IParserError *>(this, "get_error", {index});
     }
-    void clearErrors() { noria::call<void>(this, "clear_errors"); }
+    void clearErrors() { headrace::call<void>(this, "clear_errors"); }
 
 private:
     IParserRefitter() = delete;
@@ -92,16 +92,16 @@ private:
 
 inline IParserRefitter *createParserRefitter(nvinfer1::IRefitter &refitter,
                                              nvinfer1::ILogger &logger) {
-    const noria::LoggerValue given(&logger);
-    return noria::call<IParserRefitter *>(nullptr, "create_parser_refitter",
+    const headrace::LoggerValue given(&logger);
+    return headrace::call<IParserRefitter *>(nullptr, "create_parser_refitter",
                                           {refitter, given.value()});
 }
 
 inline IParser *createParser(nvinfer1::INetworkDefinition &network, nvinfer1::ILogger &logger) {
-    const noria::LoggerValue given(&logger);
-    return noria::call<IParser *>(nullptr, "create_onnx_parser", {network, given.value()});
+    const headrace::LoggerValue given(&logger);
+    return headrace::call<IParser *>(nullptr, "create_onnx_parser", {network, given.value()});
 }
 
 }  // namespace nvonnxparser
 
-#endif  // NORIA_NV_ONNX_PARSER_H
+#endif  // HEADRACE_NV_ONNX_PARSER_H

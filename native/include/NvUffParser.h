@@ -1,6 +1,6 @@
-// Networks from UFF files. Part of noria, Apache-2.0.
-#ifndef NORIA_NV_UFF_PARSER_H
-#define NORIA_NV_UFF_PARSER_H
+// Networks from UFF files. Part of headrace, Apache-2.0.
+#ifndef HEADRACE_NV_UFF_PARSER_H
+#define HEADRACE_NV_UFF_PARSER_H
 
 #include <vector>
 
@@ -43,48 +43,48 @@ public:
                                             const nvinfer1::Weights *weights, int nbWeights,
                                             const FieldCollection fields) = 0;
     virtual ~IPluginFactory() = default;
-    inline virtual noria_factory_calls noriaUffCalls() const;  // how the host calls it
+    inline virtual headrace_factory_calls headraceUffCalls() const;  // how the host calls it
 };
 class IPluginFactoryExt : public IPluginFactory {
 public:
     virtual int getVersion() const { return NV_TENSORRT_VERSION; }
     virtual bool isPluginExt(const char *layerName) = 0;
-    inline noria_factory_calls noriaUffCalls() const override;
+    inline headrace_factory_calls headraceUffCalls() const override;
 };
 
-class IUffParser : public noria::Object {
+class IUffParser : public headrace::Object {
 public:
     void destroy() { delete this; }
     bool registerInput(const char *name, nvinfer1::Dims dims, UffInputOrder order) {
-        return noria::call<bool>(nullptr, "uff_register_input",
-                                 {noria::Value(this), name, dims, static_cast<int32_t>(order)});
+        return headrace::call<bool>(nullptr, "uff_register_input",
+                                 {headrace::Value(this), name, dims, static_cast<int32_t>(order)});
     }
     bool registerOutput(const char *name) {
-        return noria::call<bool>(this, "register_output", {name});
+        return headrace::call<bool>(this, "register_output", {name});
     }
     bool parse(const char *file, nvinfer1::INetworkDefinition &network,
                nvinfer1::DataType weightType = nvinfer1::DataType::kFLOAT) {
-        return noria::call<bool>(this, "parse", {file, network, weightType});
+        return headrace::call<bool>(this, "parse", {file, network, weightType});
     }
     void setPluginFactory(IPluginFactory *factory) {
-        noria::setFactory(this, "_plugin_factory", factory, &IPluginFactory::noriaUffCalls);
+        headrace::setFactory(this, "_plugin_factory", factory, &IPluginFactory::headraceUffCalls);
     }
     void setPluginFactoryExt(IPluginFactoryExt *factory) { setPluginFactory(factory); }
-    void setPluginNamespace(const char *text) { noria::set(this, "plugin_namespace", text); }
+    void setPluginNamespace(const char *text) { headrace::set(this, "plugin_namespace", text); }
 
 private:
     IUffParser() = delete;
 };
 
 inline IUffParser *createUffParser() {
-    return noria::call<IUffParser *>(nullptr, "create_uff_parser");
+    return headrace::call<IUffParser *>(nullptr, "create_uff_parser");
 }
 inline void shutdownProtobufLibrary() {}
 
 }  // namespace nvuffparser
 
-namespace noria {
-inline namespace NORIA_GENERATION {
+namespace headrace {
+inline namespace HEADRACE_GENERATION {
 
 struct UffFactoryCalls {
     using V1 = nvuffparser::IPluginFactory;
@@ -104,12 +104,12 @@ struct UffFactoryCalls {
         return static_cast<V1 *>(self)->isPlugin(layer);
     }
     template <bool WithFormats>
-    static void create(void *self, const char *layer, const noria_value *weights, int32_t n,
-                       const noria_fields *fields, noria_plugin *made) {
+    static void create(void *self, const char *layer, const headrace_value *weights, int32_t n,
+                       const headrace_fields *fields, headrace_plugin *made) {
         const Items<nvinfer1::Weights> given = allWeights(weights, n);
         std::vector<nvuffparser::FieldMap> all;
         for (int32_t i = 0; i < fields->count; ++i) {
-            const noria_field &f = fields->fields[i];
+            const headrace_field &f = fields->fields[i];
             all.emplace_back(f.name, f.data, typeOf(f.type), f.length);
         }
         const nvuffparser::FieldCollection told{fields->count, all.data()};
@@ -119,24 +119,24 @@ struct UffFactoryCalls {
         *made = describe(plugin, WithFormats && static_cast<Ext *>(factory)->isPluginExt(layer));
     }
     template <bool WithFormats>
-    static noria_factory_calls table() {
-        noria_factory_calls c = {};
+    static headrace_factory_calls table() {
+        headrace_factory_calls c = {};
         c.size = sizeof(c);
         c.is_plugin = &isPlugin, c.create_with_fields = &create<WithFormats>;
         return c;
     }
 };
 
-}  // namespace NORIA_GENERATION
-}  // namespace noria
+}  // namespace HEADRACE_GENERATION
+}  // namespace headrace
 
 namespace nvuffparser {
-inline noria_factory_calls IPluginFactory::noriaUffCalls() const {
-    return noria::UffFactoryCalls::table<false>();
+inline headrace_factory_calls IPluginFactory::headraceUffCalls() const {
+    return headrace::UffFactoryCalls::table<false>();
 }
-inline noria_factory_calls IPluginFactoryExt::noriaUffCalls() const {
-    return noria::UffFactoryCalls::table<true>();
+inline headrace_factory_calls IPluginFactoryExt::headraceUffCalls() const {
+    return headrace::UffFactoryCalls::table<true>();
 }
 }  // namespace nvuffparser
 
-#endif  // NORIA_NV_UFF_PARSER_H
+#endif  // HEADRACE_NV_UFF_PARSER_H

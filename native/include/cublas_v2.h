@@ -1,8 +1,8 @@
 /* The few functions of cuBLAS that plugins of sample libraries call, on host memory; column-major.
- * Part of noria, Apache-2.0. Valid C and C++11.
+ * Part of headrace, Apache-2.0. Valid C and C++11.
  */
-#ifndef NORIA_CUBLAS_V2_H
-#define NORIA_CUBLAS_V2_H
+#ifndef HEADRACE_CUBLAS_V2_H
+#define HEADRACE_CUBLAS_V2_H
 
 #include "cuda_runtime_api.h"
 
@@ -89,4 +89,4 @@ static inline cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperati
 #define cublasSaxpy cublasSaxpy_v2
 #define cublasSgemm cublasSgemm_v2
 
-#endif /* NORIA_CUBLAS_V2_H */
+#endif /* HEADRACE_CUBLAS_V2_H */

@@ -1,6 +1,6 @@
-/* Included by sources for its types. Part of noria, Apache-2.0. */
-#ifndef NORIA_CUDA_H
-#define NORIA_CUDA_H
+/* Included by sources for its types. Part of headrace, Apache-2.0. */
+#ifndef HEADRACE_CUDA_H
+#define HEADRACE_CUDA_H
 
 #include "cuda_runtime_api.h"
 
@@ -11,4 +11,4 @@ typedef unsigned long long CUdeviceptr;
 typedef int CUdevice;
 typedef struct CUctx_st *CUcontext;
 
-#endif /* NORIA_CUDA_H */
+#endif /* HEADRACE_CUDA_H */

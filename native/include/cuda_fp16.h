@@ -1,6 +1,6 @@
-// Half-precision numbers on the host. Part of noria, Apache-2.0. Valid C++11.
-#ifndef NORIA_CUDA_FP16_H
-#define NORIA_CUDA_FP16_H
+// Half-precision numbers on the host. Part of headrace, Apache-2.0. Valid C++11.
+#ifndef HEADRACE_CUDA_FP16_H
+#define HEADRACE_CUDA_FP16_H
 
 #include <cstdint>
 #include <cstring>
@@ -59,4 +59,4 @@ static inline __half __float2half(float value) { return __half(value); }
 static inline __half __float2half_rn(float value) { return __half(value); }
 static inline float __half2float(__half value) { return static_cast<float>(value); }
 
-#endif  // NORIA_CUDA_FP16_H
+#endif  // HEADRACE_CUDA_FP16_H

@@ -1,11 +1,11 @@
-// The C++ side of the CUDA runtime, see cuda_runtime_api.h. Part of noria, Apache-2.0.
-#ifndef NORIA_CUDA_RUNTIME_H
-#define NORIA_CUDA_RUNTIME_H
+// The C++ side of the CUDA runtime, see cuda_runtime_api.h. Part of headrace, Apache-2.0.
+#ifndef HEADRACE_CUDA_RUNTIME_H
+#define HEADRACE_CUDA_RUNTIME_H
 
 #include "cuda_runtime_api.h"
 
 #ifdef __cplusplus
-#define NORIA_VECTOR_MAKERS(type, name)                                             \
+#define HEADRACE_VECTOR_MAKERS(type, name)                                             \
     static inline name##2 make_##name##2(type x, type y) {                          \
         name##2 v = {x, y};                                                         \
         return v;                                                                   \
@@ -18,11 +18,11 @@
         name##4 v = {x, y, z, w};                                                   \
         return v;                                                                   \
     }
-NORIA_VECTOR_MAKERS(unsigned char, uchar)
-NORIA_VECTOR_MAKERS(int, int)
-NORIA_VECTOR_MAKERS(unsigned int, uint)
-NORIA_VECTOR_MAKERS(float, float)
-#undef NORIA_VECTOR_MAKERS
+HEADRACE_VECTOR_MAKERS(unsigned char, uchar)
+HEADRACE_VECTOR_MAKERS(int, int)
+HEADRACE_VECTOR_MAKERS(unsigned int, uint)
+HEADRACE_VECTOR_MAKERS(float, float)
+#undef HEADRACE_VECTOR_MAKERS
 
 template <typename T>
 static inline cudaError_t cudaMalloc(T **pointer, size_t size) {
@@ -47,4 +47,4 @@ static inline cudaError_t cudaHostGetDevicePointer(T **device, void *host, unsig
 }
 #endif
 
-#endif  // NORIA_CUDA_RUNTIME_H
+#endif  // HEADRACE_CUDA_RUNTIME_H

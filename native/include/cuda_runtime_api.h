@@ -1,10 +1,10 @@
 /* The CUDA runtime on a machine without one: device memory is host memory, a stream runs at once.
  *
  * Enough for the host side of custom libraries: plugins that allocate, copy and free. There are no
- * kernels; give them as functions in C++ beside. Part of noria, Apache-2.0. Valid C and C++11.
+ * kernels; give them as functions in C++ beside. Part of headrace, Apache-2.0. Valid C and C++11.
  */
-#ifndef NORIA_CUDA_RUNTIME_API_H
-#define NORIA_CUDA_RUNTIME_API_H
+#ifndef HEADRACE_CUDA_RUNTIME_API_H
+#define HEADRACE_CUDA_RUNTIME_API_H
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -115,7 +115,7 @@ struct cudaDeviceProp {
 };
 
 /* Memory of a device begins on such a boundary and is rounded up to it; sources rely on that. */
-#define NORIA_CUDA_GRANULE 512
+#define HEADRACE_CUDA_GRANULE 512
 
 static inline const char *cudaGetErrorString(cudaError_t error) {
     switch (error) {
@@ -144,12 +144,12 @@ static inline cudaError_t cudaGetLastError(void) { return cudaSuccess; }
 static inline cudaError_t cudaPeekAtLastError(void) { return cudaSuccess; }
 
 static inline cudaError_t cudaMalloc(void **pointer, size_t size) {
-    const size_t rounded = (size + NORIA_CUDA_GRANULE - 1) / NORIA_CUDA_GRANULE * NORIA_CUDA_GRANULE;
+    const size_t rounded = (size + HEADRACE_CUDA_GRANULE - 1) / HEADRACE_CUDA_GRANULE * HEADRACE_CUDA_GRANULE;
     if (!pointer) return cudaErrorInvalidValue;
     *pointer = NULL;
     if (size == 0) return cudaSuccess;
     if (rounded < size) return cudaErrorMemoryAllocation;
-    return posix_memalign(pointer, NORIA_CUDA_GRANULE, rounded) ? cudaErrorMemoryAllocation
+    return posix_memalign(pointer, HEADRACE_CUDA_GRANULE, rounded) ? cudaErrorMemoryAllocation
                                                                 : cudaSuccess;
 }
 static inline cudaError_t cudaFree(void *pointer) {
@@ -370,7 +370,7 @@ static inline cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr
 static inline cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device) {
     (void)device;
     memset(properties, 0, sizeof(*properties));
-    strcpy(properties->name, "host memory (noria)");
+    strcpy(properties->name, "host memory (headrace)");
     properties->totalGlobalMem = (size_t)1 << 33;
     properties->warpSize = 32;
     properties->maxThreadsPerBlock = 1024;
@@ -388,4 +388,4 @@ static inline cudaError_t cudaDriverGetVersion(int *version) {
     return cudaRuntimeGetVersion(version);
 }
 
-#endif /* NORIA_CUDA_RUNTIME_API_H */
+#endif /* HEADRACE_CUDA_RUNTIME_API_H */

@@ -1,8 +1,8 @@
 /* Types of cuDNN that plugins name; its functions say that they are not there.
- * Part of noria, Apache-2.0. Valid C and C++11.
+ * Part of headrace, Apache-2.0. Valid C and C++11.
  */
-#ifndef NORIA_CUDNN_H
-#define NORIA_CUDNN_H
+#ifndef HEADRACE_CUDNN_H
+#define HEADRACE_CUDNN_H
 
 #include "cuda_runtime_api.h"
 
@@ -43,4 +43,4 @@ static inline cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t
     return CUDNN_STATUS_SUCCESS;
 }
 
-#endif /* NORIA_CUDNN_H */
+#endif /* HEADRACE_CUDNN_H */

@@ -1,6 +1,6 @@
 /* Outputs of a model as metadata: the types, for sources of parsers that include their header. */
-#ifndef NORIA_GSTNVDSINFER_H
-#define NORIA_GSTNVDSINFER_H
+#ifndef HEADRACE_GSTNVDSINFER_H
+#define HEADRACE_GSTNVDSINFER_H
 
 #include "nvdsinfer.h"
 #include "nvdsmeta.h"

@@ -1,6 +1,6 @@
-/* The version of DeepStream that the headers stand for. Part of noria, Apache-2.0. */
-#ifndef NORIA_NVDS_VERSION_H
-#define NORIA_NVDS_VERSION_H
+/* The version of DeepStream that the headers stand for. Part of headrace, Apache-2.0. */
+#ifndef HEADRACE_NVDS_VERSION_H
+#define HEADRACE_NVDS_VERSION_H
 
 #define NVDS_VERSION_MAJOR 9
 #define NVDS_VERSION_MINOR 0
@@ -19,4 +19,4 @@ static inline void nvds_version(unsigned int *major, unsigned int *minor) {
 }
 #endif
 
-#endif /* NORIA_NVDS_VERSION_H */
+#endif /* HEADRACE_NVDS_VERSION_H */

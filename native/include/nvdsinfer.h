@@ -1,35 +1,35 @@
 /* Basic types shared by a custom library and the program that calls it.
  *
- * Part of noria, Apache-2.0. Written from a description of the binary interface; layouts are those of
+ * Part of headrace, Apache-2.0. Written from a description of the binary interface; layouts are those of
  * x86-64 Linux and of every generation from 5.0 to 9.1, except where a comment says otherwise.
  *
- * Two views, which the macro NORIA_NVDSINFER_GENERATION selects (or the folder generation-6, put first
+ * Two views, which the macro HEADRACE_NVDSINFER_GENERATION selects (or the folder generation-6, put first
  * on the include path):
  *   9 (default)  9.x: boxes of 28 bytes with rotation_angle
  *   6            6.0 to 6.2: boxes of 24 bytes, and the types of those headers that changed since
- * NORIA_BOX_BYTES=24 alone compiles for programs of 7.x and 8.0: today's types with boxes of 24 bytes.
+ * HEADRACE_BOX_BYTES=24 alone compiles for programs of 7.x and 8.0: today's types with boxes of 24 bytes.
  */
-#ifndef NORIA_NVDSINFER_H
-#define NORIA_NVDSINFER_H
+#ifndef HEADRACE_NVDSINFER_H
+#define HEADRACE_NVDSINFER_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#ifndef NORIA_NVDSINFER_GENERATION
-#define NORIA_NVDSINFER_GENERATION 9
+#ifndef HEADRACE_NVDSINFER_GENERATION
+#define HEADRACE_NVDSINFER_GENERATION 9
 #endif
-#if NORIA_NVDSINFER_GENERATION != 6 && NORIA_NVDSINFER_GENERATION != 9
-#error "NORIA_NVDSINFER_GENERATION must be 6 (6.0 to 6.2) or 9 (9.x)"
+#if HEADRACE_NVDSINFER_GENERATION != 6 && HEADRACE_NVDSINFER_GENERATION != 9
+#error "HEADRACE_NVDSINFER_GENERATION must be 6 (6.0 to 6.2) or 9 (9.x)"
 #endif
-#ifndef NORIA_BOX_BYTES
-#if NORIA_NVDSINFER_GENERATION == 6
-#define NORIA_BOX_BYTES 24
+#ifndef HEADRACE_BOX_BYTES
+#if HEADRACE_NVDSINFER_GENERATION == 6
+#define HEADRACE_BOX_BYTES 24
 #else
-#define NORIA_BOX_BYTES 28
+#define HEADRACE_BOX_BYTES 28
 #endif
 #endif
-#if NORIA_BOX_BYTES != 24 && NORIA_BOX_BYTES != 28
-#error "NORIA_BOX_BYTES must be 24 (generation 8.0 and older) or 28 (9.0 and newer)"
+#if HEADRACE_BOX_BYTES != 24 && HEADRACE_BOX_BYTES != 28
+#error "HEADRACE_BOX_BYTES must be 24 (generation 8.0 and older) or 28 (9.0 and newer)"
 #endif
 
 #ifdef __cplusplus
@@ -106,7 +106,7 @@ typedef struct {
     float width;
     float height;
     float detectionConfidence;
-#if NORIA_BOX_BYTES == 28
+#if HEADRACE_BOX_BYTES == 28
     float rotation_angle; /* radians; leave it 0 for upright boxes */
 #endif
 } NvDsInferObjectDetectionInfo;
@@ -146,7 +146,7 @@ typedef enum {
     NVDSINFER_RESOURCE_ERROR,
     NVDSINFER_TRITON_ERROR,
     NVDSINFER_TRTIS_ERROR = NVDSINFER_TRITON_ERROR, /* name before 6.0 */
-#if NORIA_NVDSINFER_GENERATION >= 9
+#if HEADRACE_NVDSINFER_GENERATION >= 9
     NVDSINFER_MEM_ERROR, /* since 6.3 */
 #endif
     NVDSINFER_UNKNOWN_ERROR
@@ -160,14 +160,14 @@ typedef enum {
 } NvDsInferLogLevel;
 
 /* Says to the program that loads the library how large its boxes are. Weak: one per library. */
-#if NORIA_BOX_BYTES == 28
-#define NORIA_BOX_MARKER noria_abi_box_bytes_28
+#if HEADRACE_BOX_BYTES == 28
+#define HEADRACE_BOX_MARKER headrace_abi_box_bytes_28
 #else
-#define NORIA_BOX_MARKER noria_abi_box_bytes_24
+#define HEADRACE_BOX_MARKER headrace_abi_box_bytes_24
 #endif
-#if defined(__ELF__) && !defined(NORIA_NO_ABI_MARKER)
-extern __attribute__((weak, visibility("default"))) const unsigned int NORIA_BOX_MARKER;
-__attribute__((used)) const unsigned int NORIA_BOX_MARKER = NORIA_BOX_BYTES;
+#if defined(__ELF__) && !defined(HEADRACE_NO_ABI_MARKER)
+extern __attribute__((weak, visibility("default"))) const unsigned int HEADRACE_BOX_MARKER;
+__attribute__((used)) const unsigned int HEADRACE_BOX_MARKER = HEADRACE_BOX_BYTES;
 #endif
 
 #ifdef __cplusplus
@@ -191,4 +191,4 @@ struct NvDsInferBatchDimsLayerInfo : NvDsInferLayerInfo {
 };
 #endif
 
-#endif /* NORIA_NVDSINFER_H */
+#endif /* HEADRACE_NVDSINFER_H */

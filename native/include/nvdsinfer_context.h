@@ -1,12 +1,12 @@
 /* Types of the inference context that engine creators and model parsers read, in the layout of 9.1 or,
- * with NORIA_NVDSINFER_GENERATION=6, of 6.2.
+ * with HEADRACE_NVDSINFER_GENERATION=6, of 6.2.
  *
- * Part of noria, Apache-2.0. Written from a description of the binary interface. Field offsets up to
+ * Part of headrace, Apache-2.0. Written from a description of the binary interface. Field offsets up to
  * and including numOutputIOFormats are those of every generation from 6.0 on.
  * Types only: there is no context library to call.
  */
-#ifndef NORIA_NVDSINFER_CONTEXT_H
-#define NORIA_NVDSINFER_CONTEXT_H
+#ifndef HEADRACE_NVDSINFER_CONTEXT_H
+#define HEADRACE_NVDSINFER_CONTEXT_H
 
 #include "nvdsinfer.h"
 
@@ -131,7 +131,7 @@ typedef struct _NvDsInferContextInitParams {
     char customBBoxInstanceMaskParseFuncName[_MAX_STR_LENGTH];
     char **outputIOFormats;
     unsigned int numOutputIOFormats;
-#if NORIA_NVDSINFER_GENERATION >= 9
+#if HEADRACE_NVDSINFER_GENERATION >= 9
     char customSegmentationParseFuncName[_MAX_STR_LENGTH]; /* since 8.0 */
 #endif
     char **layerDevicePrecisions;
@@ -139,7 +139,7 @@ typedef struct _NvDsInferContextInitParams {
     NvDsInferTensorOrder segmentationOutputOrder;
     int inputFromPreprocessedTensor;
     int disableOutputHostCopy;
-#if NORIA_NVDSINFER_GENERATION >= 9
+#if HEADRACE_NVDSINFER_GENERATION >= 9
     int autoIncMem; /* since 6.3, as what follows */
     double maxGPUMemPer;
     int dumpIpTensor;
@@ -204,4 +204,4 @@ typedef struct {
 } /* extern "C" */
 #endif
 
-#endif /* NORIA_NVDSINFER_CONTEXT_H */
+#endif /* HEADRACE_NVDSINFER_CONTEXT_H */

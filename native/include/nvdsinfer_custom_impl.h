@@ -1,8 +1,8 @@
 // Entry points of a custom library: what a parser includes.
 //
-// Part of noria, Apache-2.0. Written from a description of the binary interface; valid C++11.
-#ifndef NORIA_NVDSINFER_CUSTOM_IMPL_H
-#define NORIA_NVDSINFER_CUSTOM_IMPL_H
+// Part of headrace, Apache-2.0. Written from a description of the binary interface; valid C++11.
+#ifndef HEADRACE_NVDSINFER_CUSTOM_IMPL_H
+#define HEADRACE_NVDSINFER_CUSTOM_IMPL_H
 
 // Generous on purpose: existing sources rely on these coming along.
 #include <cstring>
@@ -103,39 +103,39 @@ typedef bool (*NvDsInferEngineCreateCustomFunc)(
 // ---- prototype checks: `CHECK_..._PROTOTYPE(myFunction)` at namespace scope, with a semicolon or
 // without, stops compilation
 // if the function could not be called through its type, or lacks C linkage. The library keeps the
-// kind in the name of a symbol, by which noria refuses it under the key of another kind.
+// kind in the name of a symbol, by which headrace refuses it under the key of another kind.
 
 #ifdef __CUDA_ARCH__
-#define NORIA_MARK_KIND(kind, function)
+#define HEADRACE_MARK_KIND(kind, function)
 #else
-#define NORIA_MARK_KIND(kind, function)              \
-    __asm__(".weak noria_is_" #kind "_" #function "\n" \
-            "noria_is_" #kind "_" #function " = 0");
+#define HEADRACE_MARK_KIND(kind, function)              \
+    __asm__(".weak headrace_is_" #kind "_" #function "\n" \
+            "headrace_is_" #kind "_" #function " = 0");
 #endif
 
-#define NORIA_CHECK_PROTOTYPE(function, pointer, kind, key)                      \
+#define HEADRACE_CHECK_PROTOTYPE(function, pointer, kind, key)                      \
     static_assert(sizeof(static_cast<pointer>(&function)) == sizeof(pointer),    \
                   #function " does not have the parameters that " key " needs"); \
-    NORIA_MARK_KIND(kind, function)                                              \
+    HEADRACE_MARK_KIND(kind, function)                                              \
     extern "C" std::remove_pointer<pointer>::type function;
 
 #define CHECK_CUSTOM_PARSE_FUNC_PROTOTYPE(function) \
-    NORIA_CHECK_PROTOTYPE(function, NvDsInferParseCustomFunc, detector, "parse-bbox-func-name")
+    HEADRACE_CHECK_PROTOTYPE(function, NvDsInferParseCustomFunc, detector, "parse-bbox-func-name")
 
 #define CHECK_CUSTOM_INSTANCE_MASK_PARSE_FUNC_PROTOTYPE(function)                   \
-    NORIA_CHECK_PROTOTYPE(function, NvDsInferInstanceMaskParseCustomFunc, instance, \
+    HEADRACE_CHECK_PROTOTYPE(function, NvDsInferInstanceMaskParseCustomFunc, instance, \
                           "parse-bbox-instance-mask-func-name")
 
 #define CHECK_CUSTOM_CLASSIFIER_PARSE_FUNC_PROTOTYPE(function)                     \
-    NORIA_CHECK_PROTOTYPE(function, NvDsInferClassiferParseCustomFunc, classifier, \
+    HEADRACE_CHECK_PROTOTYPE(function, NvDsInferClassiferParseCustomFunc, classifier, \
                           "parse-classifier-func-name")
 
 #define CHECK_CUSTOM_SEM_SEGMENTATION_PARSE_FUNC_PROTOTYPE(function)                       \
-    NORIA_CHECK_PROTOTYPE(function, NvDsInferSemSegmentationParseCustomFunc, segmentation, \
+    HEADRACE_CHECK_PROTOTYPE(function, NvDsInferSemSegmentationParseCustomFunc, segmentation, \
                           "parse-segmentation-func-name")
 
 #define CHECK_CUSTOM_ENGINE_CREATE_FUNC_PROTOTYPE(function) \
-    NORIA_CHECK_PROTOTYPE(function, NvDsInferEngineCreateCustomFunc, creator, "engine-create-func-name")
+    HEADRACE_CHECK_PROTOTYPE(function, NvDsInferEngineCreateCustomFunc, creator, "engine-create-func-name")
 
 // ---- functions of fixed names. Their C linkage comes from these declarations: shipped sources
 // define them without repeating extern "C".
@@ -187,4 +187,4 @@ void NvDsInferPluginFactoryRuntimeDestroy(nvinfer1::IPluginFactory *pluginFactor
 
 }  // extern "C"
 
-#endif  // NORIA_NVDSINFER_CUSTOM_IMPL_H
+#endif  // HEADRACE_NVDSINFER_CUSTOM_IMPL_H

@@ -2,17 +2,17 @@
  *
  * Parsers get none of these, and functions that read or change metadata are not here: a source
  * that calls one belongs to the application around the model. */
-#ifndef NORIA_NVDSMETA_H
-#define NORIA_NVDSMETA_H
+#ifndef HEADRACE_NVDSMETA_H
+#define HEADRACE_NVDSMETA_H
 
 #include <stdint.h>
 
 #if defined(__has_include)
 #if __has_include(<glib.h>)
-#define NORIA_HAS_GLIB
+#define HEADRACE_HAS_GLIB
 #endif
 #endif
-#ifdef NORIA_HAS_GLIB
+#ifdef HEADRACE_HAS_GLIB
 #include <glib.h>
 #else
 typedef int gint;

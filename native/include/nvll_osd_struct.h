@@ -1,6 +1,6 @@
 /* Types of drawing, as the fields of metadata need them. */
-#ifndef NORIA_NVLL_OSD_STRUCT_H
-#define NORIA_NVLL_OSD_STRUCT_H
+#ifndef HEADRACE_NVLL_OSD_STRUCT_H
+#define HEADRACE_NVLL_OSD_STRUCT_H
 
 typedef struct _NvOSD_ColorParams {
     double red, green, blue, alpha;

@@ -1,4 +1,4 @@
-// Bindings of the clustering kernels: cluster and attach of noria._native.
+// Bindings of the clustering kernels: cluster and attach of headrace._native.
 #include "cluster.h"
 
 #include <nanobind/stl/array.h>
@@ -16,13 +16,13 @@
 #include "unlocked.h"
 
 namespace nb = nanobind;
-namespace nc = noria::cluster;
+namespace nc = headrace::cluster;
 
 namespace {
 
-using noria::array_of;
-using noria::Fill;
-using noria::In;
+using headrace::array_of;
+using headrace::Fill;
+using headrace::In;
 
 using Starts = In<std::int32_t, nb::ndim<1>>;
 using Indices = Fill<std::int32_t, nb::ndim<1>>;

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace noria::cluster {
+namespace headrace::cluster {
 
-// Why an input row is not an output row of its own; the numbers are noria.infer.cluster.Reason.
+// Why an input row is not an output row of its own; the numbers are headrace.infer.cluster.Reason.
 enum Reason : std::uint8_t {
     kKept = 0,
     kMerged = 1,
@@ -95,4 +95,4 @@ Rows dbscan_members(const Input &in, const Rows &rows, const ClassParams &p, Tra
 void group_rectangles(const Input &in, const Rows &rows, const ClassParams &p,
                       std::vector<Object> &out, Trace *trace);
 
-}  // namespace noria::cluster
+}  // namespace headrace::cluster

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace noria::cluster {
+namespace headrace::cluster {
 namespace {
 
 // Positions and sizes are binary32; the ratio divides in binary64.
@@ -99,4 +99,4 @@ Drop attach(const float *box, const AttachClass &c, const AttachItem &item, floa
     return drop;
 }
 
-}  // namespace noria::cluster
+}  // namespace headrace::cluster

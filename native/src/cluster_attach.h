@@ -2,9 +2,9 @@
 #pragma once
 #include <cstdint>
 
-namespace noria::cluster {
+namespace headrace::cluster {
 
-// Which test dropped an object; the numbers are noria.infer.attach.DropReason.
+// Which test dropped an object; the numbers are headrace.infer.attach.DropReason.
 enum Drop : std::uint8_t {
     kAttached = 0,
     kFilterOutClassIds = 1,
@@ -45,4 +45,4 @@ struct AttachItem {
 Drop attach(const float *box, const AttachClass &c, const AttachItem &item, float *rect,
             int &shifted);
 
-}  // namespace noria::cluster
+}  // namespace headrace::cluster

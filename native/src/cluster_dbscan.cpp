@@ -5,7 +5,7 @@
 
 #include "cluster.h"
 
-namespace noria::cluster {
+namespace headrace::cluster {
 namespace {
 
 constexpr float kMaxAreaToHitRatio = 60.0f;  // fixed and always on in the original
@@ -128,4 +128,4 @@ Rows dbscan_members(const Input &in, const Rows &rows, const ClassParams &p, Tra
     return members;
 }
 
-}  // namespace noria::cluster
+}  // namespace headrace::cluster

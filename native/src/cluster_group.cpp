@@ -6,7 +6,7 @@
 
 #include "cluster.h"
 
-namespace noria::cluster {
+namespace headrace::cluster {
 namespace {
 
 constexpr float kScore = -0.1f;  // every object's; member scores are lost
@@ -139,4 +139,4 @@ void group_rectangles(const Input &in, const Rows &rows, const ClassParams &p,
     }
 }
 
-}  // namespace noria::cluster
+}  // namespace headrace::cluster

@@ -6,7 +6,7 @@
 
 #include "vectorise.h"  // last: see there
 
-namespace noria::cluster {
+namespace headrace::cluster {
 namespace {
 
 // Already kept boxes of the class, one array per coordinate.
@@ -36,7 +36,7 @@ constexpr std::size_t kBlock = 32;
 constexpr std::size_t kCompared = 256;
 
 // How many of up to kBlock kept boxes suppress the candidate: IoU not <= threshold.
-NORIA_WIDE int suppressors(const float *x0, const float *x1, const float *y0, const float *y1,
+HEADRACE_WIDE int suppressors(const float *x0, const float *x1, const float *y0, const float *y1,
                            const float *area, std::size_t n, float cx0, float cx1, float cy0,
                            float cy1, float carea, float threshold) {
     int count = 0;
@@ -124,4 +124,4 @@ void nms(const Input &in, const Rows &rows, const ClassParams &p, std::vector<Ob
     }
 }
 
-}  // namespace noria::cluster
+}  // namespace headrace::cluster

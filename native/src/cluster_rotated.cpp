@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace noria::cluster {
+namespace headrace::cluster {
 namespace {
 
 struct Point {
@@ -84,4 +84,4 @@ double rotated_iou(const float *a, double angle_a, const float *b, double angle_
     return inter / (area_a + area_b - inter);
 }
 
-}  // namespace noria::cluster
+}  // namespace headrace::cluster

@@ -4,7 +4,7 @@
 
 #include "cluster.h"
 
-namespace noria::cluster {
+namespace headrace::cluster {
 namespace {
 
 // Monotone map of a float's value to unsigned, so that integers sort as scores do; -0 equals +0.
@@ -172,4 +172,4 @@ Result run(const Input &in, const ClassParams *params, std::int32_t num_classes,
     return result;
 }
 
-}  // namespace noria::cluster
+}  // namespace headrace::cluster

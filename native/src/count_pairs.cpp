@@ -10,7 +10,7 @@ namespace nb = nanobind;
 
 namespace {
 
-using Ids = noria::In<std::int32_t, nb::ndim<1>>;
+using Ids = headrace::In<std::int32_t, nb::ndim<1>>;
 
 constexpr std::uint32_t kSign = 1u << 31;  // with it flipped unsigned numbers sort as signed ones do
 

@@ -44,7 +44,7 @@ void say_note() {
 
 void on_fatal(int number, siginfo_t *info, void *) {
     if (!writing.test_and_set()) {
-        say("\nnoria: ", 8);
+        say("\nheadrace: ", 11);
         for (const Fatal &one : fatal)
             if (one.number == number) say(one.name, std::strlen(one.name));
         say_note();
@@ -64,14 +64,14 @@ void on_fatal(int number, siginfo_t *info, void *) {
 // The interpreter ends before the program does, unless something else ends the program.
 void on_exit_call(int status, void *) {
     if (!Py_IsInitialized() || writing.test_and_set()) return;
-    const std::string called = "\nnoria: exit(" + std::to_string(status) + ")";
+    const std::string called = "\nheadrace: exit(" + std::to_string(status) + ")";
     say(called.data(), called.size());
     say_note();
     _exit(status ? status : failure.load());  // a run that was cut off has not succeeded
 }
 #endif
 
-// Fatal signals that nothing handles yet write "noria: SIGNAL: " and the text to standard error, and
+// Fatal signals that nothing handles yet write "headrace: SIGNAL: " and the text to standard error, and
 // end the process as they would have: with the same signal, at the same place. A handler that is
 // installed later is not disturbed. exit() does the same, and becomes `exit_status` where it was 0.
 // Another call replaces the text.

@@ -16,7 +16,7 @@
 #include "unlocked.h"
 
 // This module calls custom libraries, it is none.
-#define NORIA_NO_ABI_MARKER
+#define HEADRACE_NO_ABI_MARKER
 #include "nvdsinfer_custom_impl.h"
 
 // A user's shared object, open for as long as something of it may be called.

@@ -14,13 +14,13 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
-#define NORIA_AVX2 __attribute__((target("avx2")))
-#define NORIA_F16C __attribute__((target("avx,f16c")))
+#define HEADRACE_AVX2 __attribute__((target("avx2")))
+#define HEADRACE_F16C __attribute__((target("avx,f16c")))
 #endif
 
 namespace nb = nanobind;
 
-namespace noria {
+namespace headrace {
 namespace {
 
 constexpr float kNone = -std::numeric_limits<float>::infinity();
@@ -74,9 +74,9 @@ float row_max_generic(const float *row, std::ptrdiff_t n) {
     return best;
 }
 
-#if defined(NORIA_AVX2)
+#if defined(HEADRACE_AVX2)
 // max_ps returns its second operand for NaN and for equal zeros, as `v > best ? v : best` does.
-NORIA_AVX2 void update_avx2(const float *row, std::ptrdiff_t stride, std::ptrdiff_t first,
+HEADRACE_AVX2 void update_avx2(const float *row, std::ptrdiff_t stride, std::ptrdiff_t first,
                             std::ptrdiff_t classes, std::ptrdiff_t n, Block &block) {
     const std::ptrdiff_t whole = n & ~std::ptrdiff_t{7};
     for (std::ptrdiff_t i = 0; i < whole; i += 8) {
@@ -98,7 +98,7 @@ NORIA_AVX2 void update_avx2(const float *row, std::ptrdiff_t stride, std::ptrdif
     update_generic(row, stride, first, classes, whole, n, block);
 }
 
-NORIA_AVX2 void raise_avx2(const float *row, std::ptrdiff_t stride, std::ptrdiff_t classes,
+HEADRACE_AVX2 void raise_avx2(const float *row, std::ptrdiff_t stride, std::ptrdiff_t classes,
                            std::ptrdiff_t n, Block &block) {
     const std::ptrdiff_t whole = n & ~std::ptrdiff_t{7};
     for (std::ptrdiff_t i = 0; i < whole; i += 8) {
@@ -111,7 +111,7 @@ NORIA_AVX2 void raise_avx2(const float *row, std::ptrdiff_t stride, std::ptrdiff
     raise_generic(row, stride, classes, whole, n, block);
 }
 
-NORIA_AVX2 float row_max_avx2(const float *row, std::ptrdiff_t n) {
+HEADRACE_AVX2 float row_max_avx2(const float *row, std::ptrdiff_t n) {
     __m256 a = _mm256_set1_ps(kNone), b = a;
     std::ptrdiff_t i = 0;
     for (; i + 16 <= n; i += 16) {
@@ -140,7 +140,7 @@ void best_scores(const ScoreTable &t, std::ptrdiff_t start, std::ptrdiff_t n, Bl
                  [[maybe_unused]] bool simd) {
     std::fill_n(block.best.begin(), n, kNone);
     by_rows(t, start, [&](const float *row, std::ptrdiff_t, std::ptrdiff_t rows) {
-#if defined(NORIA_AVX2)
+#if defined(HEADRACE_AVX2)
         if (simd) return raise_avx2(row, t.class_stride, rows, n, block);
 #endif
         raise_generic(row, t.class_stride, rows, 0, n, block);
@@ -152,7 +152,7 @@ void best_classes(const ScoreTable &t, std::ptrdiff_t start, std::ptrdiff_t n, B
     std::fill_n(block.best.begin(), n, kNone);
     std::fill_n(block.class_id.begin(), n, 0);
     by_rows(t, start, [&](const float *row, std::ptrdiff_t c, std::ptrdiff_t rows) {
-#if defined(NORIA_AVX2)
+#if defined(HEADRACE_AVX2)
         if (simd) return update_avx2(row, t.class_stride, c, rows, n, block);
 #endif
         update_generic(row, t.class_stride, c, rows, 0, n, block);
@@ -168,7 +168,7 @@ std::int32_t class_of(const ScoreTable &t, std::ptrdiff_t candidate, float best)
     return c;
 }
 
-#if defined(NORIA_AVX2)
+#if defined(HEADRACE_AVX2)
 // The best score of each candidate among those that reach the lowest threshold, and its class.
 class Reaching {
 public:
@@ -199,7 +199,7 @@ private:
     std::vector<std::uint64_t> seen_;
 };
 
-NORIA_AVX2 std::ptrdiff_t keep_reaching(const float *row, std::ptrdiff_t n, float lowest,
+HEADRACE_AVX2 std::ptrdiff_t keep_reaching(const float *row, std::ptrdiff_t n, float lowest,
                                         std::ptrdiff_t c, Reaching &kept) {
     const __m256 least = _mm256_set1_ps(lowest);
     std::ptrdiff_t count = 0, i = 0;
@@ -241,7 +241,7 @@ bool scan_rows(const ScoreTable &t, const Thresholds &thresholds, Hits &hits) {
 // Few candidates reach a threshold: the classes are looked up for these, or, where they are many,
 // found for the whole block in a second pass.
 void scan_class_major(const ScoreTable &t, const Thresholds &thresholds, Hits &hits, bool simd) {
-#if defined(NORIA_AVX2)
+#if defined(HEADRACE_AVX2)
     if (simd && !t.objectness && thresholds.lowest > 0 && scan_rows(t, thresholds, hits)) return;
 #endif
     Block block;
@@ -295,7 +295,7 @@ void scan_candidate_major(const ScoreTable &t, const Thresholds &thresholds, Hit
     const auto row_of = [&](std::ptrdiff_t i) { return t.data + i * t.candidate_stride; };
     const auto look = [&](std::ptrdiff_t i) {
         const float *row = row_of(i);
-#if defined(NORIA_AVX2)
+#if defined(HEADRACE_AVX2)
         const float best = simd ? row_max_avx2(row, t.classes) : row_max_generic(row, t.classes);
 #else
         const float best = row_max_generic(row, t.classes);
@@ -332,7 +332,7 @@ void scan_candidate_major(const ScoreTable &t, const Thresholds &thresholds, Hit
 }  // namespace
 
 bool best_class_has_simd() {
-#if defined(NORIA_AVX2)
+#if defined(HEADRACE_AVX2)
     static const bool has = __builtin_cpu_supports("avx2");
     return has;
 #else
@@ -341,7 +341,7 @@ bool best_class_has_simd() {
 }
 
 bool half_to_float_has_simd() {
-#if defined(NORIA_F16C)
+#if defined(HEADRACE_F16C)
     static const bool has = __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c");
     return has;
 #else
@@ -349,8 +349,8 @@ bool half_to_float_has_simd() {
 #endif
 }
 
-#if defined(NORIA_F16C)
-NORIA_F16C void half_to_float(const std::uint16_t *half, float *single, std::ptrdiff_t n) {
+#if defined(HEADRACE_F16C)
+HEADRACE_F16C void half_to_float(const std::uint16_t *half, float *single, std::ptrdiff_t n) {
     std::ptrdiff_t i = 0;
     for (; i + 8 <= n; i += 8) {
         const __m128i eight = _mm_loadu_si128(reinterpret_cast<const __m128i *>(half + i));
@@ -370,7 +370,7 @@ void best_class(const ScoreTable &table, const Thresholds &thresholds, Hits &hit
         scan_class_major(table, thresholds, hits, simd);
 }
 
-}  // namespace noria
+}  // namespace headrace
 
 namespace {
 
@@ -382,7 +382,7 @@ using Out = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 std::ptrdiff_t best_class(const Scores &scores, const Line &objectness, const Line &thresholds,
                           const Out<std::int32_t> &index, const Out<std::int32_t> &class_id,
                           const Out<float> &score, bool simd) {
-    noria::ScoreTable table{scores.data(),
+    headrace::ScoreTable table{scores.data(),
                             static_cast<std::ptrdiff_t>(scores.shape(0)),
                             static_cast<std::ptrdiff_t>(scores.shape(1)),
                             static_cast<std::ptrdiff_t>(scores.stride(0)),
@@ -390,24 +390,24 @@ std::ptrdiff_t best_class(const Scores &scores, const Line &objectness, const Li
                             objectness.shape(0) ? objectness.data() : nullptr,
                             objectness.shape(0) ? static_cast<std::ptrdiff_t>(objectness.stride(0))
                                                 : 0};
-    noria::Thresholds limits{thresholds.data(), static_cast<std::ptrdiff_t>(thresholds.shape(0)),
+    headrace::Thresholds limits{thresholds.data(), static_cast<std::ptrdiff_t>(thresholds.shape(0)),
                              std::numeric_limits<float>::infinity()};
     for (std::ptrdiff_t i = 0; i < limits.count; ++i)
         limits.lowest = std::min(limits.lowest, limits.data[i]);
     for (const std::size_t room : {index.shape(0), class_id.shape(0), score.shape(0)})
         if (room < scores.shape(0)) throw nb::value_error("hits: no room for every candidate");
-    noria::Hits hits{index.data(), class_id.data(), score.data()};
+    headrace::Hits hits{index.data(), class_id.data(), score.data()};
     {
         Unlocked release;
-        noria::best_class(table, limits, hits, simd);
+        headrace::best_class(table, limits, hits, simd);
     }
     return hits.count;
 }
 
 bool half_to_float(const Out<const std::uint16_t> &half, const Out<float> &single) {
-    if (!noria::half_to_float_has_simd()) return false;
+    if (!headrace::half_to_float_has_simd()) return false;
     Unlocked release;
-    noria::half_to_float(half.data(), single.data(), static_cast<std::ptrdiff_t>(half.shape(0)));
+    headrace::half_to_float(half.data(), single.data(), static_cast<std::ptrdiff_t>(half.shape(0)));
     return true;
 }
 
@@ -419,7 +419,7 @@ void bind_decode(nb::module_ &m) {
           nb::arg("simd") = true,
           "Best class of each row of (candidates, classes) scores and the threshold of that class; "
           "fills the three arrays (room for every candidate), returns how many hits there are.");
-    m.def("best_class_has_simd", &noria::best_class_has_simd,
+    m.def("best_class_has_simd", &headrace::best_class_has_simd,
           "Whether this machine runs the vector path of best_class.");
     m.def("half_to_float", &half_to_float, nb::arg("half"), nb::arg("single"),
           "IEEE halves (as uint16) to float32; False, and nothing written, where the machine has "

@@ -19,8 +19,8 @@ namespace nb = nanobind;
 
 namespace {
 
-using noria::Fill;
-using noria::In;
+using headrace::Fill;
+using headrace::In;
 using Tables = nb::ndarray<const float, nb::ndim<3>, nb::device::cpu>;
 using Starts = Fill<std::int32_t, nb::ndim<1>>;
 
@@ -36,7 +36,7 @@ std::ptrdiff_t table_hits(const Tables &tables, int first, const In<float, nb::n
     const auto row = static_cast<std::ptrdiff_t>(tables.stride(1));
     const auto column = static_cast<std::ptrdiff_t>(tables.stride(2));
     Unlocked release;
-    noria::Thresholds limits{thresholds.data(), static_cast<std::ptrdiff_t>(thresholds.shape(0)),
+    headrace::Thresholds limits{thresholds.data(), static_cast<std::ptrdiff_t>(thresholds.shape(0)),
                              std::numeric_limits<float>::infinity()};
     for (std::ptrdiff_t i = 0; i < limits.count; ++i)
         limits.lowest = std::min(limits.lowest, limits.data[i]);
@@ -44,7 +44,7 @@ std::ptrdiff_t table_hits(const Tables &tables, int first, const In<float, nb::n
     // Each item in a part of the columns of its own, so that threads share the items.
     ThreadPool::shared().run(threads, static_cast<int>(items), [&](int item) {
         const float *data = tables.data() + item * static_cast<std::ptrdiff_t>(tables.stride(0));
-        const noria::ScoreTable table{data + first * column,
+        const headrace::ScoreTable table{data + first * column,
                                       candidates,
                                       static_cast<std::ptrdiff_t>(tables.shape(2)) - first,
                                       row,
@@ -52,8 +52,8 @@ std::ptrdiff_t table_hits(const Tables &tables, int first, const In<float, nb::n
                                       first > 4 ? data + 4 * column : nullptr,
                                       row};
         const std::ptrdiff_t at = item * candidates;
-        noria::Hits hits{index.data() + at, class_id.data() + at, score.data() + at};
-        noria::best_class(table, limits, hits, true);
+        headrace::Hits hits{index.data() + at, class_id.data() + at, score.data() + at};
+        headrace::best_class(table, limits, hits, true);
         float *out = planes.data() + at;
         for (std::ptrdiff_t k = 0; k < 4; ++k)
             for (std::ptrdiff_t i = 0; i < hits.count; ++i)

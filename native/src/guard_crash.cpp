@@ -1,6 +1,6 @@
 // What a worker writes about its own end, from inside signal handlers. Lines of text:
 //
-//   noria-crash 1
+//   headrace-crash 1
 //   signal NUMBER CODE ADDRESS read|write|-    or: exit STATUS, or: hang, or: gpu WHY
 //   function NAME                              what was being called
 //   release FIELD                              what of its result was being released
@@ -212,7 +212,7 @@ void on_fatal(int number, siginfo_t *info, void *where) {
         access = context->uc_mcontext.gregs[REG_ERR] & 2 ? "write" : "read";
 #endif
     Line line;
-    line.add("noria-crash 1").end();
+    line.add("headrace-crash 1").end();
     line.add("signal ").number(number).add(" ").number(info->si_code < 0 ? 0 : info->si_code)
         .add(" ").hex(reinterpret_cast<uintptr_t>(info->si_addr)).add(" ").add(access).end();
     if (overflowed(info, context)) line.add("stack-overflow").end();
@@ -228,7 +228,7 @@ void on_fatal(int number, siginfo_t *info, void *where) {
 void on_hang(int, siginfo_t *, void *where) {
     if (reporting.test_and_set()) return;
     Line line;
-    line.add("noria-crash 1").end();
+    line.add("headrace-crash 1").end();
     line.add("hang").end();
     write_report(static_cast<const ucontext_t *>(where), false);
 }
@@ -256,7 +256,7 @@ void on_terminate() {
 void on_exit_call(int status, void *) {
     if (!function[0] || reporting.test_and_set()) return;
     Line line;
-    line.add("noria-crash 1").end();
+    line.add("headrace-crash 1").end();
     line.add("exit ").number(static_cast<unsigned int>(status) & 0xff).end();
     write_report(nullptr, false);
     _exit(status);
@@ -315,7 +315,7 @@ void set_function(const char *name) { std::snprintf(function, sizeof function, "
     set_function(function_name);
     if (!reporting.test_and_set()) {
         Line line;
-        line.add("noria-crash 1").end();
+        line.add("headrace-crash 1").end();
         line.add("gpu ").add(why).end();
         write_report(nullptr, false);
     }

@@ -18,7 +18,7 @@ namespace nb = nanobind;
 
 namespace {
 
-using noria::In;
+using headrace::In;
 
 // Writes the digits of a number before `end`, at least so many; returns the first.
 char *digits_before(char *end, std::uint64_t value, int least) {

@@ -1,12 +1,12 @@
-// noria._native: kernels and the custom-library host. One bind_* function per file.
+// headrace._native: kernels and the custom-library host. One bind_* function per file.
 #include "module.h"
 
 NB_MODULE(_native, m) {
     // A run that ends by an error leaves objects to the end of the process: no words for a user.
     nanobind::set_leak_warnings(false);
-    m.doc() = "Native kernels of noria. Python checks arguments; this module assumes valid input.";
-    m.def("native_api", [] { return NORIA_NATIVE_API; },
-          "Digest of the functions here when this was compiled, see noria._native_api.");
+    m.doc() = "Native kernels of headrace. Python checks arguments; this module assumes valid input.";
+    m.def("native_api", [] { return HEADRACE_NATIVE_API; },
+          "Digest of the functions here when this was compiled, see headrace._native_api.");
     bind_preprocess(m);
     bind_preprocess_tables(m);
     bind_cluster(m);

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace noria::ort {
+namespace headrace::ort {
 
 inline constexpr std::uint32_t kVersion = 16;
 
@@ -58,4 +58,4 @@ struct Operator {
     void *(*compute_or_fail)(void *kernel, void *context);
 };
 
-}  // namespace noria::ort
+}  // namespace headrace::ort

@@ -20,7 +20,7 @@
 #include "unlocked.h"
 
 namespace nb = nanobind;
-namespace ort = noria::ort;
+namespace ort = headrace::ort;
 
 namespace {
 
@@ -45,7 +45,7 @@ Status failure(const void *const *table, const char *text) {
 void check(const void *const *table, Status status) {
     if (status != nullptr) {
         release(table, ort::kReleaseStatus, status);
-        throw std::runtime_error("ONNX Runtime refused an operator of noria");
+        throw std::runtime_error("ONNX Runtime refused an operator of headrace");
     }
 }
 
@@ -181,7 +181,7 @@ void *compute(void *kernel, void *context) {
         nb::object given = nb::cast(Call(k.table, context, k.set->operators[k.index]));
         const nb::object done = k.set->compute(k.index, given);
         nb::inst_ptr<Call>(given)->end();
-        return nb::cast<bool>(done) ? nullptr : failure(k.table, "an operator of noria failed");
+        return nb::cast<bool>(done) ? nullptr : failure(k.table, "an operator of headrace failed");
     } catch (nb::python_error &error) {
         return failure(k.table, error.what());
     } catch (const std::exception &error) {
@@ -261,7 +261,7 @@ extern "C" __attribute__((visibility("default"))) void *RegisterCustomOps(void *
     }
     const std::shared_ptr<Set> set = offered;
     if (set == nullptr || set->domain != nullptr) {
-        return failure(table, "noria offers no operators now");
+        return failure(table, "headrace offers no operators now");
     }
     Status status = call(table, ort::kCreateDomain, set->domain_name.c_str(), &set->domain);
     set->table = table;

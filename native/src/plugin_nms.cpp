@@ -1,4 +1,4 @@
-// Bindings of the plugins' suppression: efficient_nms, batched_nms, greedy_nms of noria._native.
+// Bindings of the plugins' suppression: efficient_nms, batched_nms, greedy_nms of headrace._native.
 #include "plugin_nms.h"
 
 #include <nanobind/stl/optional.h>
@@ -10,12 +10,12 @@
 #include "unlocked.h"
 
 namespace nb = nanobind;
-namespace pn = noria::plugin_nms;
+namespace pn = headrace::plugin_nms;
 
 namespace {
 
-using noria::Fill;
-using noria::In;
+using headrace::Fill;
+using headrace::In;
 
 using Boxes = In<float, nb::shape<-1, -1, -1, 4>>;
 using Scores = In<float, nb::ndim<3>>;

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace noria::plugin_nms {
+namespace headrace::plugin_nms {
 
 // What "+1" pixel boxes take: an edge of a box counts as a pixel.
 enum PlusOne : int { kNone = 0, kAreas = 1, kAreasAndOverlap = 2 };
@@ -144,4 +144,4 @@ struct BatchedRule {
 
 std::int32_t batched(const Heads &heads, const BatchedRule &rule, const Out &out);
 
-}  // namespace noria::plugin_nms
+}  // namespace headrace::plugin_nms

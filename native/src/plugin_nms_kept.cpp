@@ -5,7 +5,7 @@
 
 #include "vectorise.h"  // last: see there
 
-namespace noria::plugin_nms {
+namespace headrace::plugin_nms {
 namespace {
 
 constexpr std::size_t kBlock = 32;
@@ -16,7 +16,7 @@ struct Columns {
 };
 
 // How many of `n` kept boxes suppress `box`.
-NORIA_WIDE int count(const Columns &kept, std::size_t n, const Box &box, float area, float plus,
+HEADRACE_WIDE int count(const Columns &kept, std::size_t n, const Box &box, float area, float plus,
                      const Rule &rule, std::int32_t class_id) {
     int suppressors = 0;
     const float threshold = rule.threshold;
@@ -73,10 +73,10 @@ void Kept::add(const Box &box, std::int32_t class_id) {
     class_.push_back(class_id);
 }
 
-NORIA_WIDE bool any_at_least(const float *scores, float threshold) {
+HEADRACE_WIDE bool any_at_least(const float *scores, float threshold) {
     int found = 0;
     for (std::size_t i = 0; i < kScan; ++i) found |= scores[i] >= threshold;
     return found != 0;
 }
 
-}  // namespace noria::plugin_nms
+}  // namespace headrace::plugin_nms

@@ -6,7 +6,7 @@
 
 #include "plugin_nms.h"
 
-namespace noria::plugin_nms {
+namespace headrace::plugin_nms {
 namespace {
 
 constexpr std::size_t kPiece = 256;
@@ -116,4 +116,4 @@ const Candidate *Best::next() {
     return ordered_.next();
 }
 
-}  // namespace noria::plugin_nms
+}  // namespace headrace::plugin_nms

@@ -10,12 +10,12 @@
 #include "unlocked.h"
 
 namespace nb = nanobind;
-namespace ps = noria::plugin_sample;
+namespace ps = headrace::plugin_sample;
 
 namespace {
 
-using noria::Fill;
-using noria::In;
+using headrace::Fill;
+using headrace::In;
 
 using MapIn = In<float, nb::ndim<4>>;
 

@@ -4,7 +4,7 @@
 
 #include "plugin_sample.h"
 
-namespace noria::plugin_sample {
+namespace headrace::plugin_sample {
 namespace {
 
 // Four neighbours and their weights; a neighbour outside has weight 0 and place 0.
@@ -90,4 +90,4 @@ void attention(const Attention &a, const float *value, const float *locations, c
         }
 }
 
-}  // namespace noria::plugin_sample
+}  // namespace headrace::plugin_sample

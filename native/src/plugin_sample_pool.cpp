@@ -5,7 +5,7 @@
 
 #include "plugin_sample.h"
 
-namespace noria::plugin_sample {
+namespace headrace::plugin_sample {
 namespace {
 
 struct Span {
@@ -51,4 +51,4 @@ void pool(const Map &map, std::size_t image, const Region &region, std::size_t b
     }
 }
 
-}  // namespace noria::plugin_sample
+}  // namespace headrace::plugin_sample

@@ -101,7 +101,7 @@ void bind_preprocess(nb::module_ &m) {
     m.def("fit_crops", &fit_crops, "rects"_a, "frame_size"_a, "net_size"_a, "keep_aspect"_a,
           "symmetric"_a, "modern"_a, "valid"_a.noconvert(), "src"_a.noconvert(), "dst"_a.noconvert(),
           "ratio"_a.noconvert(),
-          "noria.infer.geometry.fit for many rectangles of one frame; fills the last four, each with"
+          "headrace.infer.geometry.fit for many rectangles of one frame; fills the last four, each with"
           " N rows.");
     m.def("has_avx2", [] { return avx2_row_kernels() != nullptr; },
           "Whether the AVX2 kernels are used.");

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdint>
 
-// One crop of a frame in the network input; the rules and their source: noria/infer/geometry.py.
+// One crop of a frame in the network input; the rules and their source: headrace/infer/geometry.py.
 struct Fit {
     int32_t src[4], dst[4];  // left, top, width, height
     double ratio[2];         // x, y

@@ -4,16 +4,16 @@
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #include <immintrin.h>
 
-#define NORIA_TARGET __attribute__((target("avx2")))
+#define HEADRACE_TARGET __attribute__((target("avx2")))
 #include "preprocess_rows_impl.h"
 
 namespace {
 
-NORIA_TARGET inline __m128i load(const void *from) {
+HEADRACE_TARGET inline __m128i load(const void *from) {
     return _mm_loadu_si128(static_cast<const __m128i *>(from));
 }
 
-NORIA_TARGET inline __m128i shuffled(const uint8_t *row, const Shuffle &shuffle, int block) {
+HEADRACE_TARGET inline __m128i shuffled(const uint8_t *row, const Shuffle &shuffle, int block) {
     const uint8_t *from = row + shuffle.base[size_t(block)];
     const uint8_t *mask = shuffle.masks.data() + ptrdiff_t(block) * shuffle.parts * 16;
     __m128i bytes = _mm_shuffle_epi8(load(from), load(mask));
@@ -23,7 +23,7 @@ NORIA_TARGET inline __m128i shuffled(const uint8_t *row, const Shuffle &shuffle,
 }
 
 template <int N>
-NORIA_TARGET void nearest_shuffled(const uint8_t *row, const Columns &columns,
+HEADRACE_TARGET void nearest_shuffled(const uint8_t *row, const Columns &columns,
                                    uint8_t *const *to) {
     if (columns.shuffle.parts == 0) return nearest_plain<N>(row, columns, to);
     constexpr int step = 16 / N;
@@ -38,13 +38,13 @@ NORIA_TARGET void nearest_shuffled(const uint8_t *row, const Columns &columns,
     }
 }
 
-NORIA_TARGET inline int word32(const uint8_t *from) {
+HEADRACE_TARGET inline int word32(const uint8_t *from) {
     int word;
     std::memcpy(&word, from, sizeof word);
     return word;
 }
 
-NORIA_TARGET void nearest3(const uint8_t *row, const Columns &columns, uint8_t *const *to) {
+HEADRACE_TARGET void nearest3(const uint8_t *row, const Columns &columns, uint8_t *const *to) {
     // Four pixels, of each component.
     const __m128i apart = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     const int32_t *index = columns.index.data();
@@ -69,7 +69,7 @@ NORIA_TARGET void nearest3(const uint8_t *row, const Columns &columns, uint8_t *
 }
 
 // `blended` and the weighing of pairs, of 16 bytes each.
-NORIA_TARGET inline __m256i interpolated(__m128i a, __m128i b, __m256i weight, __m256i pair) {
+HEADRACE_TARGET inline __m256i interpolated(__m128i a, __m128i b, __m256i weight, __m256i pair) {
     const __m256i low = _mm256_cvtepu8_epi16(a), high = _mm256_cvtepu8_epi16(b);
     const __m256i step = _mm256_slli_epi16(_mm256_sub_epi16(high, low), 7);
     const __m256i between =
@@ -77,11 +77,11 @@ NORIA_TARGET inline __m256i interpolated(__m128i a, __m128i b, __m256i weight, _
     return _mm256_madd_epi16(between, pair);
 }
 
-NORIA_TARGET inline void store_levels(float *to, __m256i sums) {
+HEADRACE_TARGET inline void store_levels(float *to, __m256i sums) {
     _mm256_storeu_ps(to, _mm256_mul_ps(_mm256_cvtepi32_ps(sums), _mm256_set1_ps(linear_unit)));
 }
 
-NORIA_TARGET void linear1(const uint8_t *a, const uint8_t *b, int weight, const Columns &columns,
+HEADRACE_TARGET void linear1(const uint8_t *a, const uint8_t *b, int weight, const Columns &columns,
                           float *const *to) {
     if (columns.shuffle.parts == 0) return linear_plain<1>(a, b, weight, columns, to);
     const __m256i rows = _mm256_set1_epi16(int16_t(weight));
@@ -94,7 +94,7 @@ NORIA_TARGET void linear1(const uint8_t *a, const uint8_t *b, int weight, const 
     }
 }
 
-NORIA_TARGET void linear2(const uint8_t *a, const uint8_t *b, int weight, const Columns &columns,
+HEADRACE_TARGET void linear2(const uint8_t *a, const uint8_t *b, int weight, const Columns &columns,
                           float *const *to) {
     if (columns.shuffle.parts == 0) return linear_plain<2>(a, b, weight, columns, to);
     const __m256i rows = _mm256_set1_epi16(int16_t(weight));
@@ -115,13 +115,13 @@ NORIA_TARGET void linear2(const uint8_t *a, const uint8_t *b, int weight, const 
 }
 
 // Two neighbours of two output pixels, eight bytes each.
-NORIA_TARGET inline __m128i neighbours(const uint8_t *row, int one, int other) {
+HEADRACE_TARGET inline __m128i neighbours(const uint8_t *row, int one, int other) {
     const __m128i low = _mm_loadl_epi64(reinterpret_cast<const __m128i *>(row + 3 * one));
     return _mm_castpd_si128(_mm_loadh_pd(_mm_castsi128_pd(low),
                                          reinterpret_cast<const double *>(row + 3 * other)));
 }
 
-NORIA_TARGET void linear3(const uint8_t *a, const uint8_t *b, int weight, const Columns &columns,
+HEADRACE_TARGET void linear3(const uint8_t *a, const uint8_t *b, int weight, const Columns &columns,
                           float *const *to) {
     const __m256i rows = _mm256_set1_epi16(int16_t(weight));
     const __m128i pairwise = _mm_setr_epi8(0, 3, 1, 4, 2, 5, -1, -1, 8, 11, 9, 12, 10, 13, -1, -1);
@@ -149,7 +149,7 @@ NORIA_TARGET void linear3(const uint8_t *a, const uint8_t *b, int weight, const 
 }
 
 template <int N>
-NORIA_TARGET void pairs_shuffled(const uint8_t *row, const Columns &columns, uint8_t *const *to) {
+HEADRACE_TARGET void pairs_shuffled(const uint8_t *row, const Columns &columns, uint8_t *const *to) {
     const Shuffle &shuffle = columns.shuffle;
     if (shuffle.parts == 0) return pairs_plain<N>(row, columns, to);
     constexpr int step = 8 / N;
@@ -175,7 +175,7 @@ NORIA_TARGET void pairs_shuffled(const uint8_t *row, const Columns &columns, uin
     }
 }
 
-NORIA_TARGET void pairs3(const uint8_t *row, const Columns &columns, uint8_t *const *to) {
+HEADRACE_TARGET void pairs3(const uint8_t *row, const Columns &columns, uint8_t *const *to) {
     // A second pixel that is the first once more has no weight: the one after it does as well.
     const __m128i both = _mm_setr_epi8(0, 3, 8, 11, 1, 4, 9, 12, 2, 5, 10, 13, -1, -1, -1, -1);
     const int32_t *index = columns.index.data();
@@ -199,19 +199,19 @@ NORIA_TARGET void pairs3(const uint8_t *row, const Columns &columns, uint8_t *co
 }
 
 // 16 bytes as 16 bits each.
-NORIA_TARGET inline __m256i widened(const uint8_t *from) {
+HEADRACE_TARGET inline __m256i widened(const uint8_t *from) {
     return _mm256_cvtepu8_epi16(load(from));
 }
 
-NORIA_TARGET inline __m256i load16(const int16_t *from) {
+HEADRACE_TARGET inline __m256i load16(const int16_t *from) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from));
 }
 
-NORIA_TARGET inline void store16(int16_t *to, __m256i numbers) {
+HEADRACE_TARGET inline void store16(int16_t *to, __m256i numbers) {
     _mm256_storeu_si256(reinterpret_cast<__m256i *>(to), numbers);
 }
 
-NORIA_TARGET void chroma16(const uint8_t *u, const uint8_t *v, int n, const IntMatrix &m,
+HEADRACE_TARGET void chroma16(const uint8_t *u, const uint8_t *v, int n, const IntMatrix &m,
                            int16_t *const *to) {
     const __m256i middle = _mm256_set1_epi16(1024), red_v = _mm256_set1_epi16(m.red_v);
     const __m256i green_u = _mm256_set1_epi16(m.green_u), green_v = _mm256_set1_epi16(m.green_v);
@@ -227,15 +227,15 @@ NORIA_TARGET void chroma16(const uint8_t *u, const uint8_t *v, int n, const IntM
 }
 
 // `mixed`, of 8 outputs in 32 bits.
-NORIA_TARGET inline __m256i mixed8(__m256i levels, __m256i weights) {
+HEADRACE_TARGET inline __m256i mixed8(__m256i levels, __m256i weights) {
     return _mm256_srai_epi32(_mm256_madd_epi16(levels, weights), 4);
 }
 
-NORIA_TARGET inline void store_mixed(int16_t *to, __m256i low, __m256i high) {
+HEADRACE_TARGET inline void store_mixed(int16_t *to, __m256i low, __m256i high) {
     store16(to, _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xd8));
 }
 
-NORIA_TARGET void mix_yuv16(const uint8_t *y, const int16_t *const *chroma, const int16_t *weights,
+HEADRACE_TARGET void mix_yuv16(const uint8_t *y, const int16_t *const *chroma, const int16_t *weights,
                             int n, const IntMatrix &m, int16_t *const *to) {
     const __m256i most = _mm256_set1_epi16(255), none = _mm256_setzero_si256();
     const __m256i zero = _mm256_set1_epi16(m.luma_zero), gain = _mm256_set1_epi16(m.luma_gain);
@@ -259,7 +259,7 @@ NORIA_TARGET void mix_yuv16(const uint8_t *y, const int16_t *const *chroma, cons
     }
 }
 
-NORIA_TARGET void mix16(const uint8_t *from, const int16_t *weights, int n, int16_t *to) {
+HEADRACE_TARGET void mix16(const uint8_t *from, const int16_t *weights, int n, int16_t *to) {
     for (int x = 0; x < n; x += 16) {
         const int at = 2 * x;
         store_mixed(to + x, mixed8(widened(from + at), load16(weights + at)),
@@ -267,14 +267,14 @@ NORIA_TARGET void mix16(const uint8_t *from, const int16_t *weights, int n, int1
     }
 }
 
-NORIA_TARGET inline __m256i blended16(const int16_t *above, const int16_t *below, __m256i low,
+HEADRACE_TARGET inline __m256i blended16(const int16_t *above, const int16_t *below, __m256i low,
                                       __m256i high) {
     const __m256i sum = _mm256_add_epi16(_mm256_mulhi_epi16(load16(above), low),
                                          _mm256_mulhi_epi16(load16(below), high));
     return _mm256_srai_epi16(_mm256_add_epi16(sum, _mm256_set1_epi16(2)), 2);
 }
 
-NORIA_TARGET void blend32(const int16_t *above, const int16_t *below, int weight, int n,
+HEADRACE_TARGET void blend32(const int16_t *above, const int16_t *below, int weight, int n,
                           uint8_t *to) {
     const __m256i low = _mm256_set1_epi16(int16_t(2048 - weight));
     const __m256i high = _mm256_set1_epi16(int16_t(weight));

@@ -1,5 +1,5 @@
 // Row kernels in plain C++, for any processor.
-#define NORIA_TARGET
+#define HEADRACE_TARGET
 #include "preprocess_rows_impl.h"
 
 const RowKernels &generic_row_kernels() {

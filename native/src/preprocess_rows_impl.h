@@ -1,4 +1,4 @@
-// Bodies of the row kernels. Included once per instruction set, with NORIA_TARGET naming it: the
+// Bodies of the row kernels. Included once per instruction set, with HEADRACE_TARGET naming it: the
 // same arithmetic in the same order, so vectorised loops give the same bits (no fused multiply-add).
 #include <algorithm>
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 // The rows of one call never overlap; said so that compilers vectorise loops over many of them.
 #if defined(__clang__)
-#define NORIA_ROWS_APART _Pragma("clang loop vectorize(assume_safety)")
+#define HEADRACE_ROWS_APART _Pragma("clang loop vectorize(assume_safety)")
 #elif defined(__GNUC__)
-#define NORIA_ROWS_APART _Pragma("GCC ivdep")
+#define HEADRACE_ROWS_APART _Pragma("GCC ivdep")
 #else
-#define NORIA_ROWS_APART
+#define HEADRACE_ROWS_APART
 #endif
 
 namespace {
 
 // Both from output `begin` on, for what is left after whole vectors.
 template <int N>
-NORIA_TARGET inline void nearest_from(int begin, const uint8_t *row, const Columns &columns,
+HEADRACE_TARGET inline void nearest_from(int begin, const uint8_t *row, const Columns &columns,
                                       uint8_t *const *to) {
     const int32_t *index = columns.index.data();
     for (int c = 0; c < N; ++c) {
@@ -30,12 +30,12 @@ NORIA_TARGET inline void nearest_from(int begin, const uint8_t *row, const Colum
 }
 
 template <int N>
-NORIA_TARGET void nearest_plain(const uint8_t *row, const Columns &columns, uint8_t *const *to) {
+HEADRACE_TARGET void nearest_plain(const uint8_t *row, const Columns &columns, uint8_t *const *to) {
     nearest_from<N>(0, row, columns, to);
 }
 
 template <int N>
-NORIA_TARGET inline void linear_from(int begin, const uint8_t *a, const uint8_t *b, int weight,
+HEADRACE_TARGET inline void linear_from(int begin, const uint8_t *a, const uint8_t *b, int weight,
                                      const Columns &columns, float *const *to) {
     for (int x = begin; x < columns.count; ++x) {
         const int pair = columns.pair[size_t(x)], at = N * columns.index[size_t(x)];
@@ -48,17 +48,17 @@ NORIA_TARGET inline void linear_from(int begin, const uint8_t *a, const uint8_t 
 }
 
 template <int N>
-NORIA_TARGET void linear_plain(const uint8_t *a, const uint8_t *b, int weight,
+HEADRACE_TARGET void linear_plain(const uint8_t *a, const uint8_t *b, int weight,
                                const Columns &columns, float *const *to) {
     linear_from<N>(0, a, b, weight, columns, to);
 }
 
-NORIA_TARGET void accumulate_plain(const uint8_t *row, float weight, int n, float *sum) {
+HEADRACE_TARGET void accumulate_plain(const uint8_t *row, float weight, int n, float *sum) {
     for (int i = 0; i < n; ++i) sum[i] += weight * float(row[i]);
 }
 
 template <int N>
-NORIA_TARGET void taps_plain(const float *row, const int32_t *first, const int32_t *taps,
+HEADRACE_TARGET void taps_plain(const float *row, const int32_t *first, const int32_t *taps,
                              const float *weights, int stride, int count, float *const *to) {
     for (int x = 0; x < count; ++x) {
         const float *at = row + N * first[x];
@@ -71,7 +71,7 @@ NORIA_TARGET void taps_plain(const float *row, const int32_t *first, const int32
 }
 
 template <int N>
-NORIA_TARGET inline void pairs_from(int begin, const uint8_t *row, const Columns &columns,
+HEADRACE_TARGET inline void pairs_from(int begin, const uint8_t *row, const Columns &columns,
                                     uint8_t *const *to) {
     for (int x = begin; x < columns.count; ++x) {
         const int at = N * columns.index[size_t(x)], next = at + N * columns.pair[size_t(x)];
@@ -83,14 +83,14 @@ NORIA_TARGET inline void pairs_from(int begin, const uint8_t *row, const Columns
 }
 
 template <int N>
-NORIA_TARGET void pairs_plain(const uint8_t *row, const Columns &columns, uint8_t *const *to) {
+HEADRACE_TARGET void pairs_plain(const uint8_t *row, const Columns &columns, uint8_t *const *to) {
     pairs_from<N>(0, row, columns, to);
 }
 
-NORIA_TARGET inline void chroma_row(const uint8_t *__restrict u, const uint8_t *__restrict v, int n,
+HEADRACE_TARGET inline void chroma_row(const uint8_t *__restrict u, const uint8_t *__restrict v, int n,
                                     const IntMatrix m, int16_t *__restrict r,
                                     int16_t *__restrict g, int16_t *__restrict b) {
-    NORIA_ROWS_APART
+    HEADRACE_ROWS_APART
     for (int i = 0; i < 2 * n; ++i) {
         const int16_t cb = centred(u[i]), cr = centred(v[i]);
         r[i] = high_product(cr, m.red_v);
@@ -99,12 +99,12 @@ NORIA_TARGET inline void chroma_row(const uint8_t *__restrict u, const uint8_t *
     }
 }
 
-NORIA_TARGET void chroma_plain(const uint8_t *u, const uint8_t *v, int n, const IntMatrix &m,
+HEADRACE_TARGET void chroma_plain(const uint8_t *u, const uint8_t *v, int n, const IntMatrix &m,
                                int16_t *const *to) {
     chroma_row(u, v, n, m, to[0], to[1], to[2]);
 }
 
-NORIA_TARGET void mix_yuv_plain(const uint8_t *y, const int16_t *const *chroma,
+HEADRACE_TARGET void mix_yuv_plain(const uint8_t *y, const int16_t *const *chroma,
                                 const int16_t *weights, int n, const IntMatrix &m,
                                 int16_t *const *to) {
     const IntMatrix gains = m;
@@ -112,7 +112,7 @@ NORIA_TARGET void mix_yuv_plain(const uint8_t *y, const int16_t *const *chroma,
         const uint8_t *__restrict luma = y;
         const int16_t *__restrict more = chroma[c], *__restrict w = weights;
         int16_t *__restrict out = to[c];
-        NORIA_ROWS_APART
+        HEADRACE_ROWS_APART
         for (int x = 0; x < n; ++x) {
             const int first = level_of(luma[2 * x], more[2 * x], gains);
             const int second = level_of(luma[2 * x + 1], more[2 * x + 1], gains);
@@ -121,40 +121,40 @@ NORIA_TARGET void mix_yuv_plain(const uint8_t *y, const int16_t *const *chroma,
     }
 }
 
-NORIA_TARGET void mix_plain(const uint8_t *from, const int16_t *weights, int n, int16_t *to) {
+HEADRACE_TARGET void mix_plain(const uint8_t *from, const int16_t *weights, int n, int16_t *to) {
     const uint8_t *__restrict a = from;
     const int16_t *__restrict w = weights;
     int16_t *__restrict out = to;
-    NORIA_ROWS_APART
+    HEADRACE_ROWS_APART
     for (int x = 0; x < n; ++x) out[x] = mixed(a[2 * x], a[2 * x + 1], w[2 * x], w[2 * x + 1]);
 }
 
-NORIA_TARGET void blend_plain(const int16_t *above, const int16_t *below, int weight, int n,
+HEADRACE_TARGET void blend_plain(const int16_t *above, const int16_t *below, int weight, int n,
                               uint8_t *to) {
     const int16_t *__restrict a = above, *__restrict b = below;
     uint8_t *__restrict out = to;
     const auto low = int16_t(2048 - weight), high = int16_t(weight);
-    NORIA_ROWS_APART
+    HEADRACE_ROWS_APART
     for (int x = 0; x < n; ++x) out[x] = blended_byte(a[x], b[x], low, high);
 }
 
 template <class T>
-NORIA_TARGET inline float as_byte(T level) {
+HEADRACE_TARGET inline float as_byte(T level) {
     if constexpr (sizeof(T) == 1) return float(level);
     else return to_byte(level);
 }
 
 template <bool PerPixel>
-NORIA_TARGET inline float normalised(float byte, const ChannelOut &to, int x, float scale) {
+HEADRACE_TARGET inline float normalised(float byte, const ChannelOut &to, int x, float scale) {
     return scale * (byte - (PerPixel ? to.mean_row[x] : to.mean));
 }
 
 template <class T, bool PerPixel>
-NORIA_TARGET inline void yuv_row(const T *__restrict y, const T *__restrict u,
+HEADRACE_TARGET inline void yuv_row(const T *__restrict y, const T *__restrict u,
                                  const T *__restrict v, int n, const ColorMatrix m, float scale,
                                  const ChannelOut r, const ChannelOut g, const ChannelOut b) {
     float *__restrict red = r.out, *__restrict green = g.out, *__restrict blue = b.out;
-    NORIA_ROWS_APART
+    HEADRACE_ROWS_APART
     for (int x = 0; x < n; ++x) {
         const float luma = luma_of(float(y[x]), m);
         const float cb = float(u[x]) - 128.0f, cr = float(v[x]) - 128.0f;
@@ -165,7 +165,7 @@ NORIA_TARGET inline void yuv_row(const T *__restrict y, const T *__restrict u,
 }
 
 template <class T>
-NORIA_TARGET void yuv_plain(const T *const *from, int n, const ColorMatrix &m, float scale,
+HEADRACE_TARGET void yuv_plain(const T *const *from, int n, const ColorMatrix &m, float scale,
                             const ChannelOut *rgb) {
     if (rgb[0].mean_row)
         yuv_row<T, true>(from[0], from[1], from[2], n, m, scale, rgb[0], rgb[1], rgb[2]);
@@ -174,39 +174,39 @@ NORIA_TARGET void yuv_plain(const T *const *from, int n, const ColorMatrix &m, f
 }
 
 template <class T, bool PerPixel>
-NORIA_TARGET inline void luma_row(const T *__restrict y, int n, const ColorMatrix m, float scale,
+HEADRACE_TARGET inline void luma_row(const T *__restrict y, int n, const ColorMatrix m, float scale,
                                   const ChannelOut to) {
     float *__restrict out = to.out;
-    NORIA_ROWS_APART
+    HEADRACE_ROWS_APART
     for (int x = 0; x < n; ++x)
         out[x] = normalised<PerPixel>(to_byte(luma_of(float(y[x]), m)), to, x, scale);
 }
 
 template <class T>
-NORIA_TARGET void luma_plain(const T *from, int n, const ColorMatrix &m, float scale,
+HEADRACE_TARGET void luma_plain(const T *from, int n, const ColorMatrix &m, float scale,
                              const ChannelOut &to) {
     to.mean_row ? luma_row<T, true>(from, n, m, scale, to)
                 : luma_row<T, false>(from, n, m, scale, to);
 }
 
 template <class T, bool PerPixel>
-NORIA_TARGET inline void plain_row(const T *__restrict from, int n, float scale,
+HEADRACE_TARGET inline void plain_row(const T *__restrict from, int n, float scale,
                                    const ChannelOut to) {
     float *__restrict out = to.out;
-    NORIA_ROWS_APART
+    HEADRACE_ROWS_APART
     for (int x = 0; x < n; ++x) out[x] = normalised<PerPixel>(as_byte(from[x]), to, x, scale);
 }
 
 template <class T>
-NORIA_TARGET void plain_plain(const T *from, int n, float scale, const ChannelOut &to) {
+HEADRACE_TARGET void plain_plain(const T *from, int n, float scale, const ChannelOut &to) {
     to.mean_row ? plain_row<T, true>(from, n, scale, to) : plain_row<T, false>(from, n, scale, to);
 }
 
 template <class T, bool PerPixel>
-NORIA_TARGET inline void grey_row(const T *__restrict r, const T *__restrict g,
+HEADRACE_TARGET inline void grey_row(const T *__restrict r, const T *__restrict g,
                                   const T *__restrict b, int n, float scale, const ChannelOut to) {
     float *__restrict out = to.out;
-    NORIA_ROWS_APART
+    HEADRACE_ROWS_APART
     for (int x = 0; x < n; ++x) {
         const float grey = grey_of(float(r[x]), float(g[x]), float(b[x]));
         out[x] = normalised<PerPixel>(grey, to, x, scale);
@@ -214,15 +214,15 @@ NORIA_TARGET inline void grey_row(const T *__restrict r, const T *__restrict g,
 }
 
 template <class T>
-NORIA_TARGET void grey_plain(const T *const *rgb, int n, float scale, const ChannelOut &to) {
+HEADRACE_TARGET void grey_plain(const T *const *rgb, int n, float scale, const ChannelOut &to) {
     to.mean_row ? grey_row<T, true>(rgb[0], rgb[1], rgb[2], n, scale, to)
                 : grey_row<T, false>(rgb[0], rgb[1], rgb[2], n, scale, to);
 }
 
-NORIA_TARGET void interleave_plain(const float *const *from, int n, float *to) {
+HEADRACE_TARGET void interleave_plain(const float *const *from, int n, float *to) {
     const float *__restrict a = from[0], *__restrict b = from[1], *__restrict c = from[2];
     float *__restrict out = to;
-    NORIA_ROWS_APART
+    HEADRACE_ROWS_APART
     for (int x = 0; x < n; ++x) {
         out[3 * x] = a[x];
         out[3 * x + 1] = b[x];

@@ -17,9 +17,9 @@ using namespace nb::literals;
 
 namespace {
 
-using Rects = noria::In<int32_t, nb::shape<-1, 4>>;
+using Rects = headrace::In<int32_t, nb::shape<-1, 4>>;
 // For each item: whole planes and chroma planes, x and y, place and stride.
-using Places = noria::Fill<int32_t, nb::shape<-1, 2, 2, 2>>;
+using Places = headrace::Fill<int32_t, nb::shape<-1, 2, 2, 2>>;
 using Words = std::vector<int32_t>;
 
 void add(Words &words, const Words &more) { words.insert(words.end(), more.begin(), more.end()); }
@@ -75,7 +75,7 @@ auto sampling_tables(const Rects &src, const Rects &dst, std::array<int, 2> fram
             }
         }
     }
-    return noria::array_of(std::move(words));
+    return headrace::array_of(std::move(words));
 }
 
 }  // namespace

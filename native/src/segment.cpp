@@ -11,7 +11,7 @@
 
 #if defined(__x86_64__) && defined(__gnu_linux__)
 #include <immintrin.h>
-#define NORIA_AVX2 __attribute__((target("avx2")))
+#define HEADRACE_AVX2 __attribute__((target("avx2")))
 #endif
 
 namespace nb = nanobind;
@@ -47,13 +47,13 @@ void scan(const float *scores, std::ptrdiff_t classes, std::ptrdiff_t pixels,
     }
 }
 
-#if defined(NORIA_AVX2)
+#if defined(HEADRACE_AVX2)
 // Eight pixels: the best value so far and, as the bits of integers, its class.
 struct Eight {
     __m256 best, id;
 };
 
-NORIA_AVX2 inline void update(Eight &eight, __m256 values, std::ptrdiff_t number) {
+HEADRACE_AVX2 inline void update(Eight &eight, __m256 values, std::ptrdiff_t number) {
     const __m256 better = _mm256_cmp_ps(values, eight.best, _CMP_GT_OQ);
     const __m256i id = _mm256_set1_epi32(static_cast<int>(number));
     eight.best = _mm256_blendv_ps(eight.best, values, better);
@@ -61,7 +61,7 @@ NORIA_AVX2 inline void update(Eight &eight, __m256 values, std::ptrdiff_t number
 }
 
 // Rows r0..r7 of eight classes each become columns: eight pixels of one class.
-NORIA_AVX2 inline void transpose(__m256 (&r)[8]) {
+HEADRACE_AVX2 inline void transpose(__m256 (&r)[8]) {
     __m256 t[8], u[8];
     for (int i = 0; i < 8; i += 2) {
         t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
@@ -79,7 +79,7 @@ NORIA_AVX2 inline void transpose(__m256 (&r)[8]) {
 }
 
 // As `scan` of interleaved classes; takes whole eights of pixels and returns how many those are.
-NORIA_AVX2 std::ptrdiff_t interleaved_avx2(const float *scores, std::ptrdiff_t classes,
+HEADRACE_AVX2 std::ptrdiff_t interleaved_avx2(const float *scores, std::ptrdiff_t classes,
                                            std::ptrdiff_t pixels, float limit, std::int32_t *map) {
     const std::ptrdiff_t whole = pixels & ~std::ptrdiff_t{7};
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
@@ -105,7 +105,7 @@ NORIA_AVX2 std::ptrdiff_t interleaved_avx2(const float *scores, std::ptrdiff_t c
 }
 
 // As `scan` of classes in planes; takes whole eights of pixels and returns how many those are.
-NORIA_AVX2 std::ptrdiff_t planar_avx2(const float *scores, std::ptrdiff_t classes,
+HEADRACE_AVX2 std::ptrdiff_t planar_avx2(const float *scores, std::ptrdiff_t classes,
                                       std::ptrdiff_t pixels, float limit, std::int32_t *map) {
     alignas(32) float best[kBlock];
     const std::ptrdiff_t whole = pixels & ~std::ptrdiff_t{7};
@@ -133,7 +133,7 @@ NORIA_AVX2 std::ptrdiff_t planar_avx2(const float *scores, std::ptrdiff_t classe
 void planar(const float *scores, std::ptrdiff_t classes, std::ptrdiff_t pixels, float limit,
             std::int32_t *map, [[maybe_unused]] bool simd) {
     std::ptrdiff_t done = 0;
-#if defined(NORIA_AVX2)
+#if defined(HEADRACE_AVX2)
     if (simd && __builtin_cpu_supports("avx2"))
         done = planar_avx2(scores, classes, pixels, limit, map);
 #endif
@@ -143,7 +143,7 @@ void planar(const float *scores, std::ptrdiff_t classes, std::ptrdiff_t pixels, 
 void interleaved(const float *scores, std::ptrdiff_t classes, std::ptrdiff_t pixels, float limit,
                  std::int32_t *map, [[maybe_unused]] bool simd) {
     std::ptrdiff_t done = 0;
-#if defined(NORIA_AVX2)
+#if defined(HEADRACE_AVX2)
     if (simd && __builtin_cpu_supports("avx2"))
         done = interleaved_avx2(scores, classes, pixels, limit, map);
 #endif

@@ -20,20 +20,20 @@ using namespace nb::literals;
 
 extern "C" {
 // The record comes in a register that no calling convention uses for arguments.
-__attribute__((visibility("hidden"), used)) uint64_t noria_stand_in_called(
+__attribute__((visibility("hidden"), used)) uint64_t headrace_stand_in_called(
     const StandInRecord *record);
 #ifdef __x86_64__
-void noria_stand_in_entry();
+void headrace_stand_in_entry();
 asm(R"(
     .text
-    .hidden noria_stand_in_entry
-    .globl noria_stand_in_entry
-    .type noria_stand_in_entry, @function
-noria_stand_in_entry:
+    .hidden headrace_stand_in_entry
+    .globl headrace_stand_in_entry
+    .type headrace_stand_in_entry, @function
+headrace_stand_in_entry:
     endbr64
     mov %r11, %rdi
-    jmp noria_stand_in_called
-    .size noria_stand_in_entry, . - noria_stand_in_entry
+    jmp headrace_stand_in_called
+    .size headrace_stand_in_entry, . - headrace_stand_in_entry
 )");
 #endif
 }
@@ -85,7 +85,7 @@ uintptr_t target_of(const std::string &function, const std::string &library) {
     void *answer = cuda_stand_in(function);
     if (!answer) answer = infer_stand_in(function);
 #ifdef __x86_64__
-    if (!answer) answer = reinterpret_cast<void *>(&noria_stand_in_entry);
+    if (!answer) answer = reinterpret_cast<void *>(&headrace_stand_in_entry);
 #endif
     return reinterpret_cast<uintptr_t>(answer);
 }
@@ -99,7 +99,7 @@ struct Plain {};
 
 }  // namespace
 
-uint64_t noria_stand_in_called(const StandInRecord *record) {
+uint64_t headrace_stand_in_called(const StandInRecord *record) {
     refuse_or_note(record->function, record->library);
     return 0;
 }

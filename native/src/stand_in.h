@@ -1,6 +1,6 @@
 // Functions of libraries that are not installed: what happens when a user's library calls one.
 //
-// A stand-in is a small ELF image, made by noria.custom.stand_ins, that exports what a user's library
+// A stand-in is a small ELF image, made by headrace.custom.stand_ins, that exports what a user's library
 // asks of, say, libnvinfer.so.8. Each of its functions jumps through a record to code of this file:
 // inside a call from here (StandInScope) it is refused with an exception that names it; outside, while
 // the library is loaded or unloaded, it is answered with 0, or by one of the harmless functions of
@@ -15,7 +15,7 @@
 #include <tuple>
 #include <vector>
 
-// Field offsets are known to noria.custom.stand_in_image.
+// Field offsets are known to headrace.custom.stand_in_image.
 struct StandInRecord {
     void *target;
     const char *function;

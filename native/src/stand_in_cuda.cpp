@@ -38,7 +38,7 @@ int cuda_free(void *memory) {
 }
 
 const char *error_name(int) { return "cudaSuccess"; }
-const char *error_string(int) { return "no error: noria stands in for CUDA"; }
+const char *error_string(int) { return "no error: headrace stands in for CUDA"; }
 
 }  // namespace
 

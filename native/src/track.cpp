@@ -7,14 +7,14 @@
 #include "unlocked.h"
 
 namespace nb = nanobind;
-namespace nt = noria::track;
+namespace nt = headrace::track;
 
 namespace {
 
-using noria::array_of;
-using Corners = noria::In<double, nb::shape<-1, 4>>;
-using Groups = noria::In<std::int64_t, nb::ndim<1>>;
-using Ranks = noria::In<std::int32_t, nb::ndim<1>>;
+using headrace::array_of;
+using Corners = headrace::In<double, nb::shape<-1, 4>>;
+using Groups = headrace::In<std::int64_t, nb::ndim<1>>;
+using Ranks = headrace::In<std::int32_t, nb::ndim<1>>;
 
 nt::Boxes boxes_of(const Corners &corners, const Groups &groups) {
     return {corners.data(), groups.data(), corners.shape(0)};

@@ -18,9 +18,9 @@ namespace nb = nanobind;
 
 namespace {
 
-using noria::Fill;
-using noria::In;
-using noria::track::TrackedObjects;
+using headrace::Fill;
+using headrace::In;
+using headrace::track::TrackedObjects;
 using Ids = In<std::int32_t, nb::ndim<1>>;
 using Chosen = std::optional<std::vector<std::int32_t>>;
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace noria::track {
+namespace headrace::track {
 
 using Box = std::array<double, 4>;  // left, top, right, bottom
 
@@ -18,4 +18,4 @@ struct TrackedObjects {
     std::size_t size() const { return index.size(); }
 };
 
-}  // namespace noria::track
+}  // namespace headrace::track

@@ -12,11 +12,11 @@
 #include "unlocked.h"
 
 namespace nb = nanobind;
-namespace nt = noria::track;
+namespace nt = headrace::track;
 
 namespace {
 
-using noria::Fill;
+using headrace::Fill;
 using nt::Box;
 using nt::TrackedObjects;
 using Numbers = std::vector<std::int32_t>;
@@ -37,7 +37,7 @@ struct Track {
     std::int64_t missed = 0;  // of these, frames it was looked for in vain
 };
 
-// noria.track.tracker.predict of one box.
+// headrace.track.tracker.predict of one box.
 Box predicted(const Track &track) {
     Box step, moved;
     for (std::size_t k = 0; k < 4; ++k) {
@@ -92,7 +92,7 @@ public:
         std::vector<double> flat;
         for (const Box &box : velocities_) flat.insert(flat.end(), box.begin(), box.end());
         return nb::ndarray<nb::numpy, double, nb::shape<-1, 4>>(
-            noria::array_of(std::move(flat), {velocities_.size(), 4}));
+            headrace::array_of(std::move(flat), {velocities_.size(), 4}));
     }
 
     void pass_over(std::int64_t elapsed) {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace noria::track {
+namespace headrace::track {
 namespace {
 
 struct Pair {
@@ -92,4 +92,4 @@ std::vector<double> best_overlap(const Boxes &found, const Boxes &others) {
     return best;
 }
 
-}  // namespace noria::track
+}  // namespace headrace::track

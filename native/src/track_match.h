@@ -4,7 +4,7 @@
 #include <vector>
 
 // Boxes of one frame against boxes of tracks, by intersection over union.
-namespace noria::track {
+namespace headrace::track {
 
 // N boxes left, top, right, bottom; only boxes of one group are ever compared.
 struct Boxes {
@@ -21,4 +21,4 @@ std::vector<std::int32_t> match(const Boxes &tracks, const std::int32_t *ranks, 
 // For each of `found` the greatest overlap with any of `others`, 0 without one.
 std::vector<double> best_overlap(const Boxes &found, const Boxes &others);
 
-}  // namespace noria::track
+}  // namespace headrace::track

@@ -3,7 +3,7 @@
 // Two things stand in its way, and both are mended here:
 // - A comparison with NaN may trap, by the standard; as long as that counts, compilers keep branches
 //   where masks would do. Nobody looks at the trap, and no value depends on it.
-// - The core runs on any x86-64, where vectors hold 4 floats. A NORIA_WIDE function is compiled twice,
+// - The core runs on any x86-64, where vectors hold 4 floats. A HEADRACE_WIDE function is compiled twice,
 //   and the loader takes the one with 8 where the processor has AVX2. Both give the same bits: neither
 //   contracts a product and a sum.
 //
@@ -16,7 +16,7 @@
 #endif
 
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__)
-#define NORIA_WIDE __attribute__((target_clones("avx2", "default")))
+#define HEADRACE_WIDE __attribute__((target_clones("avx2", "default")))
 #else
-#define NORIA_WIDE
+#define HEADRACE_WIDE
 #endif

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-import noria
+import headrace
 
-SOURCE = Path(noria.__file__).parent
+SOURCE = Path(headrace.__file__).parent
 
 
 def _name(file: Path) -> str:
-    return ".".join(("noria", *file.parent.relative_to(SOURCE).parts))
+    return ".".join(("headrace", *file.parent.relative_to(SOURCE).parts))
 
 
 LAZY = {
@@ -51,7 +51,7 @@ NAMES = [(package, name) for package, file in LAZY.items() for name in _promised
 
 
 def test_the_packages_with_late_names_are_found() -> None:
-    assert {"noria", "noria.custom", "noria.engine", "noria.network"} <= set(LAZY)
+    assert {"headrace", "headrace.custom", "headrace.engine", "headrace.network"} <= set(LAZY)
     assert len(NAMES) > 80
 
 
@@ -100,7 +100,7 @@ def _fresh(code: str) -> str:
 @pytest.mark.parametrize("package", LAZY)
 def test_a_fresh_package_lists_names_that_nobody_asked_for(package: str) -> None:
     late = _promised(LAZY[package])
-    modules = sorted(set(late.values()) - {"noria", package})
+    modules = sorted(set(late.values()) - {"headrace", package})
     shown, loaded = _fresh(
         f"import sys, {package} as p\n"
         "print(*dir(p))\n"

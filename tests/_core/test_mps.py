@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from noria._core import mps
+from headrace._core import mps
 
 CONTROL = """#!/bin/sh
 echo "$@ $(if [ $# = 0 ]; then cat; fi)" >> "$CALLS"

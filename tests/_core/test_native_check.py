@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from noria import _native
-from noria._native_api import NATIVE_API
+from headrace import _native
+from headrace._native_api import NATIVE_API
 
 ROOT = Path(__file__).parents[2]
 OTHER = """
 import sys, types
-made = types.ModuleType("noria._native")
+made = types.ModuleType("headrace._native")
 made.__file__ = "/somewhere/_native.so"
 {more}
-sys.modules["noria._native"] = made
-import noria
+sys.modules["headrace._native"] = made
+import headrace
 """
 
 
@@ -32,7 +32,7 @@ def test_the_core_fits() -> None:
 
 
 def test_the_digest_is_that_of_the_stub() -> None:
-    stub = (ROOT / "src/noria/_native.pyi").read_bytes()
+    stub = (ROOT / "src/headrace/_native.pyi").read_bytes()
     assert hashlib.sha256(stub).hexdigest().startswith(NATIVE_API), "run make stubs"
 
 
@@ -46,7 +46,7 @@ def test_an_older_core_says_what_to_do(more: str) -> None:
 
 
 def test_a_missing_core_says_what_to_do() -> None:
-    done = _import("import sys; sys.modules['noria._native'] = None; import noria")
+    done = _import("import sys; sys.modules['headrace._native'] = None; import headrace")
     assert done.returncode == 1
     assert "native core cannot be loaded" in done.stderr
     assert f"run `make build` in {ROOT}" in done.stderr

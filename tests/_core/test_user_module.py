@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from noria._core.user_module import import_file
+from headrace._core.user_module import import_file
 
 
 @pytest.fixture

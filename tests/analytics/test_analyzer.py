@@ -3,10 +3,10 @@ import json
 import numpy as np
 import pytest
 
-from noria.analytics import Analytics, AnalyticsRules, Crowd, Heading, Line, Region, SourceRules
-from noria.analytics.rules import ALL_SOURCES
-from noria.media.sinks.jsonl import LineWriter
-from noria.meta import Caption, Detections, FrameMeta, ObjectAnalytics, Space, Stroke
+from headrace.analytics import Analytics, AnalyticsRules, Crowd, Heading, Line, Region, SourceRules
+from headrace.analytics.rules import ALL_SOURCES
+from headrace.media.sinks.jsonl import LineWriter
+from headrace.meta import Caption, Detections, FrameMeta, ObjectAnalytics, Space, Stroke
 
 SQUARE = ((0.0, 0.0), (100.0, 0.0), (100.0, 100.0), (0.0, 100.0))
 

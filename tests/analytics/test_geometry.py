@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.analytics.geometry import crossing, is_inside, turn
+from headrace.analytics.geometry import crossing, is_inside, turn
 
 NUMBER = st.one_of(st.integers(-20, 20).map(float), st.floats(-1e4, 1e4, allow_nan=False, width=32))
 PLACE = st.tuples(NUMBER, NUMBER)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.analytics import (
+from headrace.analytics import (
     AnalyticsRules,
     CrossingMode,
     Crowd,
@@ -15,7 +15,7 @@ from noria.analytics import (
     SourceRules,
     load_rules,
 )
-from noria.errors import ConfigError
+from headrace.errors import ConfigError
 
 FILE = """\
 # everything that the original reads

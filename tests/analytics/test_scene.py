@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from noria import open_pipeline
-from noria.analytics import Analytics, AnalyticsRules, Line, Region, SourceRules
+from headrace import open_pipeline
+from headrace.analytics import Analytics, AnalyticsRules, Line, Region, SourceRules
 from tests.track.scenes import HEIGHT, TRUTH, film, meta
 
 X = 320.0

@@ -12,8 +12,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from noria.batches.units import BatchUnit, UnitResult
-from noria.meta.table import arrow_schema
+from headrace.batches.units import BatchUnit, UnitResult
+from headrace.meta.table import arrow_schema
 
 
 def table_of(name: str, rows: int) -> pa.Table:

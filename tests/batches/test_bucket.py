@@ -18,18 +18,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import noria
-from noria.batches import bucket as bucket_module
-from noria.batches import folder as folder_module
-from noria.batches.bucket import Bucket, results_place
-from noria.batches.driver import Driver
-from noria.batches.folder import MANIFEST, BatchFolder
-from noria.batches.identity import write_run
-from noria.batches.manifest import verify, write_manifest
-from noria.batches.storage import StorageError
-from noria.batches.summary import summarised
-from noria.batches.units import BatchUnit, UnitResult
-from noria.errors import NoriaError
+import headrace
+from headrace.batches import bucket as bucket_module
+from headrace.batches import folder as folder_module
+from headrace.batches.bucket import Bucket, results_place
+from headrace.batches.driver import Driver
+from headrace.batches.folder import MANIFEST, BatchFolder
+from headrace.batches.identity import write_run
+from headrace.batches.manifest import verify, write_manifest
+from headrace.batches.storage import StorageError
+from headrace.batches.summary import summarised
+from headrace.batches.units import BatchUnit, UnitResult
+from headrace.errors import HeadraceError
 from tests.batches.fakes import FakeWorker, HereExecutor
 from tests.batches.test_driver import NAMES, Killed, expected
 from tests.batches.test_remote import _Flaky
@@ -222,7 +222,7 @@ def test_a_gap_in_the_ledger_is_no_short_ledger(memory: Any) -> None:
     drive(NAMES)
     drive(NAMES)
     memory.rm_file("/results/batch/ledger/000000.jsonl")
-    with pytest.raises(NoriaError, match=r"ledger/000000\.jsonl is missing"):
+    with pytest.raises(HeadraceError, match=r"ledger/000000\.jsonl is missing"):
         drive(NAMES)
 
 
@@ -237,7 +237,7 @@ def test_a_file_url_is_a_folder(
 
 def test_other_things_are_not_touched(memory: Any) -> None:
     memory.pipe_file("/results/batch/thesis.txt", b"x")
-    with pytest.raises(NoriaError, match=r"holds other things there: thesis\.txt"):
+    with pytest.raises(HeadraceError, match=r"holds other things there: thesis\.txt"):
         drive(NAMES)
 
 
@@ -320,7 +320,7 @@ def test_a_bucket_that_is_busy_and_a_driver_that_is_killed_lose_nothing(
     threading.Thread(target=proxy.serve_forever, daemon=True).start()
     environment = os.environ | {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{proxy.server_port}"}
     config = mean_config()
-    words = [sys.executable, "-m", "noria", "batch", str(config), str(folder), "-o",
+    words = [sys.executable, "-m", "headrace", "batch", str(config), str(folder), "-o",
              "s3://results/batch", "--workers", "1", "--threads", "1"]  # fmt: skip
     try:
         process = subprocess.Popen(words, env=environment, stderr=subprocess.DEVNULL)
@@ -336,7 +336,7 @@ def test_a_bucket_that_is_busy_and_a_driver_that_is_killed_lose_nothing(
         assert _Flaky.count > 60  # of which every third was answered by 503
         assert rows(system, "results/batch") == rows_of_run(config, *films)
         checked = subprocess.run(
-            [sys.executable, "-m", "noria", "batch", "-o", "s3://results/batch", "--verify"],
+            [sys.executable, "-m", "headrace", "batch", "-o", "s3://results/batch", "--verify"],
             env=environment, capture_output=True, text=True,
         )  # fmt: skip
         assert checked.stdout == "40 result files read, 0 faults\n", checked.stderr
@@ -355,7 +355,7 @@ def test_python_takes_a_url(
     memory: Any, mean_config: Callable[..., Path], tmp_path: Path, here: None
 ) -> None:
     film = write_film(tmp_path / "a.mp4", 5, options=X264)
-    report = noria.batch(mean_config(), inputs=film, out=OUT, threads=1, workers=1)
+    report = headrace.batch(mean_config(), inputs=film, out=OUT, threads=1, workers=1)
     assert report.path == "memory://results/batch"
     assert report.to_dict()["folder"] == "memory://results/batch"
     assert len(rows(memory)) == 5

@@ -19,15 +19,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.batches.driver import Driver
-from noria.batches.executor import next_worker, room_after
-from noria.batches.folder import BatchFolder, StorageError
-from noria.batches.identity import write_run
-from noria.batches.manifest import unit_records, verify, write_manifest
-from noria.batches.processes import ProcessExecutor
-from noria.batches.units import BatchUnit, UnitResult
-from noria.errors import NoriaError
-from noria.media.sources.film_structure import FilmCut, FilmSpan
+from headrace.batches.driver import Driver
+from headrace.batches.executor import next_worker, room_after
+from headrace.batches.folder import BatchFolder, StorageError
+from headrace.batches.identity import write_run
+from headrace.batches.manifest import unit_records, verify, write_manifest
+from headrace.batches.processes import ProcessExecutor
+from headrace.batches.units import BatchUnit, UnitResult
+from headrace.errors import HeadraceError
+from headrace.media.sources.film_structure import FilmCut, FilmSpan
 from tests.batches.fakes import FakeWorker, HereExecutor, table_of
 
 NAMES = [f"clip_{n}.mp4" for n in range(8)]
@@ -242,7 +242,7 @@ def test_killed_at_any_step_no_row_is_missing_or_double(
                 run(path, names, do=do)
             except Killed:
                 continue
-            except NoriaError:
+            except HeadraceError:
                 assert kill is not None
     assert rows(path) == sorted(expected(names[:3]) + 2 * expected(["film.mp4"]))
     assert verify(path)[1] == []
@@ -274,13 +274,13 @@ def test_verify_finds_what_changed_and_resume_puts_it_right(tmp_path: Path) -> N
 
 def test_a_folder_is_held_by_one_run_and_holds_nothing_else(tmp_path: Path) -> None:
     folder = BatchFolder(tmp_path / "out", "run")
-    with pytest.raises(NoriaError, match="another batch is writing"):
+    with pytest.raises(HeadraceError, match="another batch is writing"):
         BatchFolder(tmp_path / "out", "run")
     folder.close()
     BatchFolder(tmp_path / "out", "run").close()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("x")
-    with pytest.raises(NoriaError, match=r"holds other things: thesis\.txt"):
+    with pytest.raises(HeadraceError, match=r"holds other things: thesis\.txt"):
         BatchFolder(tmp_path / "mine", "run")
     (tmp_path / "file").write_text("x")
     with pytest.raises(StorageError, match="is a file, not a folder"):
@@ -337,9 +337,9 @@ SCRIPT = """
 import sys
 from functools import partial
 from pathlib import Path
-from noria.batches.driver import Driver
-from noria.batches.folder import BatchFolder
-from noria.batches.processes import ProcessExecutor
+from headrace.batches.driver import Driver
+from headrace.batches.folder import BatchFolder
+from headrace.batches.processes import ProcessExecutor
 from tests.batches.fakes import FakeWorker
 
 if __name__ == "__main__":

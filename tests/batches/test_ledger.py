@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.batches.ledger import Ledger, UnitRecord, last_records, read_ledger
-from noria.batches.units import BatchUnit, packed, unit_id, unpacked
-from noria.errors import NoriaError
-from noria.media.sources.film_structure import FilmCut, FilmSpan
+from headrace.batches.ledger import Ledger, UnitRecord, last_records, read_ledger
+from headrace.batches.units import BatchUnit, packed, unit_id, unpacked
+from headrace.errors import HeadraceError
+from headrace.media.sources.film_structure import FilmCut, FilmSpan
 
 
 def record(name: str, outcome: Any = "done", **values: Any) -> UnitRecord:
@@ -53,7 +53,7 @@ def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path) -> None:
     ledger.close()
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0] + b'{"unit":"zz"}\n' + lines[2])
-    with pytest.raises(NoriaError, match=r"ledger.jsonl:2: this line is damaged"):
+    with pytest.raises(HeadraceError, match=r"ledger.jsonl:2: this line is damaged"):
         Ledger(path)
 
 
@@ -92,7 +92,7 @@ def test_spans_survive_their_packing() -> None:
 def test_a_removed_ledger_is_noticed(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.jsonl")
     (tmp_path / "ledger.jsonl").unlink()
-    with pytest.raises(NoriaError, match="the ledger cannot be kept: the file was removed"):
+    with pytest.raises(HeadraceError, match="the ledger cannot be kept: the file was removed"):
         ledger.append(record("a"))
 
 
@@ -117,7 +117,7 @@ def test_any_bytes_are_a_ledger_or_are_refused(
     path.write_bytes(data)
     try:
         ledger = Ledger(path)
-    except NoriaError:
+    except HeadraceError:
         return
     ledger.append(record("a"))
     assert [r.input for r in last_records(path)][-1] == "a"

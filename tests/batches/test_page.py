@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from noria.batches.page import batch_page
-from noria.batches.summary import summarised
-from noria.cli import main
-from noria.errors import NoriaError
+from headrace.batches.page import batch_page
+from headrace.batches.summary import summarised
+from headrace.cli import main
+from headrace.errors import HeadraceError
 from tests.batches.test_running import here, run
 from tests.media.sources.films import X264, write_film
 
@@ -67,5 +67,5 @@ def test_inputs_that_are_gone_have_no_pictures(out: Path) -> None:
 
 
 def test_a_folder_without_a_batch_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(NoriaError, match="there is no batch in this folder"):
+    with pytest.raises(HeadraceError, match="there is no batch in this folder"):
         summarised(tmp_path)

@@ -19,16 +19,16 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import noria
-from noria.batches import ray_cluster
-from noria.batches.placement import Placement
-from noria.batches.shipping import packed_work, unpacked_work
-from noria.batches.units import BatchUnit
-from noria.batches.work import Work, Worker
-from noria.config import ModelConfig
-from noria.config.overrides import given_line
-from noria.pipeline.assembly import AssemblyOptions, numbered
-from noria.pipeline.opening import pipeline_spec
+import headrace
+from headrace.batches import ray_cluster
+from headrace.batches.placement import Placement
+from headrace.batches.shipping import packed_work, unpacked_work
+from headrace.batches.units import BatchUnit
+from headrace.batches.work import Work, Worker
+from headrace.config import ModelConfig
+from headrace.config.overrides import given_line
+from headrace.pipeline.assembly import AssemblyOptions, numbered
+from headrace.pipeline.opening import pipeline_spec
 from tests.batches.test_running import rows, rows_of_run
 from tests.media.sources.films import X264, write_film
 from tests.ports import free_port
@@ -84,13 +84,13 @@ def test_a_shipment_needs_nothing_of_where_it_came_from(
 def clips(tmp_path: Path) -> list[Path]:
     folder = tmp_path / "clips"
     folder.mkdir()
-    films = range(int(os.environ.get("NORIA_TEST_CLIPS", "120")))
+    films = range(int(os.environ.get("HEADRACE_TEST_CLIPS", "120")))
     return [write_film(folder / f"{n:04}.mp4", 8 + n % 5, options=X264, seed=n) for n in films]
 
 
 @pytest.fixture
 def ray_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    # workers import the tests' modules and noria from here
+    # workers import the tests' modules and headrace from here
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
@@ -159,7 +159,7 @@ def waits(layers, network, params):
 """
     config = mean_config(parser=waits, parse_bbox_func_name="waits")
     slow.touch()  # a unit takes 0.2 s: what is killed is in the middle
-    command = [sys.executable, "-m", "noria", "batch", str(config), str(clips[0].parent),
+    command = [sys.executable, "-m", "headrace", "batch", str(config), str(clips[0].parent),
                "-o", str(out), "--resume", "--threads", "1", "--on", "ray"]  # fmt: skip
     environment = os.environ | {"RAY_ADDRESS": cluster.address}
     ledger = out / "ledger.jsonl"
@@ -180,7 +180,7 @@ def waits(layers, network, params):
     assert " were done before" in printed
     assert rows(out) == rows_of_run(config, *clips)
     checked = subprocess.run(
-        [sys.executable, "-m", "noria", "batch", "-o", str(out), "--verify"],
+        [sys.executable, "-m", "headrace", "batch", "-o", str(out), "--verify"],
         capture_output=True, text=True,
     )  # fmt: skip
     assert checked.stdout == f"{len(clips)} result files read, 0 faults\n"
@@ -226,8 +226,10 @@ def test_actors_take_cores_and_gpus() -> None:
 def test_ray_chooses_the_gpu(mean_config: Callable[..., Path], tmp_path: Path) -> None:
     pytest.importorskip("ray")
     for device in ("cuda:1", "mars"):
-        with pytest.raises(noria.NoriaError, match=f"{device} is no device for a batch on Ray"):
-            noria.batch(mean_config(), inputs=".", out=tmp_path / "o", on="ray", device=device)
+        with pytest.raises(
+            headrace.HeadraceError, match=f"{device} is no device for a batch on Ray"
+        ):
+            headrace.batch(mean_config(), inputs=".", out=tmp_path / "o", on="ray", device=device)
 
 
 def collect_until(executor: ray_cluster.RayExecutor, seconds: float) -> None:
@@ -249,7 +251,7 @@ def test_each_actor_has_a_gpu_of_its_own(
     executor = ray_cluster.RayExecutor("ray", work, configs, tmp_path, Placement(1, 1))
     try:
         assert executor.workers == 2
-        with pytest.raises(noria.NoriaError, match="--device cuda: "):
+        with pytest.raises(headrace.HeadraceError, match="--device cuda: "):
             collect_until(executor, 60)
         assert "GPU" not in ray.available_resources()
     finally:
@@ -266,7 +268,7 @@ def test_a_unit_that_never_ends_is_given_up_on_ray(
     config = mean_config(parser=HANGS, parse_bbox_func_name="hangs_on_black")
     black = tmp_path / "black.png"
     Image.new("RGB", (64, 48)).save(black)
-    report = noria.batch(
+    report = headrace.batch(
         config, inputs=[black, *clips[:20]], out=tmp_path / "out", threads=1, on="ray",
         unit_timeout=2,
     )  # fmt: skip
@@ -291,7 +293,7 @@ def growing_cluster(ray_surroundings: None, tmp_path: Path) -> Iterator[str]:
     node = {"resources": {"CPU": 1}, "node_config": {}, "min_workers": 0, "max_workers": 2}
     head = {"resources": {"CPU": 0}, "node_config": {}, "max_workers": 0}
     config.write_text(json.dumps({
-        "cluster_name": "noria-test", "max_workers": 2, "idle_timeout_minutes": 5,
+        "cluster_name": "headrace-test", "max_workers": 2, "idle_timeout_minutes": 5,
         "upscaling_speed": 1,
         "provider": {"type": "fake_multinode", "head_node_id": FAKE_HEAD_NODE_ID,
                      "gcs_address": address, "launch_multiple": True,
@@ -330,7 +332,7 @@ def test_nodes_come_when_units_wait(
     wait_for_ray(growing_cluster)
     assert ray.cluster_resources().get("CPU", 0) == 0
     config = mean_config()
-    report = noria.batch(
+    report = headrace.batch(
         config, inputs=clips[:30], out=tmp_path / "out", workers=2, threads=1, on="ray"
     )
     assert ray.cluster_resources()["CPU"] == 2
@@ -359,7 +361,7 @@ def test_results_come_back_where_the_folder_is_not_shared(
     config = mean_config()
     broken = tmp_path / "broken.mp4"
     broken.write_text("no film")
-    report = noria.batch(
+    report = headrace.batch(
         config, inputs=[broken, *clips[:6]], out=tmp_path / "out", threads=1, on="ray"
     )
     monkeypatch.undo()
@@ -379,9 +381,9 @@ def test_map_batches_finds_what_the_inferencer_finds(
 
     config = mean_config()
     pictures = np.random.default_rng(0).integers(0, 255, (6, 48, 64, 3), np.uint8)
-    made = noria.ray.Inferencer(config, threads=1)
+    made = headrace.ray.Inferencer(config, threads=1)
     here = made({"image": pictures})
-    model = noria.Inferencer.from_config(config)
+    model = headrace.Inferencer.from_config(config)
     for place, picture in enumerate(pictures):
         meta = model(picture, format="rgb")
         assert here["boxes"][place] == meta.objects.rects.tolist()
@@ -393,7 +395,7 @@ def test_map_batches_finds_what_the_inferencer_finds(
     found = (
         ray.data.from_numpy(pictures)
         .map_batches(
-            noria.ray.Inferencer,
+            headrace.ray.Inferencer,
             fn_constructor_args=[str(config)],
             fn_constructor_kwargs={"column": "data", "threads": 1},
             concurrency=1,
@@ -414,11 +416,11 @@ def test_objects_are_read_as_a_dataset(
 
     ray.init(address=cluster.address, log_to_driver=False)
     config = mean_config()
-    made = noria.ray.read_objects(config, inputs=clips[0].parent, concurrency=2).materialize()
+    made = headrace.ray.read_objects(config, inputs=clips[0].parent, concurrency=2).materialize()
     found = [tuple(map(str, row.values())) for row in made.take_all()]
     assert sorted(found) == rows_of_run(config, *clips)
     assert made.size_bytes() < 1000 * len(found)  # tables alone, no frames
     broken = tmp_path / "broken.mp4"
     broken.write_text("no film")
     with pytest.raises(Exception, match="is not a video that can be read"):
-        noria.ray.read_objects(config, inputs=[clips[0], broken]).take_all()
+        headrace.ray.read_objects(config, inputs=[clips[0], broken]).take_all()

@@ -12,10 +12,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from noria.batches.folder import hash_of
-from noria.batches.inputs import expand_inputs, shown
-from noria.batches.remote import fetched
-from noria.errors import MediaError, MissingExtraError
+from headrace.batches.folder import hash_of
+from headrace.batches.inputs import expand_inputs, shown
+from headrace.batches.remote import fetched
+from headrace.errors import MediaError, MissingExtraError
 from tests.batches.test_running import here, rows_of_run, run
 from tests.media.sources.films import X264, write_film
 from tests.ports import free_port

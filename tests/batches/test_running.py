@@ -14,15 +14,15 @@ import pytest
 from click.testing import CliRunner, Result
 from PIL import Image
 
-import noria
-from noria.batches.batch_run import BatchRun
-from noria.batches.inputs import expand_inputs
-from noria.batches.units import BatchUnit
-from noria.batches.work import Work, Worker, span_seconds
-from noria.cli import main
-from noria.media.sources.film_structure import film_seconds
-from noria.pipeline.assembly import AssemblyOptions
-from noria.pipeline.opening import pipeline_spec
+import headrace
+from headrace.batches.batch_run import BatchRun
+from headrace.batches.inputs import expand_inputs
+from headrace.batches.units import BatchUnit
+from headrace.batches.work import Work, Worker, span_seconds
+from headrace.cli import main
+from headrace.media.sources.film_structure import film_seconds
+from headrace.pipeline.assembly import AssemblyOptions
+from headrace.pipeline.opening import pipeline_spec
 from tests.batches.fakes import HereExecutor
 from tests.media.sources.films import B_FRAMES, X264, write_film
 
@@ -57,11 +57,11 @@ def rows_of_run(config: Path, *inputs: Path) -> Table:
     """The same rows by `open_pipeline`, one run for each input."""
     found: Table = []
     for path in inputs:
-        with noria.open_pipeline(config, sources=str(path)) as pipeline:
+        with headrace.open_pipeline(config, sources=str(path)) as pipeline:
             metas = [meta for _, meta in pipeline]
         for meta in metas:
             meta.source = str(path)
-        found += [tuple(map(str, row.values())) for row in noria.table.to_rows(metas)]
+        found += [tuple(map(str, row.values())) for row in headrace.table.to_rows(metas)]
     return sorted(found)
 
 
@@ -174,9 +174,9 @@ def test_further_outputs_are_files_of_each_input(
     (coco,) = (out / "coco").iterdir()
     assert len(json.loads(coco.read_text())["images"]) == 20
     assert f"read_parquet('{out}/objects')" in done.stdout
-    assert f"noria batch report {out}" in done.stdout
+    assert f"headrace batch report {out}" in done.stdout
     (video,) = (out / "video").iterdir()
-    with noria.open_source(str(video)) as source:
+    with headrace.open_source(str(video)) as source:
         assert source.frames == 20
     assert run("-o", out, "--verify").stdout == "4 result files read, 0 faults\n"
     video.unlink()
@@ -200,15 +200,15 @@ def test_keywords_are_those_of_other_calls(
     here: None, mean_config: Callable[..., Path], films: list[Path], tmp_path: Path
 ) -> None:
     config = mean_config()
-    report = noria.batch(config, inputs=films[:1], out=tmp_path / "a", conf=1, threads=2)
+    report = headrace.batch(config, inputs=films[:1], out=tmp_path / "a", conf=1, threads=2)
     assert report.progress.objects == 0
     assert report.to_dict()["total"] == {"done": 1}
-    with pytest.raises(noria.errors.ConfigError, match="treshold"):
-        noria.batch(config, inputs=films[:1], out=tmp_path / "b", treshold=1)
-    with pytest.raises(noria.NoriaError, match="are no outputs of a batch"):
-        noria.batch(config, inputs=films[:1], out=tmp_path / "b", outputs=["xml"])
-    with pytest.raises(noria.NoriaError, match="mars is no place to run"):
-        noria.batch(config, inputs=films[:1], out=tmp_path / "b", on="mars")
+    with pytest.raises(headrace.errors.ConfigError, match="treshold"):
+        headrace.batch(config, inputs=films[:1], out=tmp_path / "b", treshold=1)
+    with pytest.raises(headrace.HeadraceError, match="are no outputs of a batch"):
+        headrace.batch(config, inputs=films[:1], out=tmp_path / "b", outputs=["xml"])
+    with pytest.raises(headrace.HeadraceError, match="mars is no place to run"):
+        headrace.batch(config, inputs=films[:1], out=tmp_path / "b", on="mars")
 
 
 def test_a_pipeline_file_names_models_and_inputs(
@@ -251,7 +251,7 @@ def test_a_parser_that_ends_its_process_costs_its_unit_alone(
     )
     config = mean_config(parse_bbox_func_name="dies_on_black", parser=dies)
     Image.new("RGB", (64, 48)).save(films[0].parent / "black.png")
-    report = noria.batch(
+    report = headrace.batch(
         config, inputs=films[0].parent, out=tmp_path / "out", workers=1, guard=guard
     )
     assert (report.progress.done, report.progress.failed) == (3, 1)
@@ -259,7 +259,7 @@ def test_a_parser_that_ends_its_process_costs_its_unit_alone(
     assert name.endswith("black.png")
     if guard == "always":
         assert "the function aborted (SIGABRT)" in text
-        assert "its inputs are saved; to repeat the call: noria replay" in text
+        assert "its inputs are saved; to repeat the call: headrace replay" in text
     else:
         assert text == "its worker process was killed by SIGABRT"
     expected = rows_of_run(config, *films)
@@ -271,7 +271,7 @@ def test_a_real_worker_process(
     mean_config: Callable[..., Path], films: list[Path], tmp_path: Path
 ) -> None:
     config = mean_config()
-    report = noria.batch(
+    report = headrace.batch(
         config, inputs=films[:2], out=tmp_path / "out", workers=1, threads=1, split_s=0
     )
     assert report.complete
@@ -323,7 +323,7 @@ def test_models_that_are_gone_end_the_run_and_leave_no_empty_results(
     for model in tmp_path.glob("mean.onnx*"):
         model.unlink()
     for _ in range(2):
-        with pytest.raises(noria.errors.ConfigError, match="there is no such file"):
+        with pytest.raises(headrace.errors.ConfigError, match="there is no such file"):
             worker.do(BatchUnit(str(tmp_path / "black.png")))
     mean_config(parse_bbox_func_name="fails_on_black")
     assert worker.do(BatchUnit(str(films[0]))).objects == 20
@@ -345,10 +345,10 @@ def test_inputs_come_from_folders_lists_and_manifests(tmp_path: Path) -> None:
     pq.write_table(pa.table({"input": ["sub/c.jpg"]}), tmp_path / "inputs.parquet")
     assert list(expand_inputs([str(tmp_path / "inputs.parquet")])) == [names[2]]
     pq.write_table(pa.table({"path": ["sub/c.jpg"]}), tmp_path / "wrong.parquet")
-    with pytest.raises(noria.errors.MediaError, match="no column 'input'"):
+    with pytest.raises(headrace.errors.MediaError, match="no column 'input'"):
         list(expand_inputs([str(tmp_path / "wrong.parquet")]))
     (tmp_path / "bad.parquet").write_text("x")
-    with pytest.raises(noria.errors.MediaError, match="no Parquet file"):
+    with pytest.raises(headrace.errors.MediaError, match="no Parquet file"):
         list(expand_inputs([str(tmp_path / "bad.parquet")]))
 
 
@@ -367,7 +367,7 @@ def test_a_file_runs_once_however_it_is_named(
     assert list(expand_inputs(["in", str(listed)])) == ["in/a.mp4", "in/b.mp4"]
     (tmp_path / "linked").mkdir()
     (tmp_path / "linked" / "link").symlink_to(tmp_path / "in")
-    with pytest.raises(noria.errors.MediaError, match="links to folders are not entered"):
+    with pytest.raises(headrace.errors.MediaError, match="links to folders are not entered"):
         list(expand_inputs(["linked"]))
 
 
@@ -382,7 +382,7 @@ def test_a_file_runs_once_however_it_is_named(
 )
 def test_manifests_that_are_none_are_refused(tmp_path: Path, content: str, text: str) -> None:
     (tmp_path / "m.csv").write_text(content)
-    with pytest.raises(noria.errors.MediaError) as caught:
+    with pytest.raises(headrace.errors.MediaError) as caught:
         list(expand_inputs([str(tmp_path / "m.csv")]))
     assert text in str(caught.value)
 
@@ -413,5 +413,5 @@ def test_pyarrow_is_asked_for_by_name(
 ) -> None:  # fmt: skip
     config = mean_config()
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(noria.errors.MissingExtraError, match="pyarrow is not installed"):
-        noria.batch(config, inputs=films[0], out=tmp_path / "out")
+    with pytest.raises(headrace.errors.MissingExtraError, match="pyarrow is not installed"):
+        headrace.batch(config, inputs=films[0], out=tmp_path / "out")

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.binary.code_calls import CodeCalls
-from noria.binary.elf import ElfError, ElfFile
-from noria.binary.entry_points import entry_points, filled_by
-from noria.config import ModelConfig
-from noria.custom import open_library
-from noria.errors import CustomLibraryError
-from noria.model.library_source import library_source
+from headrace.binary.code_calls import CodeCalls
+from headrace.binary.elf import ElfError, ElfFile
+from headrace.binary.entry_points import entry_points, filled_by
+from headrace.config import ModelConfig
+from headrace.custom import open_library
+from headrace.errors import CustomLibraryError
+from headrace.model.library_source import library_source
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
 INCLUDE = Path(__file__).parents[2] / "native" / "include"

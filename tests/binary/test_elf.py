@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria import _native
-from noria.binary.elf import ElfError, ElfFile, version_key
+from headrace import _native
+from headrace.binary.elf import ElfError, ElfFile, version_key
 from tests.custom.conftest import Compile
 from tests.profiles import examples
 

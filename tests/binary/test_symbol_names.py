@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.binary.symbol_names import missing_name_hints, near_names
-from noria.config import ModelConfig
-from noria.custom import open_library
-from noria.errors import CustomLibraryError, ParserError
-from noria.infer.parser_choice import choose_parser, require_grid_outputs
-from noria.model.library_source import library_source
-from noria.network.tensor_spec import TensorSpec
+from headrace.binary.symbol_names import missing_name_hints, near_names
+from headrace.config import ModelConfig
+from headrace.custom import open_library
+from headrace.errors import CustomLibraryError, ParserError
+from headrace.infer.parser_choice import choose_parser, require_grid_outputs
+from headrace.model.library_source import library_source
+from headrace.network.tensor_spec import TensorSpec
 from tests.custom.conftest import Compile
 
 PARSERS = {
@@ -110,14 +110,15 @@ def test_functions_of_a_library_come_before_built_in_parsers(
     broken, loaded = compile_parser("named.cpp", "-DBROKEN"), compile_parser("named.cpp")
     fix = told(broken, "NvDsInferParseCustomYol")
     mine = next(i for i, h in enumerate(fix) if "did you mean NvDsInferParseCustomYolo?" in h)
-    noria = next(i for i, h in enumerate(fix) if "noria has no built-in parser" in h)
-    assert mine < noria
+    headrace = next(i for i, h in enumerate(fix) if "headrace has no built-in parser" in h)
+    assert mine < headrace
     assert any("has no function 'NvDsInferParseCustomYol' either" in h for h in fix)
     # the name is right: no other is suggested
     assert not any("did you mean" in h for h in told(broken, "NvDsInferParseAbcBoxes"))
-    assert not any("noria" in h for h in told(loaded, "NvDsInferParseCustomYol"))
+    assert not any("headrace" in h for h in told(loaded, "NvDsInferParseCustomYol"))
     assert told(loaded, "NvDsInferParseCustomResnet")[-1] == (
-        "without custom-lib-path, noria's built-in parser NvDsInferParseCustomResnet decodes the "
+        "without custom-lib-path, headrace's built-in parser NvDsInferParseCustomResnet decodes "
+        "the "
         "outputs"
     )
     assert "did you mean NvDsInferParseCustomResnet?" in told(loaded, "ParseCustomResnett")[-1]
@@ -126,7 +127,7 @@ def test_functions_of_a_library_come_before_built_in_parsers(
 def test_annotated_python_functions(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(
-        "from noria.meta import Classification, Detections\n"
+        "from headrace.meta import Classification, Detections\n"
         "def colours(layers, network, params) -> Classification: ...\n"
         "def faces(layers, network, params) -> Detections: ...\n"
         "def colors(layers, network, params): ...\n"

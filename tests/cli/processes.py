@@ -1,4 +1,4 @@
-"""Starting `noria` so that a test can interrupt it."""
+"""Starting `headrace` so that a test can interrupt it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def started(*args: object, cwd: Path | None = None) -> subprocess.Popen[str]:
-    """`noria` with the usual signals, even where the tests themselves run with some ignored.
+    """`headrace` with the usual signals, even where the tests themselves run with some ignored.
 
     A shell starts jobs in the background with SIGINT ignored, `nohup` those with SIGHUP ignored,
     and children inherit that.
@@ -20,7 +20,7 @@ def started(*args: object, cwd: Path | None = None) -> subprocess.Popen[str]:
             signal.signal(number, signal.SIG_DFL)
 
     return subprocess.Popen(
-        [sys.executable, "-m", "noria", *map(str, args)],
+        [sys.executable, "-m", "headrace", *map(str, args)],
         cwd=cwd,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

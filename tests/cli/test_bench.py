@@ -1,4 +1,4 @@
-"""`noria build` with its options, `noria bench`, and what `noria show` says of engines."""
+"""`headrace build` with its options, `headrace bench`, and what `headrace show` says of engines."""
 
 from __future__ import annotations
 
@@ -12,58 +12,58 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from noria.cli import main
-from noria.engine.backends import RunOptions
-from noria.engine.bench import bench
-from noria.engine.session import Session
-from noria.network.tensor_spec import TensorSpec
+from headrace.cli import main
+from headrace.engine.backends import RunOptions
+from headrace.engine.bench import bench
+from headrace.engine.session import Session
+from headrace.network.tensor_spec import TensorSpec
 from tests import warm
 
 Config = Callable[..., Path]
 
 
 @pytest.fixture
-def noria(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def headrace(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs the command with a timing cache of its own."""
 
     def run(*args: object) -> subprocess.CompletedProcess[str]:
-        return warm.noria(*args, NORIA_TIMING_CACHE=str(tmp_path / "timings"))
+        return warm.headrace(*args, HEADRACE_TIMING_CACHE=str(tmp_path / "timings"))
 
     return run
 
 
-Noria = Callable[..., subprocess.CompletedProcess[str]]
+Headrace = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.mark.slow
-def test_tuning_is_shown_and_known_the_next_time(mean_config: Config, noria: Noria) -> None:
+def test_tuning_is_shown_and_known_the_next_time(mean_config: Config, headrace: Headrace) -> None:
     config = mean_config()
-    done = noria("build", config, "--tune", "20")
+    done = headrace("build", config, "--tune", "20")
     assert done.returncode == 0, done.stderr
     assert "tuned for throughput: " in done.stderr
     engine = Path(done.stdout.strip())
-    again = noria("build", config, "--tune", "20", "--rebuild", "--json")
+    again = headrace("build", config, "--tune", "20", "--rebuild", "--json")
     told = json.loads(again.stdout)
     assert any("known from the timing cache" in n["message"] for n in told["notices"])
     assert sum(t["chosen"] for t in told["tactics"]) == 1
     assert len(told["tactics"]) >= 2
 
-    shown = noria("show", engine)
+    shown = headrace("show", engine)
     assert "tuned for throughput, batch 1, on " in shown.stdout
     for tactic in told["tactics"]:
         assert tactic["tactic"] in shown.stdout
     assert shown.stdout.count("\n*") == 1
-    data = json.loads(noria("show", engine, "--json").stdout)
+    data = json.loads(headrace("show", engine, "--json").stdout)
     assert data["tuning"]["cached"]
     assert data["tactic"] == next(t["tactic"] for t in data["tactics"] if t["chosen"])
 
 
 @pytest.mark.slow
-def test_a_pinned_tactic_is_shown(mean_config: Config, noria: Noria) -> None:
+def test_a_pinned_tactic_is_shown(mean_config: Config, headrace: Headrace) -> None:
     tactic = "onnxruntime:threads=1,streams=2,optimization=basic"
-    done = noria("build", mean_config(), "--tactic", tactic)
+    done = headrace("build", mean_config(), "--tactic", tactic)
     assert done.returncode == 0, done.stderr
-    assert tactic in noria("show", done.stdout.strip()).stdout
+    assert tactic in headrace("show", done.stdout.strip()).stdout
 
 
 @pytest.mark.parametrize(
@@ -78,27 +78,27 @@ def test_a_pinned_tactic_is_shown(mean_config: Config, noria: Noria) -> None:
 )
 @pytest.mark.sampled
 def test_wrong_options_are_named(
-    mean_config: Config, noria: Noria, options: list[str], code: int, words: str
+    mean_config: Config, headrace: Headrace, options: list[str], code: int, words: str
 ) -> None:
-    done = noria("build", mean_config(), *options)
+    done = headrace("build", mean_config(), *options)
     assert done.returncode == code, done.stderr
     assert words in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_bench_of_a_config_tells_stages(mean_config: Config, noria: Noria) -> None:
-    done = noria("bench", mean_config(batch_size=2), "--duration", "0.3")
+def test_bench_of_a_config_tells_stages(mean_config: Config, headrace: Headrace) -> None:
+    done = headrace("bench", mean_config(batch_size=2), "--duration", "0.3")
     assert done.returncode == 0, done.stderr
     for word in ("items/s", "99% ms", "config.txt", "preprocess", "infer", "attach"):
         assert word in done.stdout
 
 
 @pytest.mark.slow
-def test_bench_compares_engines_and_tactics(mean_config: Config, noria: Noria) -> None:
+def test_bench_compares_engines_and_tactics(mean_config: Config, headrace: Headrace) -> None:
     config = mean_config(batch_size=2)
-    engine = noria("build", config).stdout.strip()
+    engine = headrace("build", config).stdout.strip()
     tactics = ["--tactic", "onnxruntime", "--tactic", "onnxruntime:threads=1,streams=2"]
-    done = noria("bench", config, engine, *tactics, "--no-stages", "--duration", "0.3", "--json")
+    done = headrace("bench", config, engine, *tactics, "--no-stages", "--duration", "0.3", "--json")
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["stages_ms_per_frame"] == {}
@@ -110,27 +110,29 @@ def test_bench_compares_engines_and_tactics(mean_config: Config, noria: Noria) -
         assert row["runs"] >= 3
 
 
-def test_bench_refuses_what_the_engine_does_not_take(mean_config: Config, noria: Noria) -> None:
-    done = noria("bench", mean_config(), "--batch", "8", "--no-stages")
+def test_bench_refuses_what_the_engine_does_not_take(
+    mean_config: Config, headrace: Headrace
+) -> None:
+    done = headrace("bench", mean_config(), "--batch", "8", "--no-stages")
     assert done.returncode == 4
     assert "a batch of 8" in done.stderr
-    assert noria("bench", mean_config(), "--tactic", "x", "--threads", "1").returncode == 2
-    assert noria("bench").returncode == 2
-    assert noria("bench", "nothing.engine").returncode == 4
+    assert headrace("bench", mean_config(), "--tactic", "x", "--threads", "1").returncode == 2
+    assert headrace("bench").returncode == 2
+    assert headrace("bench", "nothing.engine").returncode == 4
 
 
 @pytest.mark.slow
-def test_a_model_on_objects_has_no_stages(mean_config: Config, noria: Noria) -> None:
-    done = noria("bench", mean_config(process_mode=2), "--duration", "0.3", "--json")
+def test_a_model_on_objects_has_no_stages(mean_config: Config, headrace: Headrace) -> None:
+    done = headrace("bench", mean_config(process_mode=2), "--duration", "0.3", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["stages_ms_per_frame"] == {}
 
 
 @pytest.mark.slow
-def test_bench_of_models(mean_config: Config, noria: Noria) -> None:
+def test_bench_of_models(mean_config: Config, headrace: Headrace) -> None:
     model = mean_config().parent / "mean.onnx"
     before = sorted(model.parent.iterdir())
-    done = noria("bench", model, model, "--batch", "3", "--duration", "0.3", "--json")
+    done = headrace("bench", model, model, "--batch", "3", "--duration", "0.3", "--json")
     assert done.returncode == 0, done.stderr
     engines = json.loads(done.stdout)["engines"]
     assert [e["items"] for e in engines] == [3, 3]
@@ -138,16 +140,16 @@ def test_bench_of_models(mean_config: Config, noria: Noria) -> None:
     assert sorted(model.parent.iterdir()) == before
 
 
-def test_dynamic_batch_is_built_and_run(tmp_path: Path, noria: Noria) -> None:
+def test_dynamic_batch_is_built_and_run(tmp_path: Path, headrace: Headrace) -> None:
     from tests.network.onnx_models import picture_model, save
 
     save(picture_model((1, 3, 4, 6)), tmp_path / "m.onnx")
     config = tmp_path / "c.txt"
     config.write_text("[property]\nonnx-file=m.onnx\nbatch-size=4\nnetwork-type=100\n")
-    done = noria("build", config, "--dynamic-batch")
+    done = headrace("build", config, "--dynamic-batch")
     assert done.returncode == 0, done.stderr
     assert "a batch of 2 gives what two runs of 1 give" in done.stderr
-    shown = json.loads(noria("show", done.stdout.strip(), "--json").stdout)
+    shown = json.loads(headrace("show", done.stdout.strip(), "--json").stdout)
     assert shown["fixed_batch"] is None
 
 

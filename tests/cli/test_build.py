@@ -1,4 +1,4 @@
-"""`noria build --precision` and `--export-onnx`, and what `--strict` refuses of precisions."""
+"""`headrace build --precision` and `--export-onnx`, and what `--strict` refuses of precisions."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import onnx
 import pytest
 from click.testing import CliRunner, Result
 
-from noria.cli import main
-from noria.engine.precision import CalibrationTable
+from headrace.cli import main
+from headrace.engine.precision import CalibrationTable
 from tests.engine.precision.graphs import layer_table, small_net
 from tests.engine.precision.test_building import SCALES
 
 Config = Callable[..., Path]
 
 
-def noria(*words: object) -> Result:
+def headrace(*words: object) -> Result:
     return CliRunner().invoke(main, [str(w) for w in words], catch_exceptions=False)
 
 
@@ -38,18 +38,18 @@ def config(mean_config: Config, tmp_path: Path) -> Config:
 
 def test_strict_takes_fp32_for_fp16_and_refuses_it_for_int8(config: Config) -> None:
     """FP32 in the place of FP16 is no less exact, and no slower here."""
-    done = noria("build", config(network_mode=2), "--strict", "--backend", "onnxruntime")
+    done = headrace("build", config(network_mode=2), "--strict", "--backend", "onnxruntime")
     assert done.exit_code == 0, done.stderr
     assert done.stdout.strip().endswith("_fp32.engine")
     assert "network-mode=2: FP32 is built" in done.stderr
-    done = noria("build", config(network_mode=1), "--strict", "--backend", "onnxruntime")
+    done = headrace("build", config(network_mode=1), "--strict", "--backend", "onnxruntime")
     assert done.exit_code == 7
     assert "int8-calib-file is not given" in done.stderr
 
 
 @pytest.mark.parametrize("option", [["--tune-for", "latency"], ["--retime"]])
 def test_options_of_tuning_need_it(config: Config, option: list[str]) -> None:
-    done = noria("build", config(), *option)
+    done = headrace("build", config(), *option)
     assert done.exit_code == 2
     assert "--tune-for, --retime and --timing-cache need --tune" in done.stderr
 
@@ -57,40 +57,40 @@ def test_options_of_tuning_need_it(config: Config, option: list[str]) -> None:
 def test_a_precision_is_demanded(config: Config) -> None:
     path = config(int8_calib_file="t.calib")
     for precision in ("fp16", "int8", "best", "fp32"):
-        done = noria("build", path, "--precision", precision, "--json", "--strict")
+        done = headrace("build", path, "--precision", precision, "--json", "--strict")
         assert done.exit_code == 0, done.stderr
         told = json.loads(done.stdout)
         assert told["precision"] == precision
         assert told["engine"].endswith(f"_{precision}.engine")
-    assert noria("build", path, "--precision", "int4").exit_code == 2
+    assert headrace("build", path, "--precision", "int4").exit_code == 2
 
 
 def test_export_for_tensorrt(config: Config, tmp_path: Path) -> None:
     path = config(network_mode=1, int8_calib_file="t.calib")
     file = tmp_path / "out.onnx"
-    done = noria("build", path, "--export-onnx", file, "--json")
+    done = headrace("build", path, "--export-onnx", file, "--json")
     assert done.exit_code == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["precision"] == "int8"
     assert told["converted"] == 3
     assert sum(p == "int8" for _, _, p in layer_table(onnx.load(file))) == 3
     assert not list(tmp_path.glob("*.engine"))
-    done = noria("build", path, "--export-onnx", file, "--precision", "fp16")
+    done = headrace("build", path, "--export-onnx", file, "--precision", "fp16")
     assert done.stdout.strip() == str(file)
     assert "nodes compute in FP16" in done.stderr
     # network-mode=2 is FP16 for the machine it goes to, whatever is faster here
-    noria("build", config(network_mode=2), "--export-onnx", file)
+    headrace("build", config(network_mode=2), "--export-onnx", file)
     assert {p for _, o, p in layer_table(onnx.load(file)) if o == "Conv"} == {"fp16"}
     for word in ("--rebuild", "--tune"):
-        assert noria("build", path, "--export-onnx", file, word).exit_code == 2
+        assert headrace("build", path, "--export-onnx", file, word).exit_code == 2
 
 
 def test_an_export_that_falls_back_is_not_written_if_strict(config: Config, tmp_path: Path) -> None:
     file = tmp_path / "out.onnx"
     path = config(network_mode=3)
-    assert noria("build", path, "--export-onnx", file, "--strict").exit_code == 7
+    assert headrace("build", path, "--export-onnx", file, "--strict").exit_code == 7
     assert not file.exists()
-    done = noria("build", path, "--export-onnx", file)
+    done = headrace("build", path, "--export-onnx", file)
     assert "network-mode=3: INT8 takes the scales" in done.stderr
     assert "FP16 is written" in done.stderr
     assert file.exists()
@@ -103,7 +103,7 @@ def test_free_axes_are_fixed_in_an_export(mean_config: Config, tmp_path: Path) -
         axis.Clear()
     onnx.save(model, tmp_path / "mean.onnx")
     file = tmp_path / "out.onnx"
-    assert noria("build", path, "--export-onnx", file, "--precision", "fp16").exit_code == 0
+    assert headrace("build", path, "--export-onnx", file, "--precision", "fp16").exit_code == 0
     axes = onnx.load(file).graph.input[0].type.tensor_type.shape.dim
     assert [a.dim_value for a in axes] == [0, 3, 8, 8]
 
@@ -123,13 +123,15 @@ def test_an_export_replaces_an_older_one_and_nothing_else(config: Config, tmp_pa
     ):
         file = tmp_path / name
         before = file.read_bytes() if file.is_file() else None
-        done = noria("build", path, "--export-onnx", file)
+        done = headrace("build", path, "--export-onnx", file)
         assert done.exit_code == 4, name
         assert why in done.stderr
         assert not file.is_file() or file.read_bytes() == before
     assert (tmp_path / "pipe").is_fifo()
     for precision in ("fp16", "fp32"):
-        done = noria("build", path, "--export-onnx", tmp_path / "x.onnx", "--precision", precision)
+        done = headrace(
+            "build", path, "--export-onnx", tmp_path / "x.onnx", "--precision", precision
+        )
         assert done.exit_code == 0, done.stderr
 
 
@@ -139,7 +141,7 @@ def test_configs_with_tables_of_their_own_keep_an_engine_each(
     """Neither build throws the other's engine away; a table that is written anew does."""
 
     def engine(path: Path) -> tuple[str, int, str]:
-        done = noria("build", path, "--precision", "int8", "--json")
+        done = headrace("build", path, "--precision", "int8", "--json")
         assert done.exit_code == 0, done.stderr
         told = json.loads(done.stdout)
         file = Path(told["engine"])

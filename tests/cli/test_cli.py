@@ -17,13 +17,13 @@ from PIL import Image
 
 from tests.cli.processes import started
 from tests.profiles import slow
-from tests.warm import noria
+from tests.warm import headrace
 
 Config = Callable[..., Path]
 
 
 def test_help_shows_commands_examples_and_exit_codes() -> None:
-    done = noria("--help")
+    done = headrace("--help")
     assert done.returncode == 0
     for word in (
         "run",
@@ -43,9 +43,9 @@ def test_help_shows_commands_examples_and_exit_codes() -> None:
     "command", ["run", "build", "calibrate", "bench", "show", "demo", "completion"]
 )
 def test_every_command_has_help_with_an_example(command: str) -> None:
-    done = noria(command, "--help")
+    done = headrace(command, "--help")
     assert done.returncode == 0
-    assert f"noria {command}" in done.stdout.split("Examples:")[1]
+    assert f"headrace {command}" in done.stdout.split("Examples:")[1]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
     ],
 )
 def test_wrong_usage_is_exit_2_with_a_hint(args: list[str], words: str) -> None:
-    done = noria(*args)
+    done = headrace(*args)
     assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr
@@ -69,7 +69,7 @@ def test_wrong_usage_is_exit_2_with_a_hint(args: list[str], words: str) -> None:
 def test_run_writes_what_was_found(mean_config: Config, photos: Path, tmp_path: Path) -> None:
     config = mean_config()
     out = tmp_path / "out"
-    done = noria(
+    done = headrace(
         "run", config, photos, "-o", out / "o.jsonl", "-o", f"images:{out / 'drawn'}",
         "-o", f"coco:{out / 'o.json'}", "-o", f"kitti:{out / 'kitti'}",
     )  # fmt: skip
@@ -92,7 +92,7 @@ def test_run_writes_what_was_found(mean_config: Config, photos: Path, tmp_path: 
 
 
 def test_json_report_is_one_document_on_stdout(mean_config: Config, photos: Path) -> None:
-    done = noria("run", mean_config(), photos, "--json")
+    done = headrace("run", mean_config(), photos, "--json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert (report["frames"], report["inferred"], report["objects"]) == (3, 3, {"thing": 3})
@@ -105,7 +105,7 @@ def test_a_video_comes_out_as_long_as_it_went_in(
     import av
 
     out = tmp_path / "o.mp4"
-    done = noria("run", mean_config(), photos, "-o", out)
+    done = headrace("run", mean_config(), photos, "-o", out)
     assert done.returncode == 0, done.stderr
     with av.open(str(out)) as container:
         assert container.streams.video[0].codec_context.name == "h264"
@@ -115,11 +115,11 @@ def test_a_video_comes_out_as_long_as_it_went_in(
 
 def test_the_second_run_uses_the_saved_engine(mean_config: Config, photos: Path) -> None:
     config = mean_config()
-    first, second = noria("run", config, photos), noria("run", config, photos)
+    first, second = headrace("run", config, photos), headrace("run", config, photos)
     assert (first.returncode, second.returncode) == (0, 0)
     assert (config.parent / "mean.onnx_b1_gpu0_fp32.engine").is_file()
     assert "engine" in first.stderr
-    stale = noria(
+    stale = headrace(
         "run", mean_config(batch_size=2, model_engine_file="mean.onnx_b1_gpu0_fp32.engine"), photos
     )
     assert "batch 1 ≠ 2" in stale.stderr
@@ -140,7 +140,7 @@ def test_the_second_run_uses_the_saved_engine(mean_config: Config, photos: Path)
 def test_bad_config_has_its_exit_code_and_names_the_value(
     mean_config: Config, photos: Path, keys: dict[str, object], code: int, words: str
 ) -> None:
-    done = noria("run", mean_config(**keys), photos)
+    done = headrace("run", mean_config(**keys), photos)
     assert done.returncode == code, done.stderr
     assert words in done.stderr
     assert "Traceback" not in done.stderr
@@ -151,7 +151,7 @@ def test_bad_config_has_its_exit_code_and_names_the_value(
 def test_bad_source_is_exit_6(mean_config: Config, tmp_path: Path, source: str) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "text.mp4").write_text("not a video\n")
-    done = noria("run", mean_config(), tmp_path / source, "-o", tmp_path / "o.jsonl")
+    done = headrace("run", mean_config(), tmp_path / source, "-o", tmp_path / "o.jsonl")
     assert done.returncode == 6, done.stderr
     assert source in done.stderr
     assert "Traceback" not in done.stderr
@@ -161,16 +161,16 @@ def test_outputs_never_replace_inputs(mean_config: Config, photos: Path) -> None
     config = mean_config()
     for path in (config, config.parent / "mean.onnx", config.parent / "labels.txt"):
         before = path.read_bytes()
-        done = noria("run", config, photos, "-o", f"jsonl:{path}")
+        done = headrace("run", config, photos, "-o", f"jsonl:{path}")
         assert done.returncode == 6, done.stderr
         assert path.read_bytes() == before
 
 
 def test_the_engine_is_never_an_output(mean_config: Config, photos: Path) -> None:
     config = mean_config()
-    engine = Path(noria("build", config).stdout.strip())
+    engine = Path(headrace("build", config).stdout.strip())
     before = engine.read_bytes()
-    assert noria("run", config, photos, "-o", f"jsonl:{engine}").returncode == 6
+    assert headrace("run", config, photos, "-o", f"jsonl:{engine}").returncode == 6
     assert engine.read_bytes() == before
 
 
@@ -178,13 +178,13 @@ def test_two_outputs_of_one_name_are_refused(
     mean_config: Config, photos: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "o.jsonl"
-    done = noria("run", mean_config(), photos, "-o", out, "-o", f"coco:{out}")
+    done = headrace("run", mean_config(), photos, "-o", out, "-o", f"coco:{out}")
     assert done.returncode == 6
     assert str(out) in done.stderr
 
 
 def test_unknown_output_lists_the_kinds(mean_config: Config, photos: Path) -> None:
-    done = noria("run", mean_config(), photos, "-o", "out.xyz")
+    done = headrace("run", mean_config(), photos, "-o", "out.xyz")
     assert done.returncode == 6
     assert "jsonl" in done.stderr
     assert "Traceback" not in done.stderr
@@ -194,9 +194,9 @@ def test_strict_refuses_warnings_before_writing(
     mean_config: Config, photos: Path, tmp_path: Path
 ) -> None:
     config = mean_config(network_mode=1)  # and no table: FP32 is built
-    assert noria("run", config, photos).returncode == 0
+    assert headrace("run", config, photos).returncode == 0
     out = tmp_path / "o.jsonl"
-    done = noria("run", config, photos, "--strict", "-o", out)
+    done = headrace("run", config, photos, "--strict", "-o", out)
     assert done.returncode == 7
     assert "network-mode" in done.stderr
     assert not out.exists()
@@ -205,14 +205,14 @@ def test_strict_refuses_warnings_before_writing(
 def test_a_parser_that_always_fails_is_an_error(mean_config: Config, tmp_path: Path) -> None:
     Image.new("RGB", (64, 48)).save(tmp_path / "black.png")
     config = mean_config(parse_bbox_func_name="fails_on_black")
-    done = noria("run", config, tmp_path / "black.png")
+    done = headrace("run", config, tmp_path / "black.png")
     assert done.returncode == 5
     assert "nothing to see" in done.stderr
     assert "mean_parser.py" in done.stderr
 
 
 def test_unknown_keys_and_typos_are_said_once(mean_config: Config, photos: Path) -> None:
-    done = noria("run", mean_config(netword_mode=1), photos)
+    done = headrace("run", mean_config(netword_mode=1), photos)
     assert done.returncode == 0
     assert done.stderr.count("netword-mode") == 1
     assert "network-mode" in done.stderr
@@ -224,11 +224,11 @@ def test_a_misspelt_key_is_said_once_where_the_start_is_refused_for_it(
 ) -> None:
     bad = {} if command in ("run", "show") else {"onnx_file": "nothing.onnx"}
     config = mean_config(parse_bbox_func_name=None, parse_bbox_function_name="fails", **bad)
-    done = noria(command, config, *([photos] if command == "run" else []))
+    done = headrace(command, config, *([photos] if command == "run" else []))
     assert done.returncode == (4 if bad else 5), done.stderr
     said = "parse-bbox-function-name is not a key"
     assert done.stderr.count(said) == 1, done.stderr
-    refusal = "error: " if command != "show" else "noria run would refuse: "
+    refusal = "error: " if command != "show" else "headrace run would refuse: "
     assert done.stderr.index(said) < done.stderr.index(refusal)
     assert "did you mean parse-bbox-func-name?" in done.stderr
     if not bad:
@@ -241,12 +241,12 @@ def test_warnings_are_told_before_the_error_of_a_later_model(
     first = mean_config(netword_mode=1)
     later = tmp_path / "later.txt"
     later.write_text(first.read_text().replace("mean.onnx", "nothing.onnx"))
-    done = noria("run", first, later, photos, "-q")
+    done = headrace("run", first, later, photos, "-q")
     assert done.returncode == 3
     assert done.stderr.count("netword-mode") == 2  # each file has it
     assert "note: " not in done.stderr
     later.write_text("[property]\nnetword-mode=1\nbatch-size=x\n")
-    done = noria("show", later)
+    done = headrace("show", later)
     assert done.returncode == 3
     assert done.stderr.count("netword-mode") == 1
 
@@ -282,7 +282,7 @@ def test_interrupt_finishes_the_files(
 
 def test_show_names_every_origin(mean_config: Config) -> None:
     config = mean_config()
-    done = noria("show", config, "--json")
+    done = headrace("show", config, "--json")
     assert done.returncode == 0, done.stderr
     data = json.loads(done.stdout)
     values = {v["key"]: v for v in data["values"] if v["group"] == "property"}
@@ -290,25 +290,25 @@ def test_show_names_every_origin(mean_config: Config) -> None:
     assert "config.txt:" in values["cluster-mode"]["origin"]
     assert values["interval"]["origin"] == "default"
     assert data["model"]["outputs"] == ["mean float32[n, 3]"]
-    assert "cluster-mode" in noria("show", config).stdout
+    assert "cluster-mode" in headrace("show", config).stdout
 
 
 def test_show_says_which_parser_decodes_and_why_a_run_would_be_refused(
     mean_config: Config,
 ) -> None:
-    good = noria("show", mean_config())
+    good = headrace("show", mean_config())
     assert good.returncode == 0, good.stderr
     assert "parser: parse in mean_parser.py" in good.stdout
     assert "built-in parsers that fit" in good.stdout
     config = mean_config(
-        labelfile_path="label.txt", custom_lib_path=None, parse_bbox_func_name="NoriaParseYoloXX"
+        labelfile_path="label.txt", custom_lib_path=None, parse_bbox_func_name="HeadraceParseYoloXX"
     )
-    bad = noria("show", config)
+    bad = headrace("show", config)
     assert bad.returncode == 3
-    assert bad.stderr.count("noria run would refuse") == 2
+    assert bad.stderr.count("headrace run would refuse") == 2
     assert "near it" in bad.stderr
     assert "labels.txt" in bad.stderr
-    assert "did you mean NoriaParseYoloX" in bad.stderr
+    assert "did you mean HeadraceParseYoloX" in bad.stderr
 
 
 def test_show_refuses_plugins_that_a_run_refuses(mean_config: Config, photos: Path) -> None:
@@ -319,36 +319,36 @@ def test_show_refuses_plugins_that_a_run_refuses(mean_config: Config, photos: Pa
     model.graph.node[0].op_type = "NobodyKnows"
     onnx.save(model, config.with_name("mean.onnx"))
     for command in (("show", config), ("run", config, photos)):
-        done = noria(*command)
+        done = headrace(*command)
         assert done.returncode == 4, done.stderr
         assert "operator(s) that onnxruntime does not know: NobodyKnows" in done.stderr
     parser.write_text("def parse(:\n")
-    done = noria("show", config)
+    done = headrace("show", config)
     assert done.returncode == 5, done.stderr
     assert "mean_parser.py:1" in done.stderr
 
 
 def test_show_suggests_parsers_of_boxes_for_detectors_only(mean_config: Config) -> None:
     classifier = mean_config(network_type=1, custom_lib_path=None, parse_bbox_func_name=None)
-    done = noria("show", classifier)
+    done = headrace("show", classifier)
     assert "outputs: " in done.stdout
     assert "built-in parsers that fit" not in done.stdout
 
 
 def test_show_model_and_engine(mean_config: Config) -> None:
     config = mean_config()
-    model = noria("show", config.parent / "mean.onnx")
+    model = headrace("show", config.parent / "mean.onnx")
     assert "GlobalAveragePool" in model.stdout
-    built = noria("build", config)
+    built = headrace("build", config)
     assert built.returncode == 0
-    engine = noria("show", built.stdout.strip(), "--json")
+    engine = headrace("show", built.stdout.strip(), "--json")
     assert engine.returncode == 0, engine.stderr
     assert "onnxruntime" in engine.stdout
 
 
 @pytest.mark.parametrize("name", ["gone.onnx", "gone.engine", "gone.txt", "."])
 def test_show_of_nothing_is_an_error(tmp_path: Path, name: str) -> None:
-    done = noria("show", tmp_path / name)
+    done = headrace("show", tmp_path / name)
     assert done.returncode in (3, 4)
     assert "Traceback" not in done.stderr
     assert str(tmp_path) in done.stderr
@@ -356,14 +356,17 @@ def test_show_of_nothing_is_an_error(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_script(shell: str) -> None:
-    done = noria("completion", shell)
+    done = headrace("completion", shell)
     assert done.returncode == 0
-    assert "_NORIA_COMPLETE" in done.stdout
+    assert "_HEADRACE_COMPLETE" in done.stdout
 
 
 def test_completion_completes() -> None:
-    words = {"_NORIA_COMPLETE": "bash_complete", "COMP_WORDS": "noria ru", "COMP_CWORD": "1"}
-    code = "import sys; sys.argv = ['noria']; from noria.cli import main; main(prog_name='noria')"
+    words = {"_HEADRACE_COMPLETE": "bash_complete", "COMP_WORDS": "headrace ru", "COMP_CWORD": "1"}
+    code = (
+        "import sys; sys.argv = ['headrace']; "
+        "from headrace.cli import main; main(prog_name='headrace')"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
@@ -378,7 +381,7 @@ def test_completion_completes() -> None:
 def test_a_full_disk_behind_standard_output_is_exit_6(
     mean_config: Config, args: tuple[str, ...]
 ) -> None:
-    command = [sys.executable, "-m", "noria", *(a.format(config=mean_config()) for a in args)]
+    command = [sys.executable, "-m", "headrace", *(a.format(config=mean_config()) for a in args)]
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False
@@ -390,7 +393,7 @@ def test_a_full_disk_behind_standard_output_is_exit_6(
 
 @pytest.mark.parametrize("suffix", ["", ".onnx", ".engine"])
 def test_show_of_a_name_that_no_file_can_have(tmp_path: Path, suffix: str) -> None:
-    done = noria("show", tmp_path / ("n" * 300 + suffix))
+    done = headrace("show", tmp_path / ("n" * 300 + suffix))
     assert done.returncode in (3, 4), done.stderr
     assert "File name too long" in done.stderr
     assert "Traceback" not in done.stderr
@@ -398,7 +401,7 @@ def test_show_of_a_name_that_no_file_can_have(tmp_path: Path, suffix: str) -> No
 
 @pytest.mark.slow
 def test_lines_to_a_closed_standard_output_are_refused(mean_config: Config, photos: Path) -> None:
-    command = f"exec {sys.executable} -m noria run {mean_config()} {photos} -o jsonl:- >&-"
+    command = f"exec {sys.executable} -m headrace run {mean_config()} {photos} -o jsonl:- >&-"
     done = subprocess.run(
         ["sh", "-c", command], stderr=subprocess.PIPE, text=True, timeout=60, check=False
     )
@@ -422,16 +425,16 @@ def test_lines_on_standard_output_are_nothing_but_lines(
         args = [tmp_path / "pipe.yml"]
         text = f"sources: [{photos}]\nmodels: [{config}]\nsinks: ['jsonl:-']\n"
         (tmp_path / "pipe.yml").write_text(text)
-    done = noria("run", *args)
+    done = headrace("run", *args)
     assert done.returncode == 0, done.stderr
     assert [json.loads(line)["frame"] for line in done.stdout.splitlines()] == [0, 1, 2]
     for word in ("imported", "x\n", "y\n", "done: 3 frames"):
         assert word in done.stderr
     if pipeline_file:
-        done = noria("run", *args, "--json")
+        done = headrace("run", *args, "--json")
         assert done.returncode == 2
         assert "choose one" in done.stderr
-    shown = noria("show", config, "--json")
+    shown = headrace("show", config, "--json")
     assert json.loads(shown.stdout)["problems"] == []
 
 
@@ -442,7 +445,7 @@ def test_labels_that_do_not_fit_the_locale(
 ) -> None:
     config = mean_config()
     (config.parent / "labels.txt").write_text("grün 😀\n", encoding="utf-8")
-    command = [sys.executable, "-m", "noria", "run", str(config), str(photos)]
+    command = [sys.executable, "-m", "headrace", "run", str(config), str(photos)]
     env = {**os.environ, "PYTHONIOENCODING": encoding}
     text = subprocess.run(command, capture_output=True, env=env, timeout=60, check=False)
     assert text.returncode == 0, text.stderr
@@ -452,7 +455,7 @@ def test_labels_that_do_not_fit_the_locale(
     )
     assert json.loads(report.stdout.decode(encoding))["objects"] == {"grün 😀": 3}
     shown = subprocess.run(
-        [sys.executable, "-m", "noria", "show", str(config)],
+        [sys.executable, "-m", "headrace", "show", str(config)],
         capture_output=True,
         env=env,
         timeout=60,
@@ -471,10 +474,10 @@ def shout(*args):
     raise ValueError("\\x1b[2J\\x07")
 """,
     )
-    done = noria("run", config, photos)
+    done = headrace("run", config, photos)
     assert done.returncode == 5
     assert r"\x1b[2J\x07" in done.stderr
-    done = noria("run", config, tmp_path / "a\x1b[31m.mp4")
+    done = headrace("run", config, tmp_path / "a\x1b[31m.mp4")
     assert r"a\x1b[31m.mp4" in done.stderr
 
 
@@ -484,7 +487,7 @@ def test_names_that_are_no_text_leave_the_report_json(mean_config: Config, tmp_p
     Image.new("RGB", (64, 48)).save(tmp_path / "a.png")
     os.rename(tmp_path / "a.png", picture)
     done = subprocess.run(
-        [sys.executable, "-m", "noria", "run", mean_config(), picture, "--json"],
+        [sys.executable, "-m", "headrace", "run", mean_config(), picture, "--json"],
         capture_output=True,
         timeout=60,
         check=False,
@@ -494,7 +497,9 @@ def test_names_that_are_no_text_leave_the_report_json(mean_config: Config, tmp_p
 
 
 def test_a_working_directory_that_is_gone_is_named(photos: Path, tmp_path: Path) -> None:
-    command = f"mkdir {tmp_path}/d; cd {tmp_path}/d; rmdir ../d; {sys.executable} -m noria run c x"
+    command = (
+        f"mkdir {tmp_path}/d; cd {tmp_path}/d; rmdir ../d; {sys.executable} -m headrace run c x"
+    )
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "working directory" in done.stderr
@@ -507,7 +512,7 @@ def test_an_older_output_survives_when_another_is_refused(
 ) -> None:
     (tmp_path / "old.jsonl").write_text("precious\n")
     args = ("run", mean_config(), photos, "-o", "old.jsonl", "-o", second)
-    done = noria(*args, cwd=tmp_path)
+    done = headrace(*args, cwd=tmp_path)
     assert done.returncode == 6, done.stderr
     assert (tmp_path / "old.jsonl").read_text() == "precious\n"
     assert not list(tmp_path.glob("*.engine"))
@@ -526,7 +531,7 @@ def chatty(*args):
     return parse(*args)
 """,
     )
-    done = noria("run", config, photos, "--json")
+    done = headrace("run", config, photos, "--json")
     assert json.loads(done.stdout)["objects"] == {"thing": 3}
     for words in ("imported", "from Python", "from C"):
         assert words in done.stderr

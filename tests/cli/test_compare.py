@@ -1,4 +1,4 @@
-"""`noria compare` as a user runs it."""
+"""`headrace compare` as a user runs it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from noria.cli import main
-from noria.infer.inferencer import Inferencer
-from noria.media import open_source
+from headrace.cli import main
+from headrace.infer.inferencer import Inferencer
+from headrace.media import open_source
 
 SCENE = Path(__file__).parents[2] / "examples" / "conveyor"
 CONFIG = "config_infer_primary.txt"

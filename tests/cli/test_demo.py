@@ -1,4 +1,4 @@
-"""`noria demo`: detector, tracker and code reader on the film that ships with noria."""
+"""`headrace demo`: detector, tracker and code reader on the film that ships with headrace."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from noria.cli.demo import scene_dir
-from tests.warm import noria, started_anew
+from headrace.cli.demo import scene_dir
+from tests.warm import headrace, started_anew
 
 
 def objects(lines: Path) -> list[object]:
@@ -72,7 +72,9 @@ def test_it_makes_a_film_and_a_contact_sheet(
 def test_the_lines_it_prints_do_the_same(
     done: subprocess.CompletedProcess[str], folder: Path
 ) -> None:
-    lines = [line.strip() for line in done.stdout.splitlines() if line.startswith("  noria run ")]
+    lines = [
+        line.strip() for line in done.stdout.splitlines() if line.startswith("  headrace run ")
+    ]
     assert len(lines) == 2
     assert "pipeline.yml" in lines[0]
     assert "--tracker" in lines[1]
@@ -80,14 +82,14 @@ def test_the_lines_it_prints_do_the_same(
     for number, line in enumerate(lines):
         words = shlex.split(line)[1:]
         out = folder / f"{number}.jsonl"
-        again = noria(*words, "-o", out, "--limit", 40, cwd=folder)
+        again = headrace(*words, "-o", out, "--limit", 40, cwd=folder)
         assert again.returncode == 0, again.stderr
         assert objects(out) == expected
 
 
 @pytest.mark.slow
 def test_the_report_can_be_json(folder: Path) -> None:
-    done = noria("demo", "--limit", 3, "--out", "json", "--json", cwd=folder)
+    done = headrace("demo", "--limit", 3, "--out", "json", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["frames"] == 3
@@ -105,7 +107,7 @@ def test_changed_files_are_kept_and_used(folder: Path) -> None:
     pipeline.parent.mkdir(parents=True)
     text = (scene_dir() / "pipeline.yml").read_text()
     pipeline.write_text(text.replace("  - config_infer_secondary_characters.txt\n", ""))
-    done = noria("demo", "--limit", 3, "--out", "own", cwd=folder)
+    done = headrace("demo", "--limit", 3, "--out", "own", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "classifiers" not in (folder / "own" / "found.jsonl").read_text()
     assert "characters" not in done.stdout

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from noria._core.cuda import why_no_gpu
-from tests.warm import noria
+from headrace._core.cuda import why_no_gpu
+from tests.warm import headrace
 
 Config = Callable[..., Path]
 COMMANDS = {
@@ -31,7 +31,7 @@ def scene(mean_config: Config, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("device", ["gpu", "cuda:1234", "cpu,cpu"])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_name_that_no_device_has_is_wrong_usage(scene: Path, command: str, device: str) -> None:
-    done = noria(*COMMANDS[command], "--device", device, cwd=scene)
+    done = headrace(*COMMANDS[command], "--device", device, cwd=scene)
     assert done.returncode == 2, done.stderr
     assert "--device" in done.stderr
     assert "cuda:" in done.stderr
@@ -39,7 +39,7 @@ def test_a_name_that_no_device_has_is_wrong_usage(scene: Path, command: str, dev
 
 @pytest.mark.parametrize("devices", ["cuda,cuda:1", "cuda:0,cuda:0", "cuda:0,", "cpu,cuda:0"])
 def test_several_devices_are_different_gpus(scene: Path, devices: str) -> None:
-    done = noria(*COMMANDS["run"], "--device", devices, cwd=scene)
+    done = headrace(*COMMANDS["run"], "--device", devices, cwd=scene)
     assert done.returncode == 2, done.stderr
     assert "cuda:0,cuda:1" in done.stderr
 
@@ -48,7 +48,7 @@ def test_several_devices_are_different_gpus(scene: Path, devices: str) -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_gpu_that_is_not_there_is_an_error(scene: Path, command: str) -> None:
     before = sorted(scene.iterdir())
-    done = noria(*COMMANDS[command], "--device", "cuda", cwd=scene)
+    done = headrace(*COMMANDS[command], "--device", "cuda", cwd=scene)
     assert done.returncode == 4, done.stderr
     assert "--device cuda: " in done.stderr
     assert "--device cpu runs without one" in done.stderr
@@ -57,10 +57,10 @@ def test_a_gpu_that_is_not_there_is_an_error(scene: Path, command: str) -> None:
 
 
 def test_the_engine_of_a_backend_has_its_device(scene: Path) -> None:
-    done = noria("build", "pgie.txt", "--device", "cpu", "--backend", "onnxruntime", cwd=scene)
+    done = headrace("build", "pgie.txt", "--device", "cpu", "--backend", "onnxruntime", cwd=scene)
     assert done.returncode == 2
     assert "leave --device out" in done.stderr
-    done = noria("build", "pgie.txt", "--device", "cpu", cwd=scene)
+    done = headrace("build", "pgie.txt", "--device", "cpu", cwd=scene)
     assert done.returncode == 0, done.stderr
-    again = noria(*COMMANDS["run"], "--device", "cpu", cwd=scene)
+    again = headrace(*COMMANDS["run"], "--device", "cpu", cwd=scene)
     assert "engine: loaded" in again.stderr

@@ -1,4 +1,4 @@
-"""`noria doctor` tells what can be used, and what is there and cannot."""
+"""`headrace doctor` tells what can be used, and what is there and cannot."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from types import SimpleNamespace
 
 import pytest
 
-from noria._core.errors import EngineError, MissingExtraError
-from noria.diagnose.doctor import engines, examination, gpu, surroundings, trials
-from noria.diagnose.doctor.checks import Check
-from noria.diagnose.doctor.examination import examine, examine_part
-from noria.diagnose.doctor.trials import Trials
-from tests.warm import noria
+from headrace._core.errors import EngineError, MissingExtraError
+from headrace.diagnose.doctor import engines, examination, gpu, surroundings, trials
+from headrace.diagnose.doctor.checks import Check
+from headrace.diagnose.doctor.examination import examine, examine_part
+from headrace.diagnose.doctor.trials import Trials
+from tests.warm import headrace
 
 
 def test_this_machine_can_run_models() -> None:
-    done = noria("doctor", "--json")
+    done = headrace("doctor", "--json")
     found = json.loads(done.stdout)
     checks = {c["name"]: c for c in found["checks"]}
     assert checks["onnxruntime"]["state"] == "ok"
     assert "ran a small model on cpu" in checks["onnxruntime"]["text"]
     problems = [c for c in found["checks"] if c["state"] == "problem"]
     assert done.returncode == int(bool(problems))
-    text = noria("doctor").stdout
+    text = headrace("doctor").stdout
     assert "Runtimes" in text
-    assert f"noria run computes on {found['device']}" in text
+    assert f"headrace run computes on {found['device']}" in text
 
 
 def doctor_beside(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Run the doctor where packages of a folder come first."""
     return subprocess.run(
-        [sys.executable, "-m", "noria", "doctor", *words],
+        [sys.executable, "-m", "headrace", "doctor", *words],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])},
         capture_output=True,
         text=True,
@@ -67,7 +67,7 @@ def test_a_part_that_breaks_its_process_is_a_problem(
         (check,) = started.checks("engine", "openvino")
     assert (check.name, check.state) == ("openvino", "problem")
     assert BREAKING[text] in check.text
-    assert check.fix == ("noria doctor --part openvino shows what it prints",)
+    assert check.fix == ("headrace doctor --part openvino shows what it prints",)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_one_part_alone(tmp_path: Path, part: str, module: str, name: str) -> No
     assert lines[at + 1].strip() == "missing"  # in the column of the texts
     assert lines[-1] == "1 problem"
     assert "hi" not in lines
-    wrong = noria("doctor", "--part", "heart")
+    wrong = headrace("doctor", "--part", "heart")
     assert wrong.returncode == 2
     assert "'heart' is none of gpu, onnxruntime" in wrong.stderr
 
@@ -107,7 +107,7 @@ def test_a_signal_ends_the_trials_too(tmp_path: Path, number: signal.Signals) ->
         f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {mark!r}])"
     )
     doctor = subprocess.Popen(
-        [sys.executable, "-m", "noria", "doctor"],
+        [sys.executable, "-m", "headrace", "doctor"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -150,7 +150,7 @@ def test_what_a_package_does_beside_hides_nothing(
     assert monotonic() - start < 30
 
 
-def test_a_broken_part_of_noria_s_own_needs_is_told(tmp_path: Path) -> None:
+def test_a_broken_part_of_headrace_s_own_needs_is_told(tmp_path: Path) -> None:
     (tmp_path / "av.py").write_text("raise ImportError('libavcodec.so is missing')\n")
     done = doctor_beside(tmp_path)
     assert done.returncode == 1
@@ -215,7 +215,7 @@ def test_what_is_missing_has_its_command(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_files_of_the_working_folder_change_nothing(tmp_path: Path) -> None:
     for name in ("json", "numpy"):
         (tmp_path / f"{name}.py").write_text("raise RuntimeError('not this one')")
-    found = json.loads(noria("doctor", "--json", cwd=tmp_path).stdout)
+    found = json.loads(headrace("doctor", "--json", cwd=tmp_path).stdout)
     (check,) = [c for c in found["checks"] if c["name"] == "onnxruntime"]
     assert check["state"] == "ok", check
 
@@ -252,7 +252,7 @@ def test_the_record_of_the_video_unit_is_that_of_its_header() -> None:
 
 def test_a_library_that_refuses_the_kernel_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object, **__: object) -> None:
-        raise EngineError("the NVIDIA driver refuses noria's kernel", fix="a newer driver")
+        raise EngineError("the NVIDIA driver refuses headrace's kernel", fix="a newer driver")
 
     monkeypatch.setattr(gpu, "Kernel", refused)
     check = gpu._kernel()
@@ -260,7 +260,7 @@ def test_a_library_that_refuses_the_kernel_is_told(monkeypatch: pytest.MonkeyPat
 
 
 def test_it_leaves_nothing_behind(tmp_path: Path) -> None:
-    done = noria("doctor", cwd=tmp_path)
+    done = headrace("doctor", cwd=tmp_path)
     assert "Traceback" not in done.stderr
     assert os.listdir(tmp_path) == []
     assert sys.version.split()[0] in done.stdout

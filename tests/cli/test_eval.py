@@ -1,4 +1,4 @@
-"""`noria eval`: tables, JSON, gates and wrong usage."""
+"""`headrace eval`: tables, JSON, gates and wrong usage."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from noria.cli import main
+from headrace.cli import main
 from tests.diagnose.evaluate.conftest import BLUE, RED, boxes, classifier
 from tests.diagnose.evaluate.datasets.pictures import picture
 

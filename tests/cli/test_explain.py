@@ -1,4 +1,4 @@
-"""`noria explain` on a terminal, as JSON and as a page."""
+"""`headrace explain` on a terminal, as JSON and as a page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 from PIL import Image
 
-from noria.cli import main
+from headrace.cli import main
 from tests.infer.test_box_losses import detector
 
 

@@ -1,4 +1,4 @@
-"""`noria run --guard`, `noria trust`, `noria replay`."""
+"""`headrace run --guard`, `headrace trust`, `headrace replay`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from noria.custom import include_dir
-from noria.custom.guard import keeper
-from tests.warm import noria
+from headrace.custom import include_dir
+from headrace.custom.guard import keeper
+from tests.warm import headrace
 
 pytestmark = pytest.mark.skipif(
     keeper.can_guard() is not None, reason=f"no workers here: {keeper.can_guard()}"
@@ -43,10 +43,10 @@ extern "C" bool Parse(std::vector<NvDsInferLayerInfo> const &layers, NvDsInferNe
 
 @pytest.fixture
 def run(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """`noria` in a state folder of its own."""
+    """`headrace` in a state folder of its own."""
 
     def run_(*args: object) -> subprocess.CompletedProcess[str]:
-        return noria(*args, XDG_STATE_HOME=str(tmp_path / "state"))
+        return headrace(*args, XDG_STATE_HOME=str(tmp_path / "state"))
 
     return run_
 
@@ -92,17 +92,17 @@ def test_a_crash_its_replay_and_trust(
     assert "it is not trusted yet" in done.stderr.replace("because ", "")
     assert "the function crashed (SIGSEGV), writing a null pointer" in done.stderr
     assert "#0 Parse at" in done.stderr or not shutil.which("addr2line")
-    (folder,) = re.findall(r"noria replay (\S+)", done.stderr)
+    (folder,) = re.findall(r"headrace replay (\S+)", done.stderr)
 
     again = run("replay", folder)
     assert again.returncode == -11
     assert "1.png" in again.stderr or "frame 1 of" in again.stderr
-    assert f"gdb -ex run --args {sys.executable} -m noria replay {folder}" in again.stderr
+    assert f"gdb -ex run --args {sys.executable} -m headrace replay {folder}" in again.stderr
     guarded = run("replay", folder, "--guard")
     assert guarded.returncode == 5
     assert "the function crashed (SIGSEGV)" in guarded.stderr
     assert "started again" not in guarded.stderr
-    assert "noria replay" not in guarded.stderr
+    assert "headrace replay" not in guarded.stderr
     assert len(list(Path(folder).parent.iterdir())) == 1, "nothing is saved anew"
     sound = config.parent / "libsound.so"
     source = PARSER.replace("*nowhere = 1", "return true")
@@ -116,7 +116,7 @@ def test_a_crash_its_replay_and_trust(
     assert mended.returncode == 0
     assert "now: the function returned Detections(1 boxes" in mended.stdout
     assert "did not recur in this build of the library, which is not the one" in mended.stderr
-    assert f"noria replay {folder} --library {sound} --guard" in mended.stderr
+    assert f"headrace replay {folder} --library {sound} --guard" in mended.stderr
     said = Path(folder, "case.json")
     said.write_text(said.read_text().replace("a null pointer", "past the end of output layer x"))
     past = run("replay", folder, "--library", sound)
@@ -137,7 +137,7 @@ def test_a_crash_its_replay_and_trust(
     assert str(library) in run("trust").stdout
     died = run("run", config, photos, "-o", config.parent / "found.jsonl")
     assert died.returncode == -11, "a trusted library runs in the application"
-    note = died.stderr.rpartition("noria: ")[2]
+    note = died.stderr.rpartition("headrace: ")[2]
     assert note.startswith(f"SIGSEGV: this process has loaded {library}, which is trusted\n")
     assert "--guard always runs it in a worker process" in note
     assert "guarded again" in run("trust", "--remove", library).stdout
@@ -162,7 +162,7 @@ def test_an_endless_replay_ends(
     done = run("run", config, config.parent / "photos", "-o", config.parent / "found.jsonl")
     assert done.returncode == 0, done.stderr
     assert "did not return within 1 s" in done.stderr
-    (folder,) = re.findall(r"noria replay (\S+)", done.stderr)
+    (folder,) = re.findall(r"headrace replay (\S+)", done.stderr)
     before = sorted(Path(folder).parent.iterdir())
     start = monotonic()
     for flags, limit in (((), "1"), (("--guard",), "1"), (("--timeout", "0.5"), "0.5")):

@@ -1,4 +1,4 @@
-"""`noria init MODEL.onnx`, and bare models on the command line and in Python."""
+"""`headrace init MODEL.onnx`, and bare models on the command line and in Python."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import onnx
 import pytest
 from PIL import Image
 
-import noria as package
-from noria.config import ModelConfig
+import headrace as package
+from headrace.config import ModelConfig
 from tests.infer.recognition.models import filters, node, pixel_rows, rows_of, save
 from tests.infer.recognition.test_recognise import paddle, yolov8
-from tests.warm import noria
+from tests.warm import headrace
 
 
 @pytest.fixture
@@ -36,23 +36,23 @@ def center_face(path: Path) -> Path:
 
 def test_init_writes_a_folder_that_runs(tmp_path: Path, picture: Path) -> None:
     yolov8(tmp_path / "m.onnx")
-    done = noria("init", "m.onnx", cwd=tmp_path)
+    done = headrace("init", "m.onnx", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["m/labels.txt", "m/config_infer.txt"]
     assert "onnx-file=../m.onnx" in (tmp_path / "m" / "config_infer.txt").read_text()
-    hint = next(x for x in done.stderr.splitlines() if x.startswith("run it: noria "))
-    words = hint.removeprefix("run it: noria ").replace("video.mp4", picture.name).split()
-    ran = noria(*words[:-2], "--strict", cwd=tmp_path)
+    hint = next(x for x in done.stderr.splitlines() if x.startswith("run it: headrace "))
+    words = hint.removeprefix("run it: headrace ").replace("video.mp4", picture.name).split()
+    ran = headrace(*words[:-2], "--strict", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
-    again = noria("init", "m.onnx", cwd=tmp_path)
+    again = headrace("init", "m.onnx", cwd=tmp_path)
     assert again.returncode == 1
     assert "are there already" in again.stderr
-    assert noria("init", "m.onnx", "--force", cwd=tmp_path).returncode == 0
+    assert headrace("init", "m.onnx", "--force", cwd=tmp_path).returncode == 0
 
 
 def test_a_bare_model_runs_and_says_so_in_three_lines(tmp_path: Path, picture: Path) -> None:
     yolov8(tmp_path / "m.onnx")
-    done = noria("run", "m.onnx", picture.name, "-o", "out.jsonl", cwd=tmp_path)
+    done = headrace("run", "m.onnx", picture.name, "-o", "out.jsonl", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     notes = [x.partition("m.onnx: ")[2] for x in done.stderr.splitlines() if "m.onnx: " in x]
     assert [x.split()[0] for x in notes] == ["the", "pictures:", "from"]
@@ -63,13 +63,13 @@ def test_a_bare_model_runs_and_says_so_in_three_lines(tmp_path: Path, picture: P
 def test_a_class_of_a_bare_model_is_set_without_its_count(tmp_path: Path) -> None:
     yolov8(tmp_path / "m.onnx")
     words = ["m.onnx", "--set", "class-attrs-2.topk=3"]
-    done = noria("init", *words, cwd=tmp_path)
+    done = headrace("init", *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     cfg = ModelConfig.load(tmp_path / "m" / "config_infer.txt")
     assert (cfg.class_attrs(1).topk, cfg.class_attrs(2).topk) == (300, 3)
     bare = ModelConfig.load(tmp_path / "m.onnx").with_overrides(**{"class-attrs-2.topk": 3})
     assert bare.class_attrs(2) == cfg.class_attrs(2)
-    wrong = noria("init", "m.onnx", "--force", "--set", "class-attrs-9.topk=3", cwd=tmp_path)
+    wrong = headrace("init", "m.onnx", "--force", "--set", "class-attrs-9.topk=3", cwd=tmp_path)
     assert wrong.returncode == 3
     assert "beyond num-detected-classes=3" in wrong.stderr
 
@@ -78,7 +78,7 @@ def test_the_engine_that_recognition_builds_is_said_to_be_built(
     tmp_path: Path, picture: Path
 ) -> None:
     rows_of(tmp_path / "m.onnx", np.float32([[0.75, 0.25]]), spread=1.0)
-    first, second = (noria("run", "m.onnx", picture.name, cwd=tmp_path).stderr for _ in range(2))
+    first, second = (headrace("run", "m.onnx", picture.name, cwd=tmp_path).stderr for _ in range(2))
     assert first.count("built from m.onnx") == 1
     assert "built from" not in second
     assert "engine: loaded" in second
@@ -86,10 +86,10 @@ def test_the_engine_that_recognition_builds_is_said_to_be_built(
 
 def test_options_choose_between_candidates(tmp_path: Path, picture: Path) -> None:
     rows_of(tmp_path / "m.onnx", np.float32([[0.75, 0.25]]), spread=400)
-    done = noria("run", "m.onnx", picture.name, cwd=tmp_path)
+    done = headrace("run", "m.onnx", picture.name, cwd=tmp_path)
     assert done.returncode == 4
     choice = next(x for x in done.stderr.splitlines() if "(/ 255)" in x).split()[:2]
-    chosen = noria("run", "m.onnx", picture.name, *choice, cwd=tmp_path)
+    chosen = headrace("run", "m.onnx", picture.name, *choice, cwd=tmp_path)
     assert chosen.returncode == 0, chosen.stderr
     assert "found 1 class 0" in chosen.stdout
 
@@ -103,14 +103,14 @@ def undecided(path: Path) -> Path:
 
 def test_all_that_is_open_is_asked_at_once_and_init_takes_it(tmp_path: Path, picture: Path) -> None:
     undecided(tmp_path / "m.onnx")
-    refused = noria("init", "m.onnx", cwd=tmp_path)
+    refused = headrace("init", "m.onnx", cwd=tmp_path)
     assert refused.returncode == 4
-    ran = noria("run", "m.onnx", picture.name, cwd=tmp_path)
+    ran = headrace("run", "m.onnx", picture.name, cwd=tmp_path)
     assert ran.stderr.splitlines()[1:] == refused.stderr.splitlines()[1:]
     lines = refused.stderr.splitlines()
     scaling, count = (next(x for x in lines if w in x).split()[:2] for w in ("(/ 255)", "(COCO)"))
     assert "in Python, as keywords: net_scale_factor=1, num_detected_classes=80" in refused.stderr
-    done = noria("init", "m.onnx", *scaling, *count, "--set", "topk=7", "--set",
+    done = headrace("init", "m.onnx", *scaling, *count, "--set", "topk=7", "--set",
                  "class-attrs-2.topk=3", cwd=tmp_path)  # fmt: skip
     assert done.returncode == 0, done.stderr
     cfg = ModelConfig.load(tmp_path / "m" / "config_infer.txt")
@@ -118,7 +118,7 @@ def test_all_that_is_open_is_asked_at_once_and_init_takes_it(tmp_path: Path, pic
     assert cfg.net_scale_factor == pytest.approx(1 / 255)
     assert cfg.num_detected_classes == 80
     assert (cfg.class_attrs(0).topk, cfg.class_attrs(2).topk) == (7, 3)
-    ran = noria("run", "m/config_infer.txt", picture.name, "--strict", cwd=tmp_path)
+    ran = headrace("run", "m/config_infer.txt", picture.name, "--strict", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
 
 
@@ -126,10 +126,10 @@ def test_outputs_that_nothing_reads_and_an_open_scaling(tmp_path: Path, picture:
     rows = np.linspace(-1, 1, 30, dtype=np.float32).reshape(1, 5, 3, 2)
     rows_of(tmp_path / "odd.onnx", [rows, np.ones((1, 6), np.float32)], names=["a", "b"],
             spread=400)  # fmt: skip
-    refused = noria("run", "odd.onnx", picture.name, cwd=tmp_path)
-    command = next(x for x in refused.stderr.splitlines() if "noria init" in x)
+    refused = headrace("run", "odd.onnx", picture.name, cwd=tmp_path)
+    command = next(x for x in refused.stderr.splitlines() if "headrace init" in x)
     assert "--set net-scale-factor=" in command
-    done = noria(*command.split()[1:], "--set", "num-detected-classes=5", cwd=tmp_path)
+    done = headrace(*command.split()[1:], "--set", "num-detected-classes=5", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "now write it: odd/odd_parser.py" in done.stderr
     cfg = ModelConfig.load(tmp_path / "odd" / "config_infer.txt")
@@ -137,28 +137,28 @@ def test_outputs_that_nothing_reads_and_an_open_scaling(tmp_path: Path, picture:
     assert len((tmp_path / "odd" / "labels.txt").read_text().splitlines()) == 5
     factor = command.partition("net-scale-factor=")[2].split()[0]
     assert cfg.net_scale_factor == pytest.approx(float(factor))
-    again = noria("run", "odd.onnx", picture.name, "--set", f"net-scale-factor={factor}",
+    again = headrace("run", "odd.onnx", picture.name, "--set", f"net-scale-factor={factor}",
                   cwd=tmp_path)  # fmt: skip
     assert f"-o odd --set net-scale-factor={factor}" in again.stderr
 
 
 def test_init_of_a_size_that_was_only_traced(tmp_path: Path, picture: Path) -> None:
     center_face(tmp_path / "face.onnx")
-    refused = noria("run", "face.onnx", picture.name, cwd=tmp_path)
+    refused = headrace("run", "face.onnx", picture.name, cwd=tmp_path)
     assert refused.returncode == 4
-    assert "noria init face.onnx --size 640x480" in refused.stderr
-    done = noria("init", "face.onnx", "--size", "128x96", cwd=tmp_path)
+    assert "headrace init face.onnx --size 640x480" in refused.stderr
+    done = headrace("init", "face.onnx", "--size", "128x96", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     copy = onnx.load(tmp_path / "face" / "face_128x96.onnx")
     shape = copy.graph.output[1].type.tensor_type.shape.dim
     assert [d.dim_value for d in shape][1:] == [2, 24, 32]
-    ran = noria("run", "face/config_infer.txt", picture.name, cwd=tmp_path)
+    ran = headrace("run", "face/config_infer.txt", picture.name, cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
 
 
 def test_init_sets_a_size_that_the_model_leaves_open(tmp_path: Path) -> None:
     yolov8(tmp_path / "m.onnx", size=("h", "w"))
-    assert noria("init", "m.onnx", "--size", "64x64", cwd=tmp_path).returncode == 0
+    assert headrace("init", "m.onnx", "--size", "64x64", cwd=tmp_path).returncode == 0
     assert ModelConfig.load(tmp_path / "m" / "config_infer.txt").infer_dims == (3, 64, 64)
 
 
@@ -172,7 +172,7 @@ def test_init_sets_a_size_that_the_model_leaves_open(tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_words_that_do_not_go_together(tmp_path: Path, words: list[str], says: str) -> None:
     yolov8(tmp_path / "m.onnx")
-    done = noria("init", *words, cwd=tmp_path)
+    done = headrace("init", *words, cwd=tmp_path)
     assert done.returncode == 2
     assert says in done.stderr
 
@@ -183,10 +183,10 @@ def test_a_rigid_model_keeps_its_size(tmp_path: Path) -> None:
     nodes = [node("Flatten", ["x"], ["flat"]), node("MatMul", ["flat", "w"], ["y"])]
     save(tmp_path / "r.onnx", nodes, {"x": [1, 3, 8, 8]}, {"y": [1, 4]},
          constants={"w": np.zeros((192, 4), np.float32)})  # fmt: skip
-    done = noria("init", "r.onnx", "--size", "16x16", cwd=tmp_path)
+    done = headrace("init", "r.onnx", "--size", "16x16", cwd=tmp_path)
     assert done.returncode == 4
     assert "cannot be changed to pictures of 16x16" in done.stderr
-    small = noria("init", "m.onnx", "--size", "16x16", "-o", "small", cwd=tmp_path)
+    small = headrace("init", "m.onnx", "--size", "16x16", "-o", "small", cwd=tmp_path)
     assert small.returncode == 4
     assert not list((tmp_path / "small").glob("*"))
 
@@ -224,7 +224,7 @@ def test_a_model_that_does_not_run_says_why_and_only_that(tmp_path: Path) -> Non
     nodes = [node("Conv", ["x", "w"], ["seen"], pads=[1, 1, 1, 1])]
     save(tmp_path / "m.onnx", nodes, {"x": [1, 3, 64, 64]}, {"nowhere": [1, 5]},
          constants={"w": filters(3, 0.5)})  # fmt: skip
-    done = noria("init", "m.onnx", cwd=tmp_path)
+    done = headrace("init", "m.onnx", cwd=tmp_path)
     assert done.returncode == 4
     assert "nowhere" in done.stderr
     assert "<no file>" not in done.stderr
@@ -237,9 +237,9 @@ def test_a_name_too_long_for_an_engine_beside_it_keeps_the_engine_in_memory(
 ) -> None:
     name = "m" * 245 + ".onnx"
     yolov8(tmp_path / name)
-    done = noria("run", name, picture.name, cwd=tmp_path)
+    done = headrace("run", name, picture.name, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "File name too long: noria's engine is kept in memory" in done.stderr
+    assert "File name too long: headrace's engine is kept in memory" in done.stderr
 
 
 def test_names_of_a_model_do_not_steer_the_terminal(tmp_path: Path, picture: Path) -> None:
@@ -248,7 +248,7 @@ def test_names_of_a_model_do_not_steer_the_terminal(tmp_path: Path, picture: Pat
     names = str({0: "a\nerror: \x1b[31m" + "z" * 500, 1: "b"})
     rows_of(tmp_path / "m.onnx", rows, metadata={"names": names, "task": "detect",
             "author": "Ultralytics"})  # fmt: skip
-    done = noria("run", "m.onnx", picture.name, cwd=tmp_path)
+    done = headrace("run", "m.onnx", picture.name, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (line,) = [x for x in done.stdout.splitlines() if x.startswith("found ")]
     assert "1 a\\nerror: \\x1b[31mzz" in line
@@ -259,7 +259,7 @@ def test_force_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
     yolov8(tmp_path / "m.onnx")
     folder = tmp_path / "made"
     (folder / "config_infer.txt").mkdir(parents=True)
-    done = noria("init", "m.onnx", "-o", "made", "--force", cwd=tmp_path)
+    done = headrace("init", "m.onnx", "-o", "made", "--force", cwd=tmp_path)
     assert (done.returncode, "config_infer.txt: is a folder" in done.stderr) == (1, True)
     assert [path.name for path in folder.iterdir()] == ["config_infer.txt"]
 
@@ -270,6 +270,6 @@ def test_a_copy_that_was_replaced_comes_back_when_init_fails(tmp_path: Path) -> 
     copy.parent.mkdir()
     copy.write_text("mine")
     options = ("--size", "32x32", "--cpp", "--force")
-    done = noria("init", "m.onnx", *options, cwd=tmp_path)
+    done = headrace("init", "m.onnx", *options, cwd=tmp_path)
     assert done.returncode != 0
     assert copy.read_text() == "mine"

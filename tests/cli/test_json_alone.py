@@ -12,7 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from noria.cli.output import json_alone, print_json
+from headrace.cli.output import json_alone, print_json
 from tests.network.onnx_models import picture_model, save
 
 
@@ -21,7 +21,7 @@ def test_packages_that_talk_go_to_stderr(tmp_path: Path) -> None:
     save(picture_model(), tmp_path / "m.onnx")
     (tmp_path / "pgie.txt").write_text("[property]\nonnx-file=m.onnx\nnetwork-type=100\n")
     done = subprocess.run(
-        [sys.executable, "-m", "noria", "build", tmp_path / "pgie.txt", "--json", "--tune", "1"],
+        [sys.executable, "-m", "headrace", "build", tmp_path / "pgie.txt", "--json", "--tune", "1"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
         capture_output=True,
         text=True,

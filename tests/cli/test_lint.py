@@ -1,4 +1,4 @@
-"""`noria lint`: text with carets, JSON, SARIF, exit codes."""
+"""`headrace lint`: text with carets, JSON, SARIF, exit codes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from noria.cli import main
-from noria.diagnose.lint.catalogue import Example, all_rules
-from noria.diagnose.lint.targets import TARGETS
+from headrace.cli import main
+from headrace.diagnose.lint.catalogue import Example, all_rules
+from headrace.diagnose.lint.targets import TARGETS
 from tests.diagnose.lint.setups import write_example
 
 
@@ -135,7 +135,7 @@ def test_edits_are_shown_and_written_if_that_is_confirmed(folder: Path) -> None:
 def test_a_target_adds_its_differences() -> None:
     assert "target-" not in _lint("config.txt").stdout
     told = _lint("config.txt", "--target", "deepstream-9").stdout
-    assert "target-noria-only: profile is a key of Noria" in told
+    assert "target-headrace-only: profile is a key of Headrace" in told
     assert _lint("config.txt", "--target", "deepstream-5").exit_code == 2
     for target in TARGETS:
         assert _lint("config.txt", "--target", target).exit_code == 0

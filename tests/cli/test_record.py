@@ -1,4 +1,4 @@
-"""`noria record` and `noria replay` of recordings, and the pytest fixture."""
+"""`headrace record` and `headrace replay` of recordings, and the pytest fixture."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 from PIL import Image
 
-from noria.cli import main
+from headrace.cli import main
 from tests.infer.recording.scenes import noise, rows_config
 
 
@@ -87,31 +87,31 @@ def test_a_wrong_recording_is_refused(
     assert done.exit_code == code, done.output
     assert text in done.output
     assert (folder / "r.safetensors").read_bytes() == before
-    assert not list(folder.glob(".noria-*")) + list(folder.glob("*.part"))
+    assert not list(folder.glob(".headrace-*")) + list(folder.glob("*.part"))
 
 
 TEST = """
-import noria
+import headrace
 from a.parser import parse
 
 
-def test_boxes(noria_recording):
-    for item in noria_recording("r.safetensors"):
-        noria.assert_same_objects(parse(item.layers, item.network, item.params), item)
+def test_boxes(headrace_recording):
+    for item in headrace_recording("r.safetensors"):
+        headrace.assert_same_objects(parse(item.layers, item.network, item.params), item)
 
 
-def test_moved_boxes(noria_recording):
-    item = noria_recording("r.safetensors")[1]
+def test_moved_boxes(headrace_recording):
+    item = headrace_recording("r.safetensors")[1]
     found = parse(item.layers, item.network, item.params)
     found.boxes += 4
-    noria.assert_same_objects(found, item)
+    headrace.assert_same_objects(found, item)
 """
 
 
 @pytest.mark.slow
 def test_the_fixture_finds_a_recording_beside_the_test(folder: Path) -> None:
     (folder / "test_parser.py").write_text(TEST)
-    plugin = [] if _installed() else ["-p", "noria.pytest_plugin"]
+    plugin = [] if _installed() else ["-p", "headrace.pytest_plugin"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *plugin, "-q", "--rootdir=.", "-p", "no:cacheprovider"],
         cwd=folder, capture_output=True, text=True, check=False,
@@ -126,4 +126,4 @@ def _installed() -> bool:
     """True if the installation already names the plugin: an editable one may be older."""
     from importlib.metadata import entry_points
 
-    return "noria.pytest_plugin" in {e.value for e in entry_points(group="pytest11")}
+    return "headrace.pytest_plugin" in {e.value for e in entry_points(group="pytest11")}

@@ -1,4 +1,4 @@
-"""`noria run` with several models, trackers, sources, and with pipeline files."""
+"""`headrace run` with several models, trackers, sources, and with pipeline files."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from noria.media import open_source
+from headrace.media import open_source
 from tests.cli.processes import started
 from tests.media.conftest import write_clip
-from tests.warm import noria
+from tests.warm import headrace
 
 Config = Callable[..., Path]
 
@@ -51,7 +51,7 @@ def scene(mean_config: Config, tmp_path: Path) -> Path:
 
 
 def test_two_models_two_sources_a_tracker_and_all_kinds_of_outputs(scene: Path) -> None:
-    done = noria(
+    done = headrace(
         "run", "pgie.txt", "sgie.txt", "left", "right", "--tracker", "iou:min_hits=1",
         "-o", "all.jsonl", "-o", "{source}.jsonl", "-o", "n{id}.json", "-o", "tiles.mp4", cwd=scene,
     )  # fmt: skip
@@ -79,7 +79,7 @@ def test_two_models_two_sources_a_tracker_and_all_kinds_of_outputs(scene: Path) 
 
 
 def test_sources_of_one_name_get_outputs_of_their_own(scene: Path) -> None:
-    done = noria("run", "pgie.txt", "left", "left", "-o", "{source}.jsonl", cwd=scene)
+    done = headrace("run", "pgie.txt", "left", "left", "-o", "{source}.jsonl", cwd=scene)
     assert done.returncode == 0, done.stderr
     written = sorted(p.name for p in scene.glob("*.jsonl"))
     assert len(written) == 2
@@ -91,22 +91,22 @@ def test_a_pipeline_file_and_what_replaces_it(scene: Path) -> None:
         "sources: [left, {uri: right, name: 'the right one'}]\nmodels: [pgie.txt]\n"
         "tracker: iou:min_hits=1\nsinks: [all.jsonl]\n"
     )
-    done = noria("run", "pipeline.yml", cwd=scene)
+    done = headrace("run", "pipeline.yml", cwd=scene)
     assert done.returncode == 0, done.stderr
     assert len(records(scene / "all.jsonl")) == 7
     assert "1: the right one: 3 frames, ended" in done.stdout
-    done = noria("run", "pipeline.yml", "left", "-o", "only.jsonl", "--limit", 2, cwd=scene)
+    done = headrace("run", "pipeline.yml", "left", "-o", "only.jsonl", "--limit", 2, cwd=scene)
     assert done.returncode == 0, done.stderr
     assert len(records(scene / "only.jsonl")) == 2
     assert len(records(scene / "all.jsonl")) == 7
-    refused = noria("run", "pipeline.yml", "sgie.txt", "left", cwd=scene)
+    refused = headrace("run", "pipeline.yml", "sgie.txt", "left", cwd=scene)
     assert refused.returncode == 2
     assert "names its configs itself" in refused.stderr
 
 
 def test_what_is_wrong_in_a_pipeline_file_is_named_with_its_line(scene: Path) -> None:
     (scene / "pipeline.yml").write_text("sources: [left]\nmodels: [pgie.txt]\ntraker: iou\n")
-    done = noria("run", "pipeline.yml", cwd=scene)
+    done = headrace("run", "pipeline.yml", cwd=scene)
     assert done.returncode == 3
     assert "pipeline.yml:3" in done.stderr
     assert "tracker" in done.stderr
@@ -117,7 +117,7 @@ def test_what_is_wrong_in_a_pipeline_file_is_named_with_its_line(scene: Path) ->
 def app(scene: Path) -> Path:
     """A deepstream-app config of the scene; one source is a video."""
     command = ["-o", scene / "clip.mp4", "--limit", 5]
-    assert noria("run", "pgie.txt", "left", *command, cwd=scene).returncode == 0
+    assert headrace("run", "pgie.txt", "left", *command, cwd=scene).returncode == 0
     path = scene / "app.txt"
     path.write_text(
         "[application]\nenable-perf-measurement=1\n"
@@ -134,7 +134,7 @@ def app(scene: Path) -> Path:
 
 
 def test_a_deepstream_app_config_runs_and_names_what_does_not_apply(app: Path) -> None:
-    done = noria("run", app, "--json", cwd=app.parent)
+    done = headrace("run", app, "--json", cwd=app.parent)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert [s["frames"] for s in report["sources"]] == [4, 4]
@@ -146,7 +146,7 @@ def test_a_deepstream_app_config_runs_and_names_what_does_not_apply(app: Path) -
 
 
 def test_a_bad_source_beside_a_good_one_is_told_and_left(scene: Path) -> None:
-    made = noria("run", "pgie.txt", "right", "-o", "whole.mp4", "-q", cwd=scene)
+    made = headrace("run", "pgie.txt", "right", "-o", "whole.mp4", "-q", cwd=scene)
     assert made.returncode == 0, made.stderr
     whole = (scene / "whole.mp4").read_bytes()
     (scene / "cut.mp4").write_bytes(whole[: len(whole) // 2])
@@ -157,7 +157,7 @@ def test_a_bad_source_beside_a_good_one_is_told_and_left(scene: Path) -> None:
         " reconnect-interval-s: 0.1}, whole.mp4]\n"
         "models: [pgie.txt]\nsinks: [all.jsonl, '{id}.jsonl', tiles.mp4, 'images:drawn']\n"
     )
-    done = noria("run", "pipeline.yml", "--json", cwd=scene)
+    done = headrace("run", "pipeline.yml", "--json", cwd=scene)
     assert done.returncode == 6, done.stderr
     assert "Traceback" not in done.stderr
     assert "secret" not in done.stderr + done.stdout
@@ -168,13 +168,13 @@ def test_a_bad_source_beside_a_good_one_is_told_and_left(scene: Path) -> None:
     assert states == [(4, "ended"), (0, "failed"), (0, "failed"), (0, "failed"), (3, "ended")]
     assert len(records(scene / "all.jsonl")) == 7
     assert [len(records(scene / f"{i}.jsonl")) for i in (0, 4)] == [4, 3]
-    strict = noria("run", "pipeline.yml", "--strict", cwd=scene)
+    strict = headrace("run", "pipeline.yml", "--strict", cwd=scene)
     assert strict.returncode == 7
 
 
 def test_sources_that_are_not_there_are_refused_at_once(scene: Path) -> None:
     for name in ("gone.mp4", "gone*.png"):
-        done = noria("run", "pgie.txt", "left", name, "-o", "all.jsonl", cwd=scene)
+        done = headrace("run", "pgie.txt", "left", name, "-o", "all.jsonl", cwd=scene)
         assert done.returncode == 6
         assert name in done.stderr
         assert not (scene / "all.jsonl").exists()
@@ -182,7 +182,7 @@ def test_sources_that_are_not_there_are_refused_at_once(scene: Path) -> None:
 
 def test_only_bad_sources_are_an_error(scene: Path) -> None:
     (scene / "bad.mp4").write_bytes(bytes(3000))
-    done = noria("run", "pgie.txt", "bad.mp4", "bad.mp4", "-o", "all.jsonl", cwd=scene)
+    done = headrace("run", "pgie.txt", "bad.mp4", "bad.mp4", "-o", "all.jsonl", cwd=scene)
     assert done.returncode == 6
     assert done.stderr.startswith("error: ")
     assert not (scene / "all.jsonl").exists()
@@ -191,12 +191,12 @@ def test_only_bad_sources_are_an_error(scene: Path) -> None:
 def test_a_source_that_breaks_off_does_not_disturb_the_others(scene: Path) -> None:
     fifo = scene / "pipe.mkv"
     os.mkfifo(fifo)
-    made = noria("run", "pgie.txt", "right", "-o", "right.mkv", cwd=scene)
+    made = headrace("run", "pgie.txt", "right", "-o", "right.mkv", cwd=scene)
     assert made.returncode == 0, made.stderr
     whole = (scene / "right.mkv").read_bytes()
     out = scene / "all.jsonl"
     process = subprocess.Popen(
-        [sys.executable, "-m", "noria", "run", "pgie.txt", "left", "pipe.mkv", "-o", str(out)],
+        [sys.executable, "-m", "headrace", "run", "pgie.txt", "left", "pipe.mkv", "-o", str(out)],
         cwd=scene,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -215,11 +215,11 @@ def test_a_source_that_breaks_off_does_not_disturb_the_others(scene: Path) -> No
 
 def test_an_unquoted_pattern_is_explained(scene: Path) -> None:
     names = sorted(p.relative_to(scene) for p in (scene / "left").iterdir())
-    done = noria("run", "pgie.txt", *names, cwd=scene)
+    done = headrace("run", "pgie.txt", *names, cwd=scene)
     assert done.returncode == 2
     assert "4 pictures" in done.stderr
     assert "quoted" in done.stderr
-    assert noria("run", "pgie.txt", names[0], "-q", cwd=scene).returncode == 0
+    assert headrace("run", "pgie.txt", names[0], "-q", cwd=scene).returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_an_unquoted_pattern_is_explained(scene: Path) -> None:
     ],
 )
 def test_arguments_in_the_wrong_order(scene: Path, args: list[str], words: str) -> None:
-    done = noria("run", *args, cwd=scene)
+    done = headrace("run", *args, cwd=scene)
     assert done.returncode in (2, 3)
     assert words in done.stderr
     assert "Traceback" not in done.stderr
@@ -241,7 +241,7 @@ def test_arguments_in_the_wrong_order(scene: Path, args: list[str], words: str) 
 
 def test_an_unknown_tracker_or_setting_names_those_there_are(scene: Path) -> None:
     for tracker, words in (("ious", "did you mean iou"), ("iou:max_agee=3", "max_age")):
-        done = noria("run", "pgie.txt", "left", "--tracker", tracker, "-o", "a.jsonl", cwd=scene)
+        done = headrace("run", "pgie.txt", "left", "--tracker", tracker, "-o", "a.jsonl", cwd=scene)
         assert done.returncode == 3, done.stderr
         assert words in done.stderr
         assert not (scene / "a.jsonl").exists()
@@ -250,17 +250,17 @@ def test_an_unknown_tracker_or_setting_names_those_there_are(scene: Path) -> Non
 def test_strict_refuses_what_cannot_be_told_apart(scene: Path) -> None:
     (scene / "sgie.txt").write_text((scene / "sgie.txt").read_text().replace("id=2", "id=1"))
     args = ["run", "pgie.txt", "sgie.txt", "left", "-o", "a.jsonl"]
-    done = noria(*args, "--strict", cwd=scene)
+    done = headrace(*args, "--strict", cwd=scene)
     assert done.returncode == 7
     assert "cannot be told apart" in done.stderr
     assert not (scene / "a.jsonl").exists()
-    done = noria(*args, cwd=scene)
+    done = headrace(*args, cwd=scene)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("cannot be told apart") == 1
 
 
 def test_json_names_sources_models_and_every_notice_once(scene: Path) -> None:
-    done = noria(
+    done = headrace(
         "run", "pgie.txt", "sgie.txt", "left", "right", "--tracker", "iou", "--json", cwd=scene
     )
     assert done.returncode == 0, done.stderr
@@ -305,10 +305,10 @@ def test_outputs_are_the_same_as_in_runs_of_their_own(scene: Path) -> None:
     for name in ("left", "right"):
         for path in (scene / name).iterdir():
             Image.fromarray(rng.integers(100, 255, (48, 64, 3), np.uint8)).save(path)
-    both = noria("run", "pgie.txt", "left", "right", "-o", "{source}.jsonl", cwd=scene)
+    both = headrace("run", "pgie.txt", "left", "right", "-o", "{source}.jsonl", cwd=scene)
     assert both.returncode == 0
     for name in ("left", "right"):
-        assert noria("run", "pgie.txt", name, "-o", "alone.jsonl", cwd=scene).returncode == 0
+        assert headrace("run", "pgie.txt", name, "-o", "alone.jsonl", cwd=scene).returncode == 0
         assert (scene / "alone.jsonl").read_text() == (scene / f"{name}.jsonl").read_text()
 
 
@@ -330,12 +330,12 @@ def test_a_stream_that_is_away_is_told_while_the_run_waits_for_it(scene: Path) -
 
 def test_keys_and_thresholds_set_on_the_command_line(scene: Path) -> None:
     args = ("run", "pgie.txt", "right", "-q", "-o", "o.jsonl")
-    assert noria(*args, "--conf", "0.4", cwd=scene).returncode == 0
+    assert headrace(*args, "--conf", "0.4", cwd=scene).returncode == 0
     assert [len(r["objects"]) for r in records(scene / "o.jsonl")] == [1] * 3  # confidence 0.5
-    assert noria(*args, "--conf", "0.6", cwd=scene).returncode == 0
+    assert headrace(*args, "--conf", "0.6", cwd=scene).returncode == 0
     assert [len(r["objects"]) for r in records(scene / "o.jsonl")] == [0] * 3
     (scene / "other.txt").write_text("parcel\n")
-    done = noria(*args, "--labels", "other.txt", "--set", "interval=1", cwd=scene)
+    done = headrace(*args, "--labels", "other.txt", "--set", "interval=1", cwd=scene)
     assert done.returncode == 0, done.stderr
     found = [[o["label"] for o in r["objects"]] for r in records(scene / "o.jsonl")]
     assert found == [["parcel"], [], ["parcel"]]
@@ -343,21 +343,21 @@ def test_keys_and_thresholds_set_on_the_command_line(scene: Path) -> None:
 
 def test_an_engine_is_that_of_the_keys_that_were_set(scene: Path) -> None:
     for value in (2, 4):
-        done = noria("run", "pgie.txt", "right", "--set", f"batch-size={value}", cwd=scene)
+        done = headrace("run", "pgie.txt", "right", "--set", f"batch-size={value}", cwd=scene)
         assert done.returncode == 0, done.stderr
         assert list(scene.glob(f"mean.onnx_b{value}_*.engine"))
-    shown = noria("build", "pgie.txt", "--set", "batch-size=2", cwd=scene)
+    shown = headrace("build", "pgie.txt", "--set", "batch-size=2", cwd=scene)
     assert "_b2_" in shown.stdout
     assert "loaded" in shown.stderr
 
 
 def test_of_several_models_a_number_names_one(scene: Path) -> None:
     args = ("run", "pgie.txt", "sgie.txt", "right", "-q", "-o", "o.jsonl")
-    done = noria(*args, "--conf", "0.6", cwd=scene)
+    done = headrace(*args, "--conf", "0.6", cwd=scene)
     assert done.returncode == 3
     assert "--conf 0.6: there are 2 models: 1 is pgie.txt, 2 is sgie.txt" in done.stderr
     assert "--conf 1:0.6" in done.stderr
-    done = noria(*args, "--conf", "2:0.6", cwd=scene)
+    done = headrace(*args, "--conf", "2:0.6", cwd=scene)
     assert done.returncode == 0, done.stderr
     ids = {o["component_id"] for r in records(scene / "o.jsonl") for o in r["objects"]}
     assert ids == {1}
@@ -368,7 +368,7 @@ def test_the_command_line_wins_over_a_pipeline_file(scene: Path) -> None:
         "sources: [right]\nmodels:\n  - config: pgie.txt\n    interval: 1\n    batch-size: 2\n"
         "sinks: [o.jsonl]\n"
     )
-    done = noria("run", "p.yml", "--set", "interval=0", "-q", cwd=scene)
+    done = headrace("run", "p.yml", "--set", "interval=0", "-q", cwd=scene)
     assert done.returncode == 0, done.stderr
     assert [len(r["objects"]) for r in records(scene / "o.jsonl")] == [1] * 3
     assert list(scene.glob("mean.onnx_b2_*.engine"))
@@ -389,22 +389,22 @@ def test_what_cannot_be_set_is_refused(
     scene: Path, command: str, option: tuple[str, str], words: str
 ) -> None:
     sources = ("right",) if command == "run" else ()
-    done = noria(command, "pgie.txt", *sources, *option, cwd=scene)
+    done = headrace(command, "pgie.txt", *sources, *option, cwd=scene)
     assert done.returncode == 3, done.stdout
     assert words in done.stderr
 
 
 @pytest.mark.parametrize("command", ["build", "bench", "trace-plugins"])
 def test_commands_without_results_set_keys_alone(scene: Path, command: str) -> None:
-    assert "No such option" in noria(command, "pgie.txt", "--conf", "1", cwd=scene).stderr
-    done = noria(command, "pgie.txt", "--set", "batch-siez=2", cwd=scene)
+    assert "No such option" in headrace(command, "pgie.txt", "--conf", "1", cwd=scene).stderr
+    done = headrace(command, "pgie.txt", "--set", "batch-siez=2", cwd=scene)
     assert done.returncode == 3
     assert "did you mean batch-size?" in done.stderr
 
 
 def test_files_that_are_no_configs_have_no_keys(scene: Path) -> None:
     for command in ("show", "bench", "trace-plugins"):
-        done = noria(command, "mean.onnx", "--set", "batch-size=2", cwd=scene)
+        done = headrace(command, "mean.onnx", "--set", "batch-size=2", cwd=scene)
         assert done.returncode == 3
         assert "no config" in done.stderr
 
@@ -412,7 +412,7 @@ def test_files_that_are_no_configs_have_no_keys(scene: Path) -> None:
 def test_the_reason_for_no_objects_stands_behind_them(scene: Path) -> None:
     keys = "[class-attrs-all]\ndetected-max-w=3\n"
     (scene / "small.txt").write_text((scene / "pgie.txt").read_text() + keys)
-    done = noria("run", "small.txt", "sgie.txt", "left", cwd=scene)
+    done = headrace("run", "small.txt", "sgie.txt", "left", cwd=scene)
     assert done.returncode == 0, done.stderr
     found, why, first, second, end, *_ = done.stdout.splitlines()
     assert end.startswith("done: ")
@@ -429,7 +429,7 @@ def test_a_secondary_model_that_inferred_nothing_says_why(scene: Path) -> None:
         .replace("[property]", "[property]\ninput-object-min-width=99")
     )
     (scene / "sgie.txt").write_text(text)
-    done = noria("run", "pgie.txt", "sgie.txt", "left", cwd=scene)
+    done = headrace("run", "pgie.txt", "sgie.txt", "left", cwd=scene)
     assert done.returncode == 0, done.stderr
     why = done.stdout.splitlines()[1]
     assert why == "  sgie.txt: input-object-min-width=99: the widest of 4 objects is 32x24 pixels"
@@ -506,7 +506,7 @@ def test_a_usual_application_file_passes_strict(mean_config: Config, tmp_path: P
     (tmp_path / "app.txt").write_text(USUAL_APP)
     (tmp_path / "tracker.yml").write_text(USUAL_TRACKER)
     write_clip(tmp_path / "v.mp4", 5)
-    done = noria("run", "app.txt", "--strict", cwd=tmp_path)
+    done = headrace("run", "app.txt", "--strict", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "done: 10 frames" in done.stdout
     assert "warning" not in done.stderr
@@ -514,10 +514,10 @@ def test_a_usual_application_file_passes_strict(mean_config: Config, tmp_path: P
 
 def test_the_page_is_an_output_too(scene: Path) -> None:
     words = ("run", "pgie.txt", "right", "-o", "view:127.0.0.1:0", "-o", "x.jsonl")
-    done = noria(*words, cwd=scene)
+    done = headrace(*words, cwd=scene)
     assert done.returncode == 0, done.stderr
     assert "watch it at http://127.0.0.1:" in done.stderr
     assert (scene / "x.jsonl").read_text().count("\n") > 0
-    done = noria(*words, "--view", cwd=scene)
+    done = headrace(*words, "--view", cwd=scene)
     assert done.returncode == 2
     assert "a run has one page: give --view or -o view: once" in done.stderr

@@ -1,4 +1,4 @@
-"""`noria run --processes`: the lines and the report are those of one process."""
+"""`headrace run --processes`: the lines and the report are those of one process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from tests.cli.processes import started
-from tests.warm import noria
+from tests.warm import headrace
 
 Config = Callable[..., Path]
 NAMES = ("a", "b", "c", "d", "e")
@@ -43,7 +43,7 @@ def by_source(path: Path) -> dict[str, list[dict[str, Any]]]:
 
 def test_lines_and_report_are_those_of_one_process(scene: Path) -> None:
     def run(out: str, *more: str) -> dict[str, Any]:
-        done = noria("run", "pgie.txt", *NAMES, "-o", out, "--json", *more, cwd=scene)
+        done = headrace("run", "pgie.txt", *NAMES, "-o", out, "--json", *more, cwd=scene)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
@@ -71,7 +71,7 @@ def test_lines_and_report_are_those_of_one_process(scene: Path) -> None:
 def test_lines_to_standard_output_stay_whole(scene: Path) -> None:
     parser = scene / "loud.py"
     parser.write_text(
-        "from noria.meta import Detections\n"
+        "from headrace.meta import Detections\n"
         "def parse(layers, network, params):\n"
         "    print('talk')\n"
         "    return Detections.empty()\n"
@@ -80,7 +80,7 @@ def test_lines_to_standard_output_stay_whole(scene: Path) -> None:
     lines = [x for x in text.splitlines() if not x.startswith(("custom-lib", "parse-bbox"))]
     lines.insert(1, "custom-lib-path=loud.py\nparse-bbox-func-name=parse")
     (scene / "pgie.txt").write_text("\n".join(lines))
-    done = noria("run", "pgie.txt", *NAMES, "-o", "jsonl:-", "--processes", "2", cwd=scene)
+    done = headrace("run", "pgie.txt", *NAMES, "-o", "jsonl:-", "--processes", "2", cwd=scene)
     assert done.returncode == 0, done.stderr
     assert [json.loads(line)["objects"] for line in done.stdout.splitlines()] == [[]] * 20
     assert "talk" in done.stderr
@@ -101,7 +101,7 @@ def test_lines_to_standard_output_stay_whole(scene: Path) -> None:
 )
 @pytest.mark.sampled
 def test_what_cannot_be_is_refused(scene: Path, more: tuple[str, ...], wanted: str) -> None:
-    done = noria("run", "pgie.txt", *NAMES, "--processes", "2", *more, cwd=scene)
+    done = headrace("run", "pgie.txt", *NAMES, "--processes", "2", *more, cwd=scene)
     assert done.returncode != 0
     assert wanted in done.stderr
     assert not list(scene.glob("out*"))
@@ -109,11 +109,11 @@ def test_what_cannot_be_is_refused(scene: Path, more: tuple[str, ...], wanted: s
 
 @pytest.mark.slow
 def test_warnings_are_errors_where_asked(scene: Path) -> None:
-    done = noria(
+    done = headrace(
         "run", "pgie.txt", *NAMES, "--processes", "2", "--strict", "-o", "out.jsonl",
         "--set", "net-scale-factor=0", cwd=scene,
     )  # fmt: skip
-    alone = noria("run", "pgie.txt", "a", "--strict", "--set", "net-scale-factor=0", cwd=scene)
+    alone = headrace("run", "pgie.txt", "a", "--strict", "--set", "net-scale-factor=0", cwd=scene)
     assert done.returncode == alone.returncode != 0
     assert done.stderr.splitlines()[-1] == alone.stderr.splitlines()[-1]
     assert not (scene / "out.jsonl").exists()
@@ -122,7 +122,7 @@ def test_warnings_are_errors_where_asked(scene: Path) -> None:
 @pytest.mark.slow
 def test_a_source_that_fails_does_not_disturb_the_others(scene: Path) -> None:
     (scene / "bad.mp4").write_bytes(b"no film" * 100)
-    done = noria(
+    done = headrace(
         "run", "pgie.txt", "a", "bad.mp4", "b", "--processes", "3", "-o", "out.jsonl", "--json",
         cwd=scene,
     )  # fmt: skip
@@ -133,7 +133,7 @@ def test_a_source_that_fails_does_not_disturb_the_others(scene: Path) -> None:
 
 
 SLOW = (
-    "import time\nfrom noria.meta import Detections\n"
+    "import time\nfrom headrace.meta import Detections\n"
     "def parse(layers, network, params):\n"
     "    time.sleep(0.2)\n"
     "    return Detections.empty()\n"
@@ -216,7 +216,7 @@ def test_children_end_with_the_run(slow: Path) -> None:
 def test_every_source_fails(scene: Path) -> None:
     for name in ("x.mp4", "y.mp4"):
         (scene / name).write_bytes(b"no film" * 100)
-    done = noria(
+    done = headrace(
         "run", "pgie.txt", "x.mp4", "y.mp4", "--processes", "2", "-o", "out.jsonl", cwd=scene
     )
     assert done.returncode == 6

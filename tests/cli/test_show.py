@@ -1,4 +1,4 @@
-"""`noria show` of configs whose network a function of the custom library makes."""
+"""`headrace show` of configs whose network a function of the custom library makes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from noria.config import ModelConfig
-from noria.custom.guard import keeper
-from noria.errors import CustomLibraryError
-from noria.model import guarded_engines as look
-from noria.model import load_or_build
-from noria.model.inspect_engine import engine_function
-from tests.cli.test_show_model import noria
+from headrace.config import ModelConfig
+from headrace.custom.guard import keeper
+from headrace.errors import CustomLibraryError
+from headrace.model import guarded_engines as look
+from headrace.model import load_or_build
+from headrace.model.inspect_engine import engine_function
+from tests.cli.test_show_model import headrace
 from tests.host import conftest
 from tests.host.conftest import Compile
 from tests.host.darknet import Model
@@ -44,7 +44,7 @@ def test_the_network_is_made_and_shown(
     library = compile_host("mini_yolo.cpp", major)
     cfg = _config(model, library, f"{CREATE}MiniYoloEngineCreate", guard=guard)
     before = sorted(cfg.path.parent.rglob("*"))
-    shown = noria("show", cfg.path, "--json")
+    shown = headrace("show", cfg.path, "--json")
     assert shown.returncode == 0, shown.stderr
     data = json.loads(shown.stdout)
     assert sorted(cfg.path.parent.rglob("*")) == before, "nothing is saved by showing it"
@@ -60,15 +60,15 @@ def test_the_network_is_made_and_shown(
     )  # fmt: skip
     assert ("IBuilderConfig" in made["signature"]) == (major == 10)
     assert made["reason"].startswith("new" if major == 10 else "old")
-    assert "against noria's headers" in made["evidence"][0]
+    assert "against headrace's headers" in made["evidence"][0]
     assert f"the headers stood for TensorRT {major}" in made["evidence"]
-    text = noria("show", cfg.path, "--set-only").stdout
+    text = headrace("show", cfg.path, "--set-only").stdout
     assert f"network: MiniYoloEngineCreate of {library.name} (engine creator) makes" in text
     assert f"{count} Conv" in text
     assert "--layers lists them" in text
     assert "unk__" not in json.dumps(data)
     assert "[Convolution]" not in text
-    assert "[Convolution]" in noria("show", cfg.path, "--layers").stdout
+    assert "[Convolution]" in headrace("show", cfg.path, "--layers").stdout
 
 
 def _spec(text: str) -> tuple[str, list[object]]:
@@ -99,7 +99,7 @@ def test_why_there_is_no_network(
     monkeypatch.setattr(look, "PREVIEW_LIMIT_S", 5.0 if function != "Loops" else 0.5)
     library = compile_host("mini_yolo.cpp", 10)
     cfg = _config(model, library, CREATE + function)
-    shown = noria("show", cfg.path, "--json")
+    shown = headrace("show", cfg.path, "--json")
     data = json.loads(shown.stdout)
     assert shown.returncode == (5 if function != "Loops" else 0), "a run waits longer"
     assert [words in p for p in data["problems"]] == [True] * (function != "Loops")
@@ -108,9 +108,9 @@ def test_why_there_is_no_network(
     assert "inputs" not in data["model"]
     assert data["made by"]["there"]
     if function in ("SaysFalse", "Crashes"):
-        shown = noria("show", cfg.path)
+        shown = headrace("show", cfg.path)
         assert f"not made: {library}" in shown.stdout
-        assert "noria run would refuse: " in shown.stderr
+        assert "headrace run would refuse: " in shown.stderr
         assert "started again" not in shown.stdout + shown.stderr
 
 
@@ -127,7 +127,7 @@ def test_a_saved_engine_needs_no_function(
     saved = load_or_build(cfg).path
     assert saved is not None
     harm.write_text("create")
-    shown = noria("show", cfg.path)
+    shown = headrace("show", cfg.path)
     assert not harm.exists()
     assert shown.returncode == 0, shown.stderr
     assert "not made: " in shown.stdout
@@ -136,7 +136,7 @@ def test_a_saved_engine_needs_no_function(
     assert load_or_build(cfg).path == saved
     path = cfg.path
     path.write_text(path.read_text() + "batch-size=3\n")
-    shown = noria("show", path)
+    shown = headrace("show", path)
     assert shown.returncode == 5, "the engine is for another batch"
     harm.write_text("create")
     with pytest.raises(CustomLibraryError, match="SIGSEGV"):
@@ -150,23 +150,23 @@ def test_a_plugin_that_cannot_be_created_is_a_problem(
     compile_host: Compile, tmp_path: Path, guard: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = write_model(tmp_path, compile_host("hostile.cpp"), guard)
-    assert noria("show", config).returncode == 0
+    assert headrace("show", config).returncode == 0
     monkeypatch.setenv("HOSTILE", "crash_create")
-    shown = noria("show", config)
+    shown = headrace("show", config)
     assert shown.returncode == 5
-    assert "noria run would refuse: " in shown.stderr
+    assert "headrace run would refuse: " in shown.stderr
     for words in ("SIGSEGV", "libhostile", "createPlugin", "plugins of", "m.onnx"):
         assert words in shown.stderr
     assert "started again" not in shown.stderr
     monkeypatch.delenv("HOSTILE")
     assert load_or_build(ModelConfig.load(config)).path is not None
     monkeypatch.setenv("HOSTILE", "crash_create")
-    assert noria("show", config).returncode == 0, "the saved engine has it"
+    assert headrace("show", config).returncode == 0, "the saved engine has it"
 
 
 def test_a_function_that_is_not_there(compile_host: Compile, model: Model) -> None:
     library = compile_host("mini_yolo.cpp", 10)
-    shown = noria("show", _config(model, library, f"{CREATE}MiniYoloEngineCreat").path)
+    shown = headrace("show", _config(model, library, f"{CREATE}MiniYoloEngineCreat").path)
     assert "MiniYoloEngineCreat of" in shown.stdout
     assert "is not there" in shown.stdout
     assert "did you mean MiniYoloEngineCreate?" in shown.stderr
@@ -205,7 +205,7 @@ def test_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(
         "import os\n"
-        "import noria.trt as trt\n"
+        "import headrace.trt as trt\n"
         "def make(builder, config, params, dtype):\n"
         "    open('pid', 'w').write(str(os.getpid()))\n"
         "    network = builder.create_network(1)\n"
@@ -221,20 +221,20 @@ def test_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "[property]\ncustom-lib-path=mine.py\nengine-create-func-name=make\ncluster-mode=2\n"
         "num-detected-classes=1\nparse-bbox-func-name=parse\ninfer-dims=3;8;8\n"
     )
-    data = json.loads(noria("show", config, "--json").stdout)
+    data = json.loads(headrace("show", config, "--json").stdout)
     assert data["model"]["inputs"] == ["x float32[1, 3, 8, 8]"]
     assert data["model"]["operators"] == ["1 Relu"]
     assert data["made by"]["signature"].startswith("def make(builder, config")
     assert int((tmp_path / "pid").read_text()) != os.getpid()
     monkeypatch.setattr(look, "can_guard", lambda: "the moon is full")
-    assert "the moon is full" in noria("show", config).stdout
+    assert "the moon is full" in headrace("show", config).stdout
 
 
 def test_a_config_with_a_model_has_none_of_this(tmp_path: Path) -> None:
     save(picture_model(), tmp_path / "m.onnx")
     config = tmp_path / "c.txt"
     config.write_text("[property]\nonnx-file=m.onnx\nnetwork-type=100\n")
-    data = json.loads(noria("show", config, "--json").stdout)
+    data = json.loads(headrace("show", config, "--json").stdout)
     assert "made by" not in data
     assert "layers" not in data
-    assert json.loads(noria("show", config, "--json", "--layers").stdout)["layers"]
+    assert json.loads(headrace("show", config, "--json", "--layers").stdout)["layers"]

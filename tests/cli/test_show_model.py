@@ -1,4 +1,4 @@
-"""`noria show` of models and engines."""
+"""`headrace show` of models and engines."""
 
 import json
 import shutil
@@ -6,18 +6,18 @@ import shutil
 import numpy as np
 import pytest
 
-from noria.config import ModelConfig
-from noria.model import load_or_build
+from headrace.config import ModelConfig
+from headrace.model import load_or_build
 from tests.infer.recognition.models import rows_of
 from tests.infer.recognition.test_recognise import yolov8
 from tests.network.onnx_models import picture_model, save
 
 
-def noria(*words):
-    """`noria` in this process: it starts faster."""
+def headrace(*words):
+    """`headrace` in this process: it starts faster."""
     from click.testing import CliRunner
 
-    from noria.cli import main
+    from headrace.cli import main
 
     done = CliRunner().invoke(main, [str(word) for word in words])
     done.returncode = done.exit_code
@@ -34,7 +34,7 @@ def caffe(tmp_path, data_dir):
 def test_an_engine_tells_its_layers_hashes_and_decisions(tmp_path):
     path = save(picture_model(), tmp_path / "m.onnx")
     plan = load_or_build(ModelConfig(onnx_file=path, output_io_formats=("mean:fp16:chw",)))
-    data = json.loads(noria("show", plan.path, "--json").stdout)
+    data = json.loads(headrace("show", plan.path, "--json").stdout)
     assert [layer["operator"] for layer in data["layers"]][:2] == ["Cast", "Mul"]
     double = next(x for x in data["layers"] if x["name"] == "double")
     assert (double["precision"], double["parameters"]) == ("fp32", 1)
@@ -42,16 +42,16 @@ def test_an_engine_tells_its_layers_hashes_and_decisions(tmp_path):
     assert data["hashes"]["model"] == plan.header.model.sha256
     assert data["hashes"]["blob model"] == plan.header.blobs[0].sha256
     assert data["rules"]["outputs"] == "mean:fp16"
-    text = noria("show", plan.path).stdout
+    text = headrace("show", plan.path).stdout
     assert "--layers lists them" in text
     assert "double" not in text.replace("doubled", "")
-    assert "average" in noria("show", plan.path, "--layers").stdout
+    assert "average" in headrace("show", plan.path, "--layers").stdout
 
 
 def test_an_engine_has_a_line_for_each_decision_and_hash(tmp_path):
     path = save(picture_model(), tmp_path / "m.onnx")
     plan = load_or_build(ModelConfig(onnx_file=path), precision="fp16")
-    lines = noria("show", plan.path).stdout.splitlines()
+    lines = headrace("show", plan.path).stdout.splitlines()
     assert "decisions       m.onnx: 3 nodes compute in FP16" in lines
     assert f"hashes          model: {plan.header.model.sha256}" in lines
     assert f"                blob model: {plan.header.blobs[0].sha256}" in lines
@@ -60,7 +60,7 @@ def test_an_engine_has_a_line_for_each_decision_and_hash(tmp_path):
 
 def test_a_caffe_model_by_either_file(caffe):
     for suffix in ("caffemodel", "prototxt"):
-        data = json.loads(noria("show", caffe / f"RFB-320.{suffix}", "--json").stdout)
+        data = json.loads(headrace("show", caffe / f"RFB-320.{suffix}", "--json").stdout)
         assert data["operators"]["Conv"] > 30
         assert data["parameters"] > 250_000
         assert len(data["files"]) == 2
@@ -68,17 +68,17 @@ def test_a_caffe_model_by_either_file(caffe):
 
 def test_the_partner_is_found_or_asked_for(caffe):
     (caffe / "RFB-320.prototxt").rename(caffe / "deploy.prototxt")
-    assert noria("show", caffe / "RFB-320.caffemodel").returncode == 0
+    assert headrace("show", caffe / "RFB-320.caffemodel").returncode == 0
     (caffe / "other.prototxt").write_text("layer {}")
-    refused = noria("show", caffe / "RFB-320.caffemodel")
+    refused = headrace("show", caffe / "RFB-320.caffemodel")
     assert refused.returncode == 4
     assert "deploy.prototxt, other.prototxt" in refused.stderr
-    named = noria("show", caffe / "RFB-320.caffemodel", "--with", caffe / "deploy.prototxt")
+    named = headrace("show", caffe / "RFB-320.caffemodel", "--with", caffe / "deploy.prototxt")
     assert named.returncode == 0
 
 
 def test_a_uff_model(data_dir):
-    shown = noria("show", data_dir / "models" / "lenet5.uff")
+    shown = headrace("show", data_dir / "models" / "lenet5.uff")
     assert shown.returncode == 0, shown.stderr
     assert "input_1" in shown.stdout
 
@@ -93,20 +93,20 @@ def test_a_darknet_network_is_told_from_a_config(tmp_path):
     head = np.array([0, 2, 0], np.int32).tobytes() + np.array([0], np.int64).tobytes()
     (tmp_path / "a.weights").write_bytes(head + values.tobytes())
     for name in ("a.cfg", "a.weights"):
-        shown = noria("show", tmp_path / name)
+        shown = headrace("show", tmp_path / name)
         assert shown.returncode == 0, shown.stderr
         assert "Conv" in shown.stdout
     (tmp_path / "b.cfg").write_text("[property]\nonnx-file=none.onnx\n")
-    assert "[property]" in noria("show", tmp_path / "b.cfg").stdout
+    assert "[property]" in headrace("show", tmp_path / "b.cfg").stdout
 
 
 def test_an_onnx_model_is_recognised_as_a_run_does_without_saving_an_engine(tmp_path):
     path = yolov8(tmp_path / "m.onnx", names="{0: 'cat', 1: 'dog'}")
-    data = json.loads(noria("show", path, "--json").stdout)
+    data = json.loads(headrace("show", path, "--json").stdout)
     assert data["as_a_bare_model"].startswith("YOLO detector of Ultralytics")
     assert data["pictures"] == "64x64 RGB / 255, fitted in, bars around"
     assert data["read_from"].startswith("metadata author: Ultralytics")
     assert "the metadata name 2 classes" in data["warning"]
     undecided = rows_of(tmp_path / "p.onnx", np.float32([[0.5, 0.5]]), spread=137)
-    assert "how values are scaled is undecided" in noria("show", undecided).stdout
+    assert "how values are scaled is undecided" in headrace("show", undecided).stdout
     assert list(tmp_path.glob("*.engine")) == []

@@ -1,4 +1,4 @@
-"""`noria show` of pipeline files and deepstream-app configs."""
+"""`headrace show` of pipeline files and deepstream-app configs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from noria.cli import main
-from noria.diagnose.lint.catalogue import Example
+from headrace.cli import main
+from headrace.diagnose.lint.catalogue import Example
 from tests.diagnose.lint.setups import write_example
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.warm import noria
+from tests.warm import headrace
 
 SCENE = Path(__file__).parents[2] / "examples" / "conveyor"
 RUN = """
 import sys
-from noria.cli import main
+from headrace.cli import main
 try:
     main(sys.argv[1:])
 except SystemExit as end:
@@ -23,33 +23,33 @@ print(*sorted(sys.modules), file=sys.stderr)
 """
 NOT_NEEDED = {
     # for building engines
-    "noria.engine.builder",
-    "noria.engine.tuning.tune",
-    "noria.engine.plugin_graph.split",
-    "noria.model.engine_building",
-    "noria.network.network",
+    "headrace.engine.builder",
+    "headrace.engine.tuning.tune",
+    "headrace.engine.plugin_graph.split",
+    "headrace.model.engine_building",
+    "headrace.network.network",
     "onnx",
     "onnx_ir",
     # for plugins, TensorRT's interface, C++ libraries
-    "noria.binary.elf",
-    "noria.custom.load_errors",
-    "noria.custom.stand_ins",
-    "noria.host",
-    "noria.plugins.base",
-    "noria.plugins.registry",
-    "noria.plugins.standard",
-    "noria.trt",
+    "headrace.binary.elf",
+    "headrace.custom.load_errors",
+    "headrace.custom.stand_ins",
+    "headrace.host",
+    "headrace.plugins.base",
+    "headrace.plugins.registry",
+    "headrace.plugins.standard",
+    "headrace.trt",
     # for counting, pages, trackers, drawing, outputs and sources of other kinds
     "PIL",
-    "noria.analytics",
-    "noria.live",
-    "noria.draw.painter",
-    "noria.media.sinks.coco",
-    "noria.media.sinks.video",
-    "noria.track.open",
+    "headrace.analytics",
+    "headrace.live",
+    "headrace.draw.painter",
+    "headrace.media.sinks.coco",
+    "headrace.media.sinks.video",
+    "headrace.track.open",
     # for reading YAML, tables for people, notebooks
-    "noria._core.html",
-    "noria.meta.notebook",
+    "headrace._core.html",
+    "headrace.meta.notebook",
     "numpy.ma",
     "rich",
     "yaml",
@@ -62,7 +62,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("start")
     for name in ("config_infer_primary.txt", "conveyor_parser.py", "labels.txt", "detector.onnx"):
         shutil.copy(SCENE / name, folder)
-    done = noria("build", "config_infer_primary.txt", cwd=folder)
+    done = headrace("build", "config_infer_primary.txt", cwd=folder)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -81,21 +81,21 @@ def _imported(scene: Path, *args: str) -> set[str]:
 
 def test_a_run_with_a_saved_engine_imports_only_what_it_needs(scene: Path) -> None:
     imported = _imported(scene)
-    assert "noria.pipeline.pipeline" in imported
+    assert "headrace.pipeline.pipeline" in imported
     assert not NOT_NEEDED & imported
 
 
 def test_an_output_imports_its_own_kind(scene: Path) -> None:
     imported = _imported(scene, "-o", "out.jsonl")
-    assert "noria.media.sinks.jsonl" in imported
+    assert "headrace.media.sinks.jsonl" in imported
     assert not NOT_NEEDED & imported
     drawn = _imported(scene, "-o", "out.mp4", "--tracker", "iou")
-    assert {"noria.media.sinks.video", "noria.draw.painter", "noria.track.open"} <= drawn
-    assert "noria.media.sinks.coco" not in drawn
+    assert {"headrace.media.sinks.video", "headrace.draw.painter", "headrace.track.open"} <= drawn
+    assert "headrace.media.sinks.coco" not in drawn
 
 
-def test_importing_noria_imports_no_runtime_and_no_decoder() -> None:
-    code = "import noria, sys; noria.Frame, noria.Detections; print(*sys.modules)"
+def test_importing_headrace_imports_no_runtime_and_no_decoder() -> None:
+    code = "import headrace, sys; headrace.Frame, headrace.Detections; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {"av", "onnx", "onnxruntime", "openvino", "msgspec", "yaml", "click"}
     assert not heavy & set(done.stdout.split())

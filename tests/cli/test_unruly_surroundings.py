@@ -14,7 +14,7 @@ from PIL import Image
 
 from tests.infer.models import node, write_config, write_model
 from tests.media.conftest import write_clip
-from tests.warm import noria
+from tests.warm import headrace
 
 Config = Callable[..., Path]
 RAW = re.compile(r"Warning|\[\w+ @ |site-packages|\.py:\d+: ")
@@ -30,7 +30,7 @@ def test_pillows_warning_about_metadata_is_not_shown(mean_config: Config, tmp_pa
     path = picture(tmp_path / "a.jpg", cut_off)
     with pytest.warns(UserWarning, match="EXIF"), Image.open(path) as image:
         image.getexif()
-    done = noria("run", mean_config(), path, "-o", "a.jsonl", cwd=tmp_path)
+    done = headrace("run", mean_config(), path, "-o", "a.jsonl", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert not RAW.search(done.stderr)
 
@@ -53,13 +53,13 @@ def test_ffmpegs_errors_about_damage_are_not_shown(mean_config: Config, tmp_path
     finally:
         av.logging.set_level(before)
     assert said  # FFmpeg has something to say of this file
-    done = noria("run", mean_config(), path, "-o", "a.jsonl", "-o", "b.mp4", cwd=tmp_path)
+    done = headrace("run", mean_config(), path, "-o", "a.jsonl", "-o", "b.mp4", cwd=tmp_path)
     assert "damaged" in done.stderr
     assert not RAW.search(done.stderr)
     assert not [text for _, _, text in said if text.strip() in done.stderr]
 
 
-@pytest.mark.parametrize("head", ["NoriaParseDetrSoftmax", "coverage"])
+@pytest.mark.parametrize("head", ["HeadraceParseDetrSoftmax", "coverage"])
 def test_numpys_warnings_about_wild_outputs_are_not_shown(tmp_path: Path, head: str) -> None:
     wild = np.float32([3e38, np.inf, -np.inf, np.nan, -3e38, 1, 0, 88])
     keys: dict[str, object] = {"parse_bbox_func_name": head, "cluster_mode": 4}
@@ -73,7 +73,7 @@ def test_numpys_warnings_about_wild_outputs_are_not_shown(tmp_path: Path, head: 
     shown = {"seen": (1, 3, 32, 32)}
     write_model(tmp_path / "a.onnx", nodes, {"input": (1, 3, 32, 32)}, shapes | shown, values)
     config = write_config(tmp_path, onnx_file="a.onnx", num_detected_classes=2, **keys)
-    done = noria("run", config, picture(tmp_path / "a.png"), "-o", "a.jsonl", cwd=tmp_path)
+    done = headrace("run", config, picture(tmp_path / "a.png"), "-o", "a.jsonl", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert not RAW.search(done.stderr)
 
@@ -98,7 +98,7 @@ def test_a_parser_that_raises_keyboardinterrupt_fails_and_does_not_end_the_run(
     for i, level in enumerate((255, 20, 255, 30)):
         Image.new("RGB", (64, 48), (level, 0, 0)).save(tmp_path / f"in/{i}.png")
     config = unruly(mean_config, line)
-    done = noria("run", config, "in", "-o", "a.jsonl", "--guard", guard, cwd=tmp_path)
+    done = headrace("run", config, "in", "-o", "a.jsonl", "--guard", guard, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "the parser raised KeyboardInterrupt" in done.stderr
     assert "2 of 4 outputs of config.txt could not be parsed" in done.stdout + done.stderr
@@ -119,12 +119,12 @@ def test_output_that_a_parser_closes_is_an_error_and_no_traceback(
 ) -> None:
     config = unruly(mean_config, line)
     path = picture(tmp_path / "a.png")
-    done = noria("run", config, path, "-o", "a.jsonl", "--guard", "never", cwd=tmp_path)
+    done = headrace("run", config, path, "-o", "a.jsonl", "--guard", "never", cwd=tmp_path)
     assert done.returncode == 6, done.stderr
     assert words in done.stderr
     assert "Traceback" not in done.stderr
     assert (tmp_path / "a.jsonl").read_text().count("\n") == 1
-    guarded = noria("run", config, path, "-o", "b.jsonl", "--guard", "always", cwd=tmp_path)
+    guarded = headrace("run", config, path, "-o", "b.jsonl", "--guard", "always", cwd=tmp_path)
     assert guarded.returncode == 0, guarded.stderr
     assert "found 1 thing" in guarded.stdout
 
@@ -147,9 +147,9 @@ def test_the_stream_key_of_an_rtmp_path_is_never_printed(
     if words == ["--pipeline"]:
         text = "models: config.txt\nsources: rtmp://127.0.0.1:9/live/SECRET\nsinks: [a.jsonl\n"
         (tmp_path / "p.yml").write_text(text)
-        done = noria("run", "p.yml", cwd=tmp_path)
+        done = headrace("run", "p.yml", cwd=tmp_path)
     else:
-        done = noria("run", config, *words, cwd=tmp_path)
+        done = headrace("run", config, *words, cwd=tmp_path)
     assert done.returncode != 0
     assert "SECRET" not in done.stdout + done.stderr
     assert not any("SECRET" in p.read_text() for p in tmp_path.glob("*.jsonl"))

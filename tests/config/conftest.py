@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from noria.config import ModelConfig
+from headrace.config import ModelConfig
 
 Load = Callable[..., ModelConfig]
 

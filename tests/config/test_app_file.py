@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from noria.config import ModelConfig, PipelineSpec, ProcessMode, load_pipeline
-from noria.errors import ConfigError
+from headrace.config import ModelConfig, PipelineSpec, ProcessMode, load_pipeline
+from headrace.errors import ConfigError
 
 APPS = Path(__file__).parent / "apps"
 SOURCE = "[source0]\nenable=1\ntype=2\nuri=file://a.mp4\n"

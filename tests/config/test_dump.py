@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from noria.config import ClassAttrs, ModelConfig
-from noria.config.key import Key
-from noria.config.keys import CLASS_KEYS, PROPERTY_KEYS
-from noria.config.values import INT_MAX, INT_MIN, Kind
-from noria.errors import ConfigError
+from headrace.config import ClassAttrs, ModelConfig
+from headrace.config.key import Key
+from headrace.config.keys import CLASS_KEYS, PROPERTY_KEYS
+from headrace.config.values import INT_MAX, INT_MIN, Kind
+from headrace.errors import ConfigError
 from tests.config.conftest import Load
 from tests.profiles import examples
 

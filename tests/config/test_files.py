@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from noria.config import ModelConfig, reading
-from noria.errors import ConfigError
+from headrace.config import ModelConfig, reading
+from headrace.errors import ConfigError
 
 
 def write(folder: Path, text: str, name: str = "model.txt") -> Path:

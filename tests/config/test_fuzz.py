@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.config.keys import KEYS
+from headrace.config.keys import KEYS
 from tests.fuzz.fuzz_config import SEEDS, check
 from tests.profiles import examples
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from noria.config.document import Document
-from noria.config.ini_groups import read_keyfile
-from noria.config.values import BadValueError, Kind, parse_ini
+from headrace.config.document import Document
+from headrace.config.ini_groups import read_keyfile
+from headrace.config.values import BadValueError, Kind, parse_ini
 from tests.config import glib_oracle
 from tests.profiles import examples
 

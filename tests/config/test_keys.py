@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from docs._ext.key_tables import model_tables, rewritten
-from noria.config import ClassAttrs, ModelConfig
-from noria.config.key import Key
-from noria.config.keys import CLASS_KEYS, KEYS, PROPERTY_KEYS, suggestion
-from noria.config.values import Kind
+from headrace.config import ClassAttrs, ModelConfig
+from headrace.config.key import Key
+from headrace.config.keys import CLASS_KEYS, KEYS, PROPERTY_KEYS, suggestion
+from headrace.config.values import Kind
 
 REFERENCE = Path(
-    os.environ.get("NORIA_KEY_LIST", Path(__file__).parents[3] / "shared/spec/nvinfer_keys.csv")
+    os.environ.get("HEADRACE_KEY_LIST", Path(__file__).parents[3] / "shared/spec/nvinfer_keys.csv")
 )
 
 
@@ -29,7 +29,7 @@ def reference_rows() -> list[dict[str, str]]:
 
 
 ROWS = reference_rows()
-needs_reference = pytest.mark.skipif(not ROWS, reason="no reference key list: NORIA_KEY_LIST")
+needs_reference = pytest.mark.skipif(not ROWS, reason="no reference key list: HEADRACE_KEY_LIST")
 
 
 def key_of(row: dict[str, str]) -> Key:

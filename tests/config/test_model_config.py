@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.config import (
+from headrace.config import (
     ClassAttrs,
     ClusterMode,
     ModelConfig,
@@ -19,7 +19,7 @@ from noria.config import (
     NetworkType,
     ScalingFilter,
 )
-from noria.config.origin import DEFAULT
+from headrace.config.origin import DEFAULT
 
 
 def test_defaults_are_those_of_the_original() -> None:
@@ -78,7 +78,9 @@ def test_repr_is_short() -> None:
 
 
 def test_enums_and_class_settings_cost_no_msgspec() -> None:
-    code = "import sys, noria.config; noria.config.ClassAttrs(); print('msgspec' in sys.modules)"
+    code = (
+        "import sys, headrace.config; headrace.config.ClassAttrs(); print('msgspec' in sys.modules)"
+    )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
 

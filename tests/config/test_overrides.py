@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.config import ClusterMode, ModelConfig, NetworkType
-from noria.config.keys import CLASS_KEYS, PROPERTY_KEYS
-from noria.config.overrides import (
+from headrace.config import ClusterMode, ModelConfig, NetworkType
+from headrace.config.keys import CLASS_KEYS, PROPERTY_KEYS
+from headrace.config.overrides import (
     Overrides,
     combined,
     distributed,
@@ -20,7 +20,7 @@ from noria.config.overrides import (
     given_labels,
     given_line,
 )
-from noria.errors import ConfigError
+from headrace.errors import ConfigError
 
 BASE = """[property]
 gie-unique-id=1

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.config.app_keys import APP_GROUPS
-from noria.config.pipeline_keys import SECTIONS, TOP_KEYS
+from headrace.config.app_keys import APP_GROUPS
+from headrace.config.pipeline_keys import SECTIONS, TOP_KEYS
 from tests.fuzz.fuzz_pipeline import SEEDS, check
 from tests.profiles import examples
 
@@ -21,7 +21,7 @@ FIRST = st.sampled_from([b"y", b"i", b"c"])
 @pytest.mark.parametrize("seed", sorted(SEEDS.iterdir()), ids=lambda path: path.name)
 def test_seeds(seed: Path) -> None:
     valid = check(seed.read_bytes())
-    assert valid or not seed.name.startswith(("app_", "noria_full", "sources"))
+    assert valid or not seed.name.startswith(("app_", "headrace_full", "sources"))
 
 
 @settings(max_examples=examples(200))

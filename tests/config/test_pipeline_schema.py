@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from docs._ext.key_tables import pipeline_tables, rewritten
 from docs._ext.pipeline_schema import SCHEMA_FILE, pipeline_schema, schema_text
-from noria.config import load_pipeline
-from noria.config import pipeline_spec as types
-from noria.config.pipeline_keys import COLORS, SECTIONS, TOP_KEYS
-from noria.errors import ConfigError
+from headrace.config import load_pipeline
+from headrace.config import pipeline_spec as types
+from headrace.config.pipeline_keys import COLORS, SECTIONS, TOP_KEYS
+from headrace.errors import ConfigError
 from tests.profiles import examples
 
 SCHEMA = pipeline_schema()

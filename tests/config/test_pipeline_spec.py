@@ -1,4 +1,4 @@
-"""Noria's own pipeline file: short and long forms, paths, origins, refusals, the way back."""
+"""Headrace's own pipeline file: short and long forms, paths, origins, refusals, the way back."""
 
 # ruff: noqa: E501 (tables: one case per line)
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from noria.config import (
+from headrace.config import (
     ModelConfig,
     ModelSpec,
     PipelineSpec,
@@ -21,8 +21,8 @@ from noria.config import (
     TrackerSpec,
     load_pipeline,
 )
-from noria.config.pipeline_files import file_kind, is_pipeline_file
-from noria.errors import ConfigError
+from headrace.config.pipeline_files import file_kind, is_pipeline_file
+from headrace.errors import ConfigError
 
 Read = Callable[[str], PipelineSpec]
 
@@ -162,8 +162,8 @@ def test_standard_output_is_no_file(read: Read) -> None:
 
 
 def test_sink_kinds_cover_those_that_can_be_opened() -> None:
-    from noria.config.pipeline_keys import SINK_KINDS
-    from noria.media import SINK_KINDS as OPENED
+    from headrace.config.pipeline_keys import SINK_KINDS
+    from headrace.media import SINK_KINDS as OPENED
 
     assert set(OPENED) <= set(SINK_KINDS)
 
@@ -241,7 +241,7 @@ REFUSED = [
     ("sources: a\nosd: {text-color: [1, 1, 1]}", "not a list of 4", "4 numbers"),
     ("sources: a\nosd: {text-color: [1, 1, 1, 2]}", "not in range", "4 numbers"),
     ("sources: a\nsinks: 'kiti:x'", "kiti is no kind of it", "did you mean kitti:?"),
-    ("sources: a\nsinks: 'mqtt://me:pw@x/t'", "free of a user and password", "NORIA_"),
+    ("sources: a\nsinks: 'mqtt://me:pw@x/t'", "free of a user and password", "HEADRACE_"),
     ("sources: a\nsinks: 'rtmp://x'", "streams are written to rtsp, rtsps, udp alone", "a path"),
     ("sources: a\nsinks: [{kind: video}]", "a sink has no path", "kind: fake"),
     ("sources: a\nsinks: [{path: x, source: 1}]", "pipe.yml:2: there is no source 1", "0 to 0"),
@@ -306,7 +306,7 @@ def test_what_cannot_be_read_is_no_pipeline_file(tmp_path: Path) -> None:
 
 def test_a_models_config_says_how_to_run_it(read: Read, tmp_path: Path) -> None:
     (tmp_path / "det.txt").write_text(DETECTOR)
-    with pytest.raises(ConfigError, match=r"noria run .*det\.txt SOURCE"):
+    with pytest.raises(ConfigError, match=r"headrace run .*det\.txt SOURCE"):
         load_pipeline(tmp_path / "det.txt")
     (tmp_path / "notes.txt").write_text("hello\n")
     with pytest.raises(ConfigError, match="no pipeline file"):

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from noria.config import ClassAttrs, ModelConfig
-from noria.config.enums import ClusterMode, ScalingFilter
-from noria.config.profile import with_profile
+from headrace.config import ClassAttrs, ModelConfig
+from headrace.config.enums import ClusterMode, ScalingFilter
+from headrace.config.profile import with_profile
 
 
 def config(folder: Path, text: str = "", classes: str = "", profile: str = "modern") -> ModelConfig:

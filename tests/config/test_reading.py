@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from noria.config import ClassAttrs, ClusterMode, ModelConfig, NetworkType, TensorOrder
-from noria.config.document import ConfigProblemsError
-from noria.config.pipeline_files import load_pipeline
-from noria.config.reading import MAX_BYTES
-from noria.errors import ConfigError, ModelError
+from headrace.config import ClassAttrs, ClusterMode, ModelConfig, NetworkType, TensorOrder
+from headrace.config.document import ConfigProblemsError
+from headrace.config.pipeline_files import load_pipeline
+from headrace.config.reading import MAX_BYTES
+from headrace.errors import ConfigError, ModelError
 from tests.config.conftest import Load
 
 
@@ -352,9 +352,9 @@ class TestConfigFile:
 @pytest.mark.parametrize(
     ("name", "size", "says"),
     [
-        ("m.onnx", 9, "noria trtexec --onnx="),
+        ("m.onnx", 9, "headrace trtexec --onnx="),
         ("m.onnx", MAX_BYTES + 1, "with onnx-file=m.onnx"),
-        ("m.ONNX_b1.engine", 9, "noria trtexec --loadEngine="),
+        ("m.ONNX_b1.engine", 9, "headrace trtexec --loadEngine="),
         ("m.caffemodel", 9, "with model-file=m.caffemodel"),
     ],
 )
@@ -370,7 +370,7 @@ def test_a_model_is_told_from_a_config(
     with pytest.raises(ConfigError, match=r": this is an? (model|engine), not a config") as error:
         load(tmp_path / name)
     assert says in str(error.value)
-    assert f"noria show {tmp_path / name}" in str(error.value)
+    assert f"headrace show {tmp_path / name}" in str(error.value)
 
 
 @pytest.mark.parametrize(

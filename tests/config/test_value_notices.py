@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from noria.config import ModelConfig
-from noria.config import value_notices as rules
-from noria.config.keys import PROPERTY_KEYS
+from headrace.config import ModelConfig
+from headrace.config import value_notices as rules
+from headrace.config.keys import PROPERTY_KEYS
 from tests.config.conftest import Load
 
 BASE = "gie-unique-id=1\nnum-detected-classes=2\ncluster-mode=2\nonnx-file=a.onnx\n"

@@ -31,15 +31,15 @@ BOMBS = {
 READ = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
-from noria.errors import NoriaError
-from noria.config import ModelConfig, is_pipeline_file, load_pipeline
-from noria.track import open_tracker
+from headrace.errors import HeadraceError
+from headrace.config import ModelConfig, is_pipeline_file, load_pipeline
+from headrace.track import open_tracker
 read = {{"model": ModelConfig.load, "pipeline": load_pipeline, "tracker": open_tracker,
          "kind": is_pipeline_file}}[sys.argv[1]]
 for path in sys.argv[2:]:
     try:
         read(path)
-    except NoriaError as error:
+    except HeadraceError as error:
         assert len(str(error)) < 20_000, len(str(error))
 print("survived")
 """.replace("{{", "{").replace("}}", "}")

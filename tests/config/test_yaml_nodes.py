@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from noria.config import ClusterMode
-from noria.errors import ConfigError
+from headrace.config import ClusterMode
+from headrace.errors import ConfigError
 from tests.config.conftest import Load
 
 

@@ -1,4 +1,4 @@
 """The numbered cases of the inference semantics, run through the product.
 
-`NORIA_CONFORMANCE_CASES` names another case file in the same format.
+`HEADRACE_CONFORMANCE_CASES` names another case file in the same format.
 """

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from noria.config import ClassAttrs, ColorFormat, ModelConfig, TensorOrder
-from noria.config.enums import NamedValue
-from noria.meta import Detections
+from headrace.config import ClassAttrs, ColorFormat, ModelConfig, TensorOrder
+from headrace.config.enums import NamedValue
+from headrace.meta import Detections
 from tests.conformance.cases import UnknownShape
 
 CLASS_KEYS = {f.name.replace("_", "-") for f in fields(ClassAttrs)} - {"min-boxes"} | {"minBoxes"}

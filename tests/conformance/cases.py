@@ -30,7 +30,7 @@ class Case:
 
 
 def case_file() -> Path:
-    return Path(os.environ.get("NORIA_CONFORMANCE_CASES") or OWN_CASES)
+    return Path(os.environ.get("HEADRACE_CONFORMANCE_CASES") or OWN_CASES)
 
 
 def load_cases(path: Path) -> list[Case]:

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from noria.errors import ParserError
-from noria.infer.attach import Attacher, DropReason
-from noria.infer.cluster import Clusterer, ClusterParams
-from noria.infer.geometry import Rect, ScaleTransform, fit
-from noria.infer.labels import load_labels
-from noria.infer.parsers import parse_coverage_bbox
-from noria.meta import DetectionParams, Detections, FrameMeta, Layer, NetworkInfo
+from headrace.errors import ParserError
+from headrace.infer.attach import Attacher, DropReason
+from headrace.infer.cluster import Clusterer, ClusterParams
+from headrace.infer.geometry import Rect, ScaleTransform, fit
+from headrace.infer.labels import load_labels
+from headrace.infer.parsers import parse_coverage_bbox
+from headrace.meta import DetectionParams, Detections, FrameMeta, Layer, NetworkInfo
 from tests.conformance import build
 from tests.conformance.cases import Case, Given, Judge, UnknownShape, compare
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from noria.config import ModelConfig
-from noria.errors import ConfigError, EngineError, NoriaError
-from noria.infer.batch import Batch
-from noria.infer.cluster import Clusterer
-from noria.infer.inferencer import Inferencer
-from noria.infer.update import ModelUpdater, updated_config
-from noria.media import ArraySource
-from noria.meta import Classification, Detections, FrameMeta, Segmentation
-from noria.model import load_or_build
-from noria.pipeline import Pipeline
+from headrace.config import ModelConfig
+from headrace.errors import ConfigError, EngineError, HeadraceError
+from headrace.infer.batch import Batch
+from headrace.infer.cluster import Clusterer
+from headrace.infer.inferencer import Inferencer
+from headrace.infer.update import ModelUpdater, updated_config
+from headrace.media import ArraySource
+from headrace.meta import Classification, Detections, FrameMeta, Segmentation
+from headrace.model import load_or_build
+from headrace.pipeline import Pipeline
 from tests.conformance import build
 from tests.conformance.cases import Case, Given, Judge, UnknownShape
 from tests.conformance.detector_areas import _effective
@@ -79,7 +79,7 @@ def _pipeline(model: Inferencer, frames: int) -> tuple[list[FrameMeta], Exceptio
     source = ArraySource([pixels] * frames)
     try:
         Pipeline([source], [model], on_result=metas.append).run()
-    except NoriaError as error:
+    except HeadraceError as error:
         return metas, error
     return metas, None
 
@@ -166,7 +166,7 @@ def _starts(config: Mapping[str, Any]) -> bool:
     try:
         with stage(explicit | values, session, parser=parser, unique_id=unique_id):
             return True
-    except NoriaError:
+    except HeadraceError:
         assert session.closed or unique_id is None or isinstance(unique_id, int)
         return False
 

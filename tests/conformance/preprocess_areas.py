@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from noria.config import ColorFormat
-from noria.errors import ConfigError, GeometryError, NoriaError
-from noria.infer.geometry import Rect, even_rect, fit
-from noria.infer.mean_file import load_mean
-from noria.infer.preprocess import Preprocessor
-from noria.media.frame import Frame
-from noria.media.pixel_format import PixelFormat
-from noria.model.picture_input import network_dims
-from noria.network.tensor_spec import TensorSpec
+from headrace.config import ColorFormat
+from headrace.errors import ConfigError, GeometryError, HeadraceError
+from headrace.infer.geometry import Rect, even_rect, fit
+from headrace.infer.mean_file import load_mean
+from headrace.infer.preprocess import Preprocessor
+from headrace.media.frame import Frame
+from headrace.media.pixel_format import PixelFormat
+from headrace.model.picture_input import network_dims
+from headrace.network.tensor_spec import TensorSpec
 from tests.conformance import build
 from tests.conformance.cases import Case, Given, Judge, starts
 
@@ -134,12 +134,12 @@ def config(case: Case, given: Given) -> dict[str, Any]:
     return {"initialisation": starts(result), "interpreted_chw": seen}
 
 
-def _start(shape: list[int], values: dict[str, Any]) -> tuple[int, ...] | NoriaError:
+def _start(shape: list[int], values: dict[str, Any]) -> tuple[int, ...] | HeadraceError:
     try:
         cfg = build.config(values)
         dims = network_dims(TensorSpec("input", np.dtype(np.float32), (1, *shape)), cfg)
         channels, height, width = dims
         Preprocessor.from_config(cfg, width, height, channels)
-    except NoriaError as error:
+    except HeadraceError as error:
         return error
     return tuple(dims)

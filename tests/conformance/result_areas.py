@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from noria.infer.batch import Batch
-from noria.infer.classify import complete_labels
-from noria.infer.items import layers_of
-from noria.meta import (
+from headrace.infer.batch import Batch
+from headrace.infer.classify import complete_labels
+from headrace.infer.items import layers_of
+from headrace.meta import (
     Classification,
     ClassifierParams,
     Detections,

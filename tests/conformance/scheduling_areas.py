@@ -10,12 +10,12 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from noria.config import ModelConfig
-from noria.errors import NoriaError
-from noria.infer.batch import Batch
-from noria.infer.inferencer import Inferencer
-from noria.meta import Detections
-from noria.model import load_or_build
+from headrace.config import ModelConfig
+from headrace.errors import HeadraceError
+from headrace.infer.batch import Batch
+from headrace.infer.inferencer import Inferencer
+from headrace.meta import Detections
+from headrace.model import load_or_build
 from tests.conformance import build, scripted
 from tests.conformance.cases import Case, Given, Judge, UnknownShape
 from tests.conformance.stage import (
@@ -165,7 +165,7 @@ def _happen(running: Stage, event: str) -> None:
 
 
 def _nothing(kind: int) -> Any:
-    from noria.meta import Classification, Segmentation
+    from headrace.meta import Classification, Segmentation
 
     return Classification() if kind == 1 else Segmentation(np.full((16, 16), -1, np.int32))
 
@@ -272,7 +272,7 @@ def _chunks(given: Given) -> dict[str, Any]:
     with stage(values, session) as running:
         try:
             running.process(batch)
-        except NoriaError as error:
+        except HeadraceError as error:
             said = str(error)
             shown = Judge(lambda e: e is True or str(e) in said, said)
             return {"error": shown, "element_error_posted": True, "inference_batches": []}
@@ -317,7 +317,7 @@ def _chosen(given: Given) -> dict[str, Any]:
     with stage(values, session, unique_id=given.get("unique_id", 1)) as running:
         try:
             running.process(batch)
-        except NoriaError as error:
+        except HeadraceError as error:
             failed = str(error)
         before = {n.message for n in running.inferencer.config.notices}
         said = [n for n in running.inferencer.notices if n.message not in before]

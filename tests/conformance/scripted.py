@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from noria.meta import Layer
+from headrace.meta import Layer
 
 Answer = Callable[[int, Mapping[str, Layer]], Any]
 

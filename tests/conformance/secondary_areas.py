@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from noria.infer.batch import Batch
-from noria.infer.selection import Selector
-from noria.meta import Classification, ClassifierMeta, FrameMeta, LabelInfo
+from headrace.infer.batch import Batch
+from headrace.infer.selection import Selector
+from headrace.meta import Classification, ClassifierMeta, FrameMeta, LabelInfo
 from tests.conformance.cases import Case, Given, UnknownShape
 from tests.conformance.stage import (
     UNTRACKED,
@@ -292,7 +292,7 @@ def _stage(case: Case, values: Mapping[str, Any], own_id: int, **more: Any) -> A
 
 def _silent(number: int, layers: Any) -> Any:
     """A parser that finds nothing: only what is inferred on is asked."""
-    from noria.meta import Detections
+    from headrace.meta import Detections
 
     return Detections.empty()
 
@@ -372,7 +372,7 @@ def _submitted(running: Stage, batch: Batch, pending: Any) -> set[tuple[int, int
 
 
 def _no_classes() -> Any:
-    from noria.meta import Segmentation
+    from headrace.meta import Segmentation
 
     return Segmentation(np.full((16, 16), -1, np.int32))
 

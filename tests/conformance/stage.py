@@ -18,16 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from noria.config import ModelConfig
-from noria.engine.backends import RunOptions
-from noria.infer.batch import Batch
-from noria.infer.engine_runs import Pending, RawOutput
-from noria.infer.inferencer import Inferencer
-from noria.infer.model import LoadOptions, Model
-from noria.infer.record import Record
-from noria.media import Frame, PixelFormat
-from noria.meta import UNTRACKED_OBJECT_ID, Detections, FrameMeta, InputTensor, Roi, Space
-from noria.network.tensor_spec import TensorSpec
+from headrace.config import ModelConfig
+from headrace.engine.backends import RunOptions
+from headrace.infer.batch import Batch
+from headrace.infer.engine_runs import Pending, RawOutput
+from headrace.infer.inferencer import Inferencer
+from headrace.infer.model import LoadOptions, Model
+from headrace.infer.record import Record
+from headrace.media import Frame, PixelFormat
+from headrace.meta import UNTRACKED_OBJECT_ID, Detections, FrameMeta, InputTensor, Roi, Space
+from headrace.network.tensor_spec import TensorSpec
 from tests.conformance import build, scripted
 from tests.conformance.cases import UnknownShape
 
@@ -179,7 +179,7 @@ def stage(
     """A stage of a config with these values; `parser` answers instead of a built-in one.
 
     Raises:
-        NoriaError: the product refuses to start.
+        HeadraceError: the product refuses to start.
     """
     settings: dict[str, Any] = {"net_scale_factor": 1, "gie_unique_id": unique_id, **values}
     kind = network_type(settings.get("network_type", 0))

@@ -10,8 +10,8 @@ import pytest
 
 from docs._ext.conformance import level_of, page
 from docs._ext.conformance_table import APPROXIMATE, BEHAVIOURS, PROOFS, REMARKS
-from noria.config import ModelConfig
-from noria.config.keys import CLASS_KEYS, KEYS, PROPERTY_KEYS
+from headrace.config import ModelConfig
+from headrace.config.keys import CLASS_KEYS, KEYS, PROPERTY_KEYS
 from tests.conformance import build
 from tests.conformance.cases import OWN_CASES, load_cases
 from tests.conformance.test_conformance import run

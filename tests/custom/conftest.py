@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.custom import include_dir
-from noria.meta import DetectionParams, Layer, NetworkInfo
+from headrace.custom import include_dir
+from headrace.meta import DetectionParams, Layer, NetworkInfo
 from tests.custom.built import built_once
 
 Compile = Callable[..., Path]
@@ -40,7 +40,7 @@ def zoo28(compile_parser: Compile) -> Path:
 @pytest.fixture(scope="session")
 def zoo24(compile_parser: Compile) -> Path:
     """The same source with 24-byte boxes."""
-    return compile_parser("zoo.cpp", "-DNORIA_BOX_BYTES=24")
+    return compile_parser("zoo.cpp", "-DHEADRACE_BOX_BYTES=24")
 
 
 @pytest.fixture(scope="session")

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from noria.custom import include_dir
-from noria.custom.compile.toolchain import find_nvcc, gpu_present
+from headrace.custom import include_dir
+from headrace.custom.compile.toolchain import find_nvcc, gpu_present
 from tests.custom.built import built_once
 from tests.session import made_once
 
@@ -78,5 +78,5 @@ def gpu_library(kind: str, source: Path, factory: pytest.TempPathFactory) -> Gpu
         f"gpu-{source.stem}",
         lambda draft: shutil.copy(source, draft / f"{source.stem}.cu"),
     )
-    command = [sys.executable, "-m", "noria", "compile", "--cuda", "nvcc"]
+    command = [sys.executable, "-m", "headrace", "compile", "--cuda", "nvcc"]
     return Gpu(built_once(factory, folder / f"{source.stem}.cu", command), None)

@@ -1,7 +1,7 @@
 """What well-known parsers of public collections return, evaluated with NumPy on random tensors.
 
 Written from the catalogue of the custom-library specification (4.1 to 4.4), independently of
-noria's built-in parsers, one object at a time where that is clearest. A case is the layers, the
+headrace's built-in parsers, one object at a time where that is clearest. A case is the layers, the
 thresholds and the rows (class, left, top, width, height, score[, angle]) that must come back, in
 any order.
 """

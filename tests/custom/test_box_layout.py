@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria._core.notices import Notice
-from noria.binary.abi import candidates, plausibility
-from noria.custom import CustomLibrary, open_library
-from noria.custom.guard import GuardMode, keeper
-from noria.custom.guard.library import GuardedLibrary
-from noria.errors import CustomLibraryError, ParserError
-from noria.meta import DetectionParams, NetworkInfo
+from headrace._core.notices import Notice
+from headrace.binary.abi import candidates, plausibility
+from headrace.custom import CustomLibrary, open_library
+from headrace.custom.guard import GuardMode, keeper
+from headrace.custom.guard.library import GuardedLibrary
+from headrace.errors import CustomLibraryError, ParserError
+from headrace.meta import DetectionParams, NetworkInfo
 from tests.custom.conftest import Compile, rows_layer
 
 NETWORK = NetworkInfo(416, 320, 3)

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria import _native
-from noria.custom import open_library
-from noria.custom.guard import GuardOptions, keeper
-from noria.custom.guard.library import GuardedLibrary
-from noria.custom.validate import CheckedParser, CustomLibrary
-from noria.errors import NoriaError
-from noria.meta import DetectionParams, Detections, Layer, NetworkInfo, Space
+from headrace import _native
+from headrace.custom import open_library
+from headrace.custom.guard import GuardOptions, keeper
+from headrace.custom.guard.library import GuardedLibrary
+from headrace.custom.validate import CheckedParser, CustomLibrary
+from headrace.errors import HeadraceError
+from headrace.meta import DetectionParams, Detections, Layer, NetworkInfo, Space
 from tests.custom.conftest import Compile
 from tests.together import together
 
@@ -66,7 +66,7 @@ def tensor(kind: int, count: int, value: float) -> dict[str, Layer]:
 def outcome(parse: CheckedParser, *given: Any) -> Any:
     try:
         found = parse(*given)
-    except NoriaError as error:
+    except HeadraceError as error:
         return type(error), error.found
     return found.boxes.tolist(), found.scores.tolist(), found.class_ids.tolist()
 
@@ -190,7 +190,7 @@ def test_a_worker_closed_while_layers_are_read_is_not_written_to(guarded: Guarde
     for closes in (False, False, True, False, False, True):
         closing.closes = closes
         if closes:
-            with pytest.raises(NoriaError, match="was closed during the call"):
+            with pytest.raises(HeadraceError, match="was closed during the call"):
                 parse(layers, NETWORK, PARAMS)
         else:
             assert parse(layers, NETWORK, PARAMS).boxes[0, 0] == 8

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from noria.custom import open_library
-from noria.custom.cpp_parsers import ParserReturnedFalseError
-from noria.errors import CustomLibraryError, ParserError
-from noria.meta import DetectionParams, Layer, NetworkInfo
+from headrace.custom import open_library
+from headrace.custom.cpp_parsers import ParserReturnedFalseError
+from headrace.errors import CustomLibraryError, ParserError
+from headrace.meta import DetectionParams, Layer, NetworkInfo
 from tests.custom.conftest import Compile, rows_layer
 from tests.memory import resident
 from tests.profiles import examples
@@ -142,7 +142,7 @@ def test_refused_results(
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 12, 48])
-@pytest.mark.parametrize("flags", [(), ("-DNORIA_BOX_BYTES=24",)])
+@pytest.mark.parametrize("flags", [(), ("-DHEADRACE_BOX_BYTES=24",)])
 @pytest.mark.sampled
 def test_a_detector_parser_is_told_from_an_instance_parser_and_nothing_is_freed(
     compile_parser: Compile,
@@ -153,7 +153,7 @@ def test_a_detector_parser_is_told_from_an_instance_parser_and_nothing_is_freed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By its result, where its code shows nothing."""
-    monkeypatch.setattr("noria.custom.cpp_library.kinds_of", lambda calls, name: ())
+    monkeypatch.setattr("headrace.custom.cpp_library.kinds_of", lambda calls, name: ())
     library = open_library(compile_parser("items.cpp", *flags), guard="never")
     rows = np.tile(ROWS, (16, 1))[:count]
     with pytest.raises(ParserError) as caught:

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from noria.custom import open_library
-from noria.custom.cpp_parsers import ParserReturnedFalseError
-from noria.errors import CustomLibraryError, ParserError
-from noria.meta import ClassifierParams, Layer, NetworkInfo, SegmentationParams
+from headrace.custom import open_library
+from headrace.custom.cpp_parsers import ParserReturnedFalseError
+from headrace.errors import CustomLibraryError, ParserError
+from headrace.meta import ClassifierParams, Layer, NetworkInfo, SegmentationParams
 from tests.custom.conftest import Compile
 from tests.infer.test_classify import classify
 from tests.memory import resident

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.config import ModelConfig
-from noria.custom import open_library
-from noria.custom.cpp_parsers import ParserReturnedFalseError
-from noria.errors import CustomLibraryError, ParserError
-from noria.infer.parser_choice import custom_library
-from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
+from headrace.config import ModelConfig
+from headrace.custom import open_library
+from headrace.custom.cpp_parsers import ParserReturnedFalseError
+from headrace.errors import CustomLibraryError, ParserError
+from headrace.infer.parser_choice import custom_library
+from headrace.meta import DetectionParams, Detections, Layer, NetworkInfo
 from tests.custom.conftest import Compile, rows_layer
 from tests.memory import resident
 from tests.profiles import examples

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from noria.binary.elf import ElfFile
-from noria.custom import include_dir
+from headrace.binary.elf import ElfFile
+from headrace.custom import include_dir
 from tests.custom.conftest import Compile
 
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
@@ -20,8 +20,8 @@ STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
     "flags",
     [
         (),
-        ("-DNORIA_BOX_BYTES=24", "-fvisibility=hidden"),
-        ("-DNORIA_NVDSINFER_GENERATION=6",),
+        ("-DHEADRACE_BOX_BYTES=24", "-fvisibility=hidden"),
+        ("-DHEADRACE_NVDSINFER_GENERATION=6",),
     ],
 )
 @pytest.mark.sampled
@@ -29,8 +29,8 @@ def test_layouts_linkage_and_checks(compile_parser: Compile, flags: tuple[str, .
     path = compile_parser("layouts.cpp", "-Wno-invalid-offsetof", *STRICT, *flags)
     exported = ElfFile.read(path).exported()
     layout = 24 if flags else 28
-    assert f"noria_abi_box_bytes_{layout}" in exported  # hidden visibility does not hide it
-    assert f"noria_abi_box_bytes_{52 - layout}" not in exported
+    assert f"headrace_abi_box_bytes_{layout}" in exported  # hidden visibility does not hide it
+    assert f"headrace_abi_box_bytes_{52 - layout}" not in exported
     if not flags:
         assert {"NvDsInferInitializeInputLayers", "NvDsInferCreateModelParser"} <= exported
 

@@ -1,4 +1,4 @@
-"""What `noria run` says when a library in its own process ends it by a signal, or by exit()."""
+"""What `headrace run` says when a library in its own process ends it by a signal, or by exit()."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from noria.custom import in_process, open_library
+from headrace.custom import in_process, open_library
 
-NOTE = "\nnoria: {}: libx.so is here\n"
-INSTALL = "from noria import _native; _native.note_crashes('libx.so is here', 5); "
+NOTE = "\nheadrace: {}: libx.so is here\n"
+INSTALL = "from headrace import _native; _native.note_crashes('libx.so is here', 5); "
 ENABLE = "import faulthandler; faulthandler.enable(); "
 HARM = {
     "import ctypes; ctypes.string_at(0)": signal.SIGSEGV,
@@ -48,7 +48,7 @@ def test_a_library_that_calls_exit_is_no_success(status: int, becomes: int) -> N
 
 @pytest.mark.parametrize("ending", ["", "raise SystemExit(3)", "1 / 0", "import os; os._exit(3)"])
 def test_the_usual_ends_say_nothing(ending: str) -> None:
-    assert "noria" not in died(INSTALL + ending).stderr
+    assert "headrace" not in died(INSTALL + ending).stderr
 
 
 def test_the_last_text_counts() -> None:
@@ -61,10 +61,10 @@ def test_handlers_of_others_stay() -> None:
     before = died(ENABLE + INSTALL + harm)
     assert before.returncode == -signal.SIGSEGV
     assert "Segmentation fault" in before.stderr
-    assert "noria:" not in before.stderr
+    assert "headrace:" not in before.stderr
     after = died(INSTALL + ENABLE + harm)
     assert after.returncode == -signal.SIGSEGV
-    assert 0 <= after.stderr.find("Segmentation fault") < after.stderr.find("noria: SIGSEGV")
+    assert 0 <= after.stderr.find("Segmentation fault") < after.stderr.find("headrace: SIGSEGV")
 
 
 def test_only_programs_of_the_command_line_note_libraries(

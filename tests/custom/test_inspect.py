@@ -1,4 +1,4 @@
-"""noria inspect: entry points, ABI evidence, links, what happens at load."""
+"""headrace inspect: entry points, ABI evidence, links, what happens at load."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from noria.custom import open_library
-from noria.custom.inspect import inspect_library
-from noria.custom.inspect_load import Creator
-from noria.errors import CustomLibraryError
+from headrace.custom import open_library
+from headrace.custom.inspect import inspect_library
+from headrace.custom.inspect_load import Creator
+from headrace.errors import CustomLibraryError
 from tests.custom.conftest import Compile
 from tests.custom.test_stand_ins import linked, sdk
-from tests.warm import noria
+from tests.warm import headrace
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
 __all__ = ["linked", "sdk"]  # fixtures
@@ -33,8 +33,8 @@ def build(folder: Path, code: str, *flags: str) -> Path:
 @pytest.mark.parametrize("size", [24, 28])
 @pytest.mark.sampled
 def test_a_library_of_our_headers(compile_parser: Compile, size: int) -> None:
-    report = inspect_library(compile_parser("zoo.cpp", f"-DNORIA_BOX_BYTES={size}"))
-    assert (report.machine, report.headers, report.box_bytes) == ("x86-64", "noria", size)
+    report = inspect_library(compile_parser("zoo.cpp", f"-DHEADRACE_BOX_BYTES={size}"))
+    assert (report.machine, report.headers, report.box_bytes) == ("x86-64", "headrace", size)
     assert report.evidence[0].kind == "marker"
     assert report.evidence[1].layout == size  # the code says the same
     assert "detector" in report.fills
@@ -155,7 +155,7 @@ def test_boxes_are_spoken_of_where_a_parser_returns_them(tmp_path: Path, name: s
     opened = open_library(library, guard="never")
     opened.bbox_parser(name)  # whoever names it takes it for a parser
     assert ["boxes have 24 bytes" in d.message for d in opened.decisions] == [True]
-    shown = noria("inspect", "--no-load", library)
+    shown = headrace("inspect", "--no-load", library)
     assert shown.returncode == 0, shown.stderr
     assert ("\nboxes " in shown.stdout) == parses
 
@@ -173,7 +173,7 @@ def test_functions_of_unusual_names_are_named(tmp_path: Path, code: str, hint: s
 
 
 def test_what_it_prints_does_not_disturb(tmp_path: Path) -> None:
-    code = '#include <cstdio>\nint x = printf("noria-inspect:{}\\nhello\\n");'
+    code = '#include <cstdio>\nint x = printf("headrace-inspect:{}\\nhello\\n");'
     report = inspect_library(build(tmp_path, code))
     assert report.load is not None
     assert report.load.ok
@@ -210,12 +210,12 @@ def test_no_library(tmp_path: Path) -> None:
 
 
 def test_the_command(linked: Path, tmp_path: Path) -> None:
-    shown = noria("inspect", linked, "--signatures")
+    shown = headrace("inspect", linked, "--signatures")
     assert shown.returncode == 0
     assert "registers     plugin YoloLayer_TRT version 1 in 'mine'" in shown.stdout
     assert "const NvDsInferParseDetectionParams&" in shown.stdout
-    told = json.loads(noria("inspect", linked, "--json").stdout)
+    told = json.loads(headrace("inspect", linked, "--json").stdout)
     assert told["load"]["creators"][0]["name"] == "YoloLayer_TRT"
     assert told["entry_points"][0]["key"] == "parse-bbox-func-name"
     broken = build(tmp_path, "int f(); int g() { return f(); }")
-    assert noria("inspect", broken, "--no-load").returncode == 5
+    assert headrace("inspect", broken, "--no-load").returncode == 5

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from noria.custom import open_library
-from noria.errors import CustomLibraryError
+from headrace.custom import open_library
+from headrace.errors import CustomLibraryError
 from tests.custom.conftest import Compile
 
 
@@ -72,7 +72,7 @@ def test_other_architecture_names_both(
     path.write_bytes(content)
     message = refusal(path)
     assert words in message
-    assert "noria compile parser.cpp" in message
+    assert "headrace compile parser.cpp" in message
 
 
 def test_object_file_and_source(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_absent_file_folder_and_unreadable_kind(tmp_path: Path) -> None:
 
 def test_undefined_symbol_is_named_before_any_call(compile_parser: Compile) -> None:
     message = refusal(compile_parser("broken_links.cpp"))
-    assert "nothing defines noria_test_function_of_nobody" in message
+    assert "nothing defines headrace_test_function_of_nobody" in message
 
 
 def test_undefined_cpp_symbol_is_readable(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_all_missing_libraries_are_named(
 ) -> None:
     """Where nothing stands in for NVIDIA's."""
     for module in ("load_errors", "stand_ins"):
-        monkeypatch.setattr(f"noria.custom.{module}.supported", lambda: False)
+        monkeypatch.setattr(f"headrace.custom.{module}.supported", lambda: False)
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("no g++")

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from noria.custom import open_library
-from noria.custom.mask_keypoints import MaskContent, keypoints_in
-from noria.errors import ParserError
-from noria.infer.inferencer import Inferencer
-from noria.media import Frame, PixelFormat
-from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
+from headrace.custom import open_library
+from headrace.custom.mask_keypoints import MaskContent, keypoints_in
+from headrace.errors import ParserError
+from headrace.infer.inferencer import Inferencer
+from headrace.media import Frame, PixelFormat
+from headrace.meta import DetectionParams, Detections, Layer, NetworkInfo
 from tests.custom.conftest import rows_layer
 from tests.custom.test_cpp_instances import ROWS, with_masks
 from tests.infer.models import node, write_config, write_model

@@ -1,7 +1,7 @@
 """Public parser collections compile unchanged, and return what an independent evaluation returns.
 
-NORIA_PARSER_SOURCES names a folder with copies or clones of them, at any depth; nothing of them is
-in this repository. With NORIA_PARSER_RESULTS, a table of the results is written to that file.
+HEADRACE_PARSER_SOURCES names a folder with copies or clones of them, at any depth; nothing of them
+is in this repository. With HEADRACE_PARSER_RESULTS, a table of the results is written to that file.
 
 The versions that the oracles evaluate: marcoslucianops/DeepStream-Yolo; the samples (customparser,
 TAO, YOLO) of NVIDIA/DeepStream 9.1, and of hiennguyen9874/deepstream-sources, branch 6.2;
@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.binary.elf import ElfFile
-from noria.binary.entry_points import entry_points
-from noria.custom import CustomLibrary, open_library
-from noria.custom.compile.build_library import compile_library
-from noria.meta import (
+from headrace.binary.elf import ElfFile
+from headrace.binary.entry_points import entry_points
+from headrace.custom import CustomLibrary, open_library
+from headrace.custom.compile.build_library import compile_library
+from headrace.meta import (
     ClassifierParams,
     DetectionParams,
     Layer,
@@ -31,11 +31,11 @@ from noria.meta import (
 )
 from tests.custom.parser_oracles import ORACLES, Case, H, W
 
-SOURCES = os.environ.get("NORIA_PARSER_SOURCES")
-RESULTS = os.environ.get("NORIA_PARSER_RESULTS")
+SOURCES = os.environ.get("HEADRACE_PARSER_SOURCES")
+RESULTS = os.environ.get("HEADRACE_PARSER_RESULTS")
 ROUNDS = 5
 pytestmark = [
-    pytest.mark.skipif(not SOURCES, reason="NORIA_PARSER_SOURCES is not set"),
+    pytest.mark.skipif(not SOURCES, reason="HEADRACE_PARSER_SOURCES is not set"),
     pytest.mark.skipif(shutil.which("g++") is None, reason="no g++"),
 ]
 

@@ -9,11 +9,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from noria.config import ModelConfig
-from noria.custom.guard import keeper
-from noria.custom.plugin_library import plugin_hints
-from noria.errors import EngineError
-from noria.model import load_or_build
+from headrace.config import ModelConfig
+from headrace.custom.guard import keeper
+from headrace.custom.plugin_library import plugin_hints
+from headrace.errors import EngineError
+from headrace.model import load_or_build
 from tests.host import conftest
 from tests.host.conftest import Compile
 
@@ -46,7 +46,9 @@ def refusal(folder: Path, guard: str) -> str:
         load_or_build(ModelConfig.load(folder / "c.txt"))
     text = str(raised.value)
     assert "operator(s) that onnxruntime does not know: Decode_TRT" in text
-    assert "or write it in C++: REGISTER_TENSORRT_PLUGIN(<its creator>), compiled by noria" in text
+    assert (
+        "or write it in C++: REGISTER_TENSORRT_PLUGIN(<its creator>), compiled by headrace" in text
+    )
     return text
 
 
@@ -63,14 +65,14 @@ def test_a_library_of_parsers_registers_none(folder: Path, zoo28: Path) -> None:
     shutil.copy(zoo28, folder / "libown.so")
     text = refusal(folder, "never")
     assert OF_NONE in text
-    assert "must be among those that noria compile gets" in text
-    assert "noria inspect libown.so shows what it has" in text
+    assert "must be among those that headrace compile gets" in text
+    assert "headrace inspect libown.so shows what it has" in text
     (folder / "lib.py").write_text("")
     assert plugin_hints(folder / "lib.py") == plugin_hints(None) == []
 
 
-def test_noria_show_says_so_too(folder: Path, zoo28: Path) -> None:
-    from noria.diagnose.dry_run import dry_run
+def test_headrace_show_says_so_too(folder: Path, zoo28: Path) -> None:
+    from headrace.diagnose.dry_run import dry_run
 
     shutil.copy(zoo28, folder / "libown.so")
     refusal(folder, "never")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from noria.custom.compile.build_library import compile_library
-from noria.custom.compile.toolchain import include_dir
-from noria.errors import CustomLibraryError
+from headrace.custom.compile.build_library import compile_library
+from headrace.custom.compile.toolchain import include_dir
+from headrace.errors import CustomLibraryError
 from tests.profiles import slow
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")

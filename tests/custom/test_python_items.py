@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.custom import open_library
-from noria.errors import CustomLibraryError, ParserError
-from noria.meta import (
+from headrace.custom import open_library
+from headrace.errors import CustomLibraryError, ParserError
+from headrace.meta import (
     Classification,
     ClassifierParams,
     DetectionParams,
@@ -19,7 +19,7 @@ from noria.meta import (
 )
 
 NET = NetworkInfo(4, 3, 3)
-HEAD = "import numpy as np\nfrom noria import Classification, Detections, Segmentation\n"
+HEAD = "import numpy as np\nfrom headrace import Classification, Detections, Segmentation\n"
 DEF = "def parse(layers, network, params):\n    return "
 
 
@@ -62,7 +62,7 @@ def parse(layers, network, params):
     [
         ("None", "returned None"),
         ("'car'", "returned a str"),
-        ("Detections.empty()", "returned a noria.meta.detections.Detections"),
+        ("Detections.empty()", "returned a headrace.meta.detections.Detections"),
         ("Classification(text=3)", "a text of type int"),
         ("Classification(text='x' * 2_000_000)", "a text of 2,000,000 characters"),
         ("Classification({0: 1})", "attributes of type dict"),

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.custom import open_library
-from noria.errors import CustomLibraryError, ParserError
-from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
+from headrace.custom import open_library
+from headrace.errors import CustomLibraryError, ParserError
+from headrace.meta import DetectionParams, Detections, Layer, NetworkInfo
 
 GOOD = """
-from noria import Detections
+from headrace import Detections
 
 THRESHOLD = 0.5
 
@@ -58,7 +58,7 @@ def test_missing_function_names_the_nearest_and_all_parsers(tmp_path: Path) -> N
         ("x = 1\ndef parse(:\n    pass\n", 2, "SyntaxError"),
         ("x = 1\n\ny = x / 0\n", 3, "ZeroDivisionError: division by zero"),
         ("import no_such_module_anywhere\n", 1, "neither beside my_parser.py nor installed"),
-        ("import tensorrt\n", 1, "write: import noria.trt as trt"),
+        ("import tensorrt\n", 1, "write: import headrace.trt as trt"),
         ("import sys\nsys.exit(3)\n", 2, "ended the program"),
     ],
 )
@@ -91,7 +91,10 @@ def test_failing_sibling_is_told_by_its_own_line(tmp_path: Path) -> None:
         ("class parse:\n    pass", "is a class"),
         ("async def parse(a, b, c): return None", "coroutine"),
         ("def parse(a, b, c):\n    yield 1", "generator"),
-        ("def parse(a, b, c) -> 'noria.Classification': ...", "name it in parse-classifier-func"),
+        (
+            "def parse(a, b, c) -> 'headrace.Classification': ...",
+            "name it in parse-classifier-func",
+        ),
         ("def parse(a, b, c) -> 'Segmentation': ...", "returns Segmentation by its annotation"),
     ],
 )
@@ -107,7 +110,7 @@ def test_callable_objects_and_extra_defaults_are_parsers(
     tmp_path: Path, layers: dict[str, Layer], network: NetworkInfo, params: DetectionParams
 ) -> None:
     text = """
-from noria import Detections
+from headrace import Detections
 class Parser:
     def __call__(self, layers, network, params, scale=2):
         return Detections.empty()
@@ -121,7 +124,7 @@ def test_siblings_of_two_folders_do_not_mix(
     tmp_path: Path, layers: dict[str, Layer], network: NetworkInfo, params: DetectionParams
 ) -> None:
     parser = """
-from noria import Detections
+from headrace import Detections
 import shared_utils_of_test
 import inner_package_of_test.deep
 def parse(layers, network, params):
@@ -158,7 +161,7 @@ def test_a_changed_file_is_read_anew(
     tmp_path: Path, layers: dict[str, Layer], network: NetworkInfo, params: DetectionParams
 ) -> None:
     text = """
-from noria import Detections
+from headrace import Detections
 def parse(layers, network, params):
     return Detections([[0, 0, 1, 1]], [1], [{}])
 """
@@ -201,7 +204,7 @@ def test_wrong_shape_in_detections_is_told_by_the_users_line(
     tmp_path: Path, layers: dict[str, Layer], network: NetworkInfo, params: DetectionParams
 ) -> None:
     text = """
-from noria import Detections
+from headrace import Detections
 def parse(layers, network, params):
     return Detections(boxes=[[1, 2, 3]], scores=[1], class_ids=[0])
 """

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from noria.binary.elf import ElfFile
-from noria.custom import CustomLibrary, open_library
-from noria.custom.compile.toolchain import include_dir
-from noria.custom.stand_in_image import ANCHOR, build, elf_hash
-from noria.custom.stand_ins import demands, supported
-from noria.errors import CustomLibraryError, ParserError
-from noria.meta import DetectionParams, Layer, NetworkInfo
+from headrace.binary.elf import ElfFile
+from headrace.custom import CustomLibrary, open_library
+from headrace.custom.compile.toolchain import include_dir
+from headrace.custom.stand_in_image import ANCHOR, build, elf_hash
+from headrace.custom.stand_ins import demands, supported
+from headrace.errors import CustomLibraryError, ParserError
+from headrace.meta import DetectionParams, Layer, NetworkInfo
 
 SOURCES = Path(__file__).parent / "sources"
 pytestmark = [
@@ -68,7 +68,7 @@ def frame(layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionPa
 
 def test_it_loads_and_says_how(library: CustomLibrary, frame: Arguments) -> None:
     said = " ".join(notice.message for notice in library.decisions)
-    assert "not installed: libcudart.so.12, libnvinfer.so.8; noria stands in" in said
+    assert "not installed: libcudart.so.12, libnvinfer.so.8; headrace stands in" in said
     assert "while it was loaded, it called cudaFirst of libcudart.so.12: the answer was 0" in said
     assert library.bbox_parser("ParseMemory")(*frame).boxes[0, 3] == 1  # memory taken at load
 
@@ -130,7 +130,8 @@ def test_an_installed_library_is_never_replaced(
     shutil.copy(sdk / "libcudart.so.12", tmp_path)
     assert [d.soname for d in demands(ElfFile.read(path))] == ["libnvinfer.so.8"]
     code = (
-        "import sys, numpy as np; from noria.custom import open_library; from noria.meta import *\n"
+        "import sys, numpy as np; from headrace.custom import open_library; from headrace.meta "
+        "import *\n"
         "library = open_library(sys.argv[1]); params = DetectionParams(3, np.zeros(3, 'f4'))\n"
         "layer = {'a': Layer('a', np.zeros((1, 6), 'f4'))}\n"
         "print(library.bbox_parser('ParseThread')(layer, NetworkInfo(9, 9, 3), params).boxes[0, 3])"
@@ -142,7 +143,7 @@ def test_an_installed_library_is_never_replaced(
 
 def test_the_process_ends_well(linked: Path) -> None:
     """Static destructors of the library call CUDA once more."""
-    code = f"from noria.custom import open_library; library = open_library({str(linked)!r})"
+    code = f"from headrace.custom import open_library; library = open_library({str(linked)!r})"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.binary.elf import ElfFile
-from noria.custom import include_dir
+from headrace.binary.elf import ElfFile
+from headrace.custom import include_dir
 from tests.custom.conftest import Compile
 
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wl,-z,defs")
@@ -23,26 +23,26 @@ STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wl,-z,defs")
 def test_every_generation_compiles_and_needs_nothing(compile_parser: Compile, major: int) -> None:
     path = compile_parser("trt_surface.cpp", f"-DNV_TENSORRT_MAJOR={major}", *STRICT)
     elf = ElfFile.read(path)
-    assert "noria_headers_tensorrt" in elf.exported()
+    assert "headrace_headers_tensorrt" in elf.exported()
     undefined = {s.name for s in elf.symbols if not s.defined and s.name}
-    foreign = {n for n in undefined if re.search("cuda|cublas|cudnn|nvinfer|nvonnx|noria", n)}
-    assert foreign == {"noria_host_api_1"}
+    foreign = {n for n in undefined if re.search("cuda|cublas|cudnn|nvinfer|nvonnx|headrace", n)}
+    assert foreign == {"headrace_host_api_1"}
     assert not [n for n in elf.needed if re.search("cuda|cublas|nv", n)]
 
 
 def test_a_parser_alone_asks_nothing_of_a_host(compile_parser: Compile) -> None:
     elf = ElfFile.read(compile_parser("zoo.cpp"))
-    assert "noria_host_api_1" not in {s.name for s in elf.symbols}
+    assert "headrace_host_api_1" not in {s.name for s in elf.symbols}
 
 
 @pytest.mark.slow
 def test_a_parser_alone_pays_for_no_plugins(compile_parser: Compile, tmp_path: Path) -> None:
     exported = ElfFile.read(compile_parser("zoo.cpp", "-O0")).exported()
-    named = {n for n in exported if re.search("noria|nvinfer1", n)}
-    assert {n for n in named if not n.startswith("noria_is_detector_")} == {
-        "noria_abi_box_bytes_28",
-        "noria_headers_revision",
-        "noria_headers_tensorrt",
+    named = {n for n in exported if re.search("headrace|nvinfer1", n)}
+    assert {n for n in named if not n.startswith("headrace_is_detector_")} == {
+        "headrace_abi_box_bytes_28",
+        "headrace_headers_revision",
+        "headrace_headers_tensorrt",
     }
     source = tmp_path / "a.cpp"
     source.write_text('#include "nvdsinfer_custom_impl.h"\n#include "NvInferPlugin.h"\n')

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.custom import open_library
-from noria.custom.guard import GuardOptions, keeper
-from noria.custom.guard.crash import LibraryDiedError
-from noria.custom.guard.library import GuardedLibrary
-from noria.custom.validate import CustomLibrary
-from noria.errors import ParserError
-from noria.meta import DetectionParams, Layer, NetworkInfo
+from headrace.custom import open_library
+from headrace.custom.guard import GuardOptions, keeper
+from headrace.custom.guard.crash import LibraryDiedError
+from headrace.custom.guard.library import GuardedLibrary
+from headrace.custom.validate import CustomLibrary
+from headrace.errors import ParserError
+from headrace.meta import DetectionParams, Layer, NetworkInfo
 from tests.custom.conftest import Compile
 
 NETWORK = NetworkInfo(32, 32, 3)
@@ -161,7 +161,7 @@ def test_forked_processes_call_while_threads_of_their_parent_do(parse: Any) -> N
 EXITS = """
 import sys, threading, time
 from pathlib import Path
-from noria.custom import open_library
+from headrace.custom import open_library
 from tests.custom.test_unruly_calls import NETWORK, PARAMS, RETURNED, SLOW, tensor
 
 library = open_library(Path(sys.argv[1]), guard=sys.argv[2])

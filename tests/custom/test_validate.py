@@ -14,9 +14,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from noria.custom import MAX_OBJECTS, checked
-from noria.errors import ConfigError, ParserError
-from noria.meta import DetectionParams, Detections, Layer, NetworkInfo, Space
+from headrace.custom import MAX_OBJECTS, checked
+from headrace.errors import ConfigError, ParserError
+from headrace.meta import DetectionParams, Detections, Layer, NetworkInfo, Space
 
 Call = Callable[[Any], Detections]
 

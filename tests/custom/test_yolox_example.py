@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.custom import open_library
-from noria.errors import ParserError
-from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
+from headrace.custom import open_library
+from headrace.errors import ParserError
+from headrace.meta import DetectionParams, Detections, Layer, NetworkInfo
 from tests.custom.conftest import Compile
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "yolox"
 NAME = "NvDsInferParseYoloX"
-LAYOUTS = {24: ("-DNORIA_BOX_BYTES=24",), 28: ()}
+LAYOUTS = {24: ("-DHEADRACE_BOX_BYTES=24",), 28: ()}
 
 
 def tensor(seed: int, cells: int = 3549, classes: int = 80) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from noria.diagnose.box_matching import Scored, Truth
+from headrace.diagnose.box_matching import Scored, Truth
 
 ALL_CLASSES = 3
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
-from noria.diagnose.average_precision import SIZES, average_precision, coco_scores
-from noria.diagnose.box_matching import Scored, Truth
-from noria.meta.masks import rle_decode, rle_encode
+from headrace.diagnose.average_precision import SIZES, average_precision, coco_scores
+from headrace.diagnose.box_matching import Scored, Truth
+from headrace.meta.masks import rle_decode, rle_encode
 from tests.diagnose.made_up import ALL_CLASSES, made_up
 
 SIDE = 600

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.diagnose.box_matching import Scored, Truth, agreement, match_boxes, overlaps
+from headrace.diagnose.box_matching import Scored, Truth, agreement, match_boxes, overlaps
 from tests.diagnose.made_up import made_up
 from tests.diagnose.test_average_precision import pycoco
 

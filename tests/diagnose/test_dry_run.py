@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.config import ModelConfig
-from noria.diagnose.dry_run import dry_run
+from headrace.config import ModelConfig
+from headrace.diagnose.dry_run import dry_run
 from tests.infer.models import node, write_config, write_model
 
 

@@ -1,4 +1,4 @@
-"""INT8 by `noria calibrate` with no further option: how many boxes stay, and who says so."""
+"""INT8 by `headrace calibrate` with no further option: how many boxes stay, and who says so."""
 
 import json
 import shutil
@@ -12,20 +12,20 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from noria.cli import main
-from noria.config import ModelConfig
-from noria.config.enums import ClusterMode, NetworkMode
-from noria.diagnose import int8_choice
-from noria.diagnose.box_matching import Scored
-from noria.diagnose.int8_agreement import Judge, moved
-from noria.diagnose.int8_choice import choose_int8
-from noria.diagnose.truth import scored
-from noria.engine.precision import CalibrationTable
-from noria.engine.precision.choice import Agreement, Int8Choice
-from noria.infer.calibration import select_frames
-from noria.media import open_source
-from noria.model import load_or_build
-from noria.model.export import export_onnx
+from headrace.cli import main
+from headrace.config import ModelConfig
+from headrace.config.enums import ClusterMode, NetworkMode
+from headrace.diagnose import int8_choice
+from headrace.diagnose.box_matching import Scored
+from headrace.diagnose.int8_agreement import Judge, moved
+from headrace.diagnose.int8_choice import choose_int8
+from headrace.diagnose.truth import scored
+from headrace.engine.precision import CalibrationTable
+from headrace.engine.precision.choice import Agreement, Int8Choice
+from headrace.infer.calibration import select_frames
+from headrace.media import open_source
+from headrace.model import load_or_build
+from headrace.model.export import export_onnx
 from tests.engine.precision.graphs import ranges_of, small_net
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

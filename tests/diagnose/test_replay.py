@@ -10,23 +10,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria import Inferencer
-from noria.config import ModelConfig
-from noria.custom import open_library
-from noria.custom.guard import GuardOptions, LibraryDiedError, keeper
-from noria.custom.guard.repro import Case
-from noria.diagnose.replay import repeat, title
-from noria.errors import CustomLibraryError, NoriaError, PluginError
-from noria.meta import NetworkInfo
-from noria.model import load_or_build
-from noria.model.guarded_cases import load_case
+from headrace import Inferencer
+from headrace.config import ModelConfig
+from headrace.custom import open_library
+from headrace.custom.guard import GuardOptions, LibraryDiedError, keeper
+from headrace.custom.guard.repro import Case
+from headrace.diagnose.replay import repeat, title
+from headrace.errors import CustomLibraryError, HeadraceError, PluginError
+from headrace.meta import NetworkInfo
+from headrace.model import load_or_build
+from headrace.model.guarded_cases import load_case
 from tests.custom.conftest import Compile
 from tests.host import conftest
 from tests.host.darknet import Model
 from tests.model import test_cpp_engines
 from tests.model.test_cpp_engines import _config
 from tests.model.test_guarded_plugin_layer import write_model
-from tests.warm import noria
+from tests.warm import headrace
 
 pytestmark = pytest.mark.skipif(
     keeper.can_guard() is not None, reason=f"no workers here: {keeper.can_guard()}"
@@ -40,7 +40,7 @@ PICTURE = np.zeros((16, 16, 3), np.uint8)
 
 def saved(error: object) -> Path:
     """The folder that a message names."""
-    (folder,) = re.findall(r"noria replay (\S+)", str(error))
+    (folder,) = re.findall(r"headrace replay (\S+)", str(error))
     return Path(folder)
 
 
@@ -54,13 +54,13 @@ def loaded(folder: Path) -> tuple[Case, list[np.ndarray], dict[str, Any]]:
     return case, list(arrays.values()), said
 
 
-def cause(config: Path) -> NoriaError | str:
+def cause(config: Path) -> HeadraceError | str:
     """What is told of the plugin's crash."""
     try:
         with Inferencer.from_config(config) as inferencer:
             inferencer(PICTURE)
             return next(str(n) for n in inferencer.notices if "its batch has no results" in str(n))
-    except NoriaError as error:
+    except HeadraceError as error:
         return error
 
 
@@ -93,10 +93,10 @@ def test_plugins(
     case, _, said = loaded(folder)
     assert (case.kind, case.name) == (kind, name)
     assert re.search(NULL, said["found"])
-    with pytest.raises(NoriaError, match=NULL) as caught:
+    with pytest.raises(HeadraceError, match=NULL) as caught:
         again(folder)
     assert frame in str(caught.value)
-    assert "noria replay" not in str(caught.value), "nothing is saved anew"
+    assert "headrace replay" not in str(caught.value), "nothing is saved anew"
     assert "custom-lib-guard" not in str(caught.value)
     monkeypatch.delenv("HOSTILE")
     assert re.search(after, again(folder))
@@ -119,7 +119,7 @@ def test_a_plugin_that_dies_when_it_is_ended(
     told = capsys.readouterr().err
     assert re.search(rf"\[ERROR\] Exception caught in destroy\(\): .*{NULL}", told)
     folder = saved(told)
-    guarded = noria("replay", folder, "--guard")
+    guarded = headrace("replay", folder, "--guard")
     assert guarded.returncode == 5
     assert "terminate" in guarded.stderr
     monkeypatch.delenv("HOSTILE")
@@ -135,19 +135,19 @@ def test_the_command_with_a_plugin(
     told = str(cause(write_model(tmp_path, library, "always")))
     assert "custom-lib-guard=never" not in told
     folder = saved(told)
-    died = noria("replay", folder)
+    died = headrace("replay", folder)
     assert died.returncode == -11
     first, then, now, debugger, worker = died.stderr.splitlines()
     assert first == f"{library}: plugin Hostile version 1, layer 'hostile'"
     assert then == "then: the function crashed (SIGSEGV), writing a null pointer"
     assert now.startswith("now it runs in this process: if it crashes again, this program ends")
-    assert re.search(rf"gdb -ex run --args \S+ -m noria replay {folder}$", debugger)
-    assert worker.endswith(f"noria replay {folder} --guard")
-    guarded = noria("replay", folder, "--guard")
+    assert re.search(rf"gdb -ex run --args \S+ -m headrace replay {folder}$", debugger)
+    assert worker.endswith(f"headrace replay {folder} --guard")
+    guarded = headrace("replay", folder, "--guard")
     assert guarded.returncode == 5
     assert "this process" not in guarded.stderr
     assert f"layer 'hostile': the function {NULL}".replace("\\", "") in guarded.stderr
-    sound = noria("replay", folder, HOSTILE="")
+    sound = headrace("replay", folder, HOSTILE="")
     assert sound.returncode == 0
     assert "now: the plugin gave out0 float32 (1, 3, 16, 16) from" in sound.stdout
     assert "did not recur in the same library" in sound.stderr
@@ -162,7 +162,7 @@ def test_the_arrays_are_those_of_the_call(
     monkeypatch.setenv("HOSTILE", "crash")
     with Inferencer.from_config(config) as inferencer:
         inferencer(np.full((16, 16, 3), (3, 5, 7), np.uint8))
-        folder = saved(next(n for n in inferencer.notices if "noria replay" in str(n)))
+        folder = saved(next(n for n in inferencer.notices if "headrace replay" in str(n)))
     _, (data, given), _ = loaded(folder)
     assert data.size == 0, "it serializes nothing"
     assert [given[0, i].mean() for i in range(3)] == [7, 5, 3], "a picture in BGR"
@@ -208,7 +208,7 @@ def test_plugins_of_a_network_that_a_parser_made(
     harm = tmp_path / "harm"
     monkeypatch.setenv("MINI_YOLO_HARM", str(harm))
     harm.write_text("configure")
-    with pytest.raises(NoriaError, match=NULL) as caught:
+    with pytest.raises(HeadraceError, match=NULL) as caught:
         load_or_build(_config(model, library, guard="always"))
     folder = saved(caught.value)
     case, _, said = loaded(folder)
@@ -216,7 +216,7 @@ def test_plugins_of_a_network_that_a_parser_made(
     assert title(case).startswith("plugins of ")
     assert again(folder) == again(folder, guard=False) == "1 plugin layer(s) were built"
     harm.write_text("configure")
-    with pytest.raises(NoriaError, match=NULL):
+    with pytest.raises(HeadraceError, match=NULL):
         again(folder)
 
 
@@ -235,7 +235,7 @@ def test_the_filling_of_inputs(
     with pytest.raises(LibraryDiedError, match=text) as caught:
         fill(inputs, NetworkInfo(4, 3, 3), 4)
     (folder,) = options.crash_dir.iterdir()
-    assert f"noria replay '{folder}'" in str(caught.value)
+    assert f"headrace replay '{folder}'" in str(caught.value)
     case, (a, b), _ = loaded(folder)
     assert case.kind == "inputs"
     assert (a.shape, b.shape) == ((4, 2, 3), (4, 5))
@@ -267,8 +267,8 @@ def test_another_build_without_the_plugin(
 
 def test_a_config_reads_back(tmp_path: Path, compile_host: Compile) -> None:
     """What the library saw of its config comes back the same."""
-    from noria.model.guarded_cases import ARGS_READERS, NetworkArgs
-    from noria.model.init_params import LISTS, NUMBERS, PATHS, TEXTS
+    from headrace.model.guarded_cases import ARGS_READERS, NetworkArgs
+    from headrace.model.init_params import LISTS, NUMBERS, PATHS, TEXTS
 
     (tmp_path / "net.cfg").write_text("[net]")
     path = tmp_path / "c.txt"

@@ -1,4 +1,4 @@
-"""`noria replay` of folders that are not as they were written."""
+"""`headrace replay` of folders that are not as they were written."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.config import ModelConfig
-from noria.custom.guard.call_args import LoadArgs, ParserArgs
-from noria.custom.guard.crash import LibraryDiedError
-from noria.custom.guard.repro import Case, save_case
-from noria.engine.plugin_graph.plugin_record import PluginRecord
-from noria.errors import CustomLibraryError
-from noria.meta import ClassifierParams, NetworkInfo
-from noria.model.guarded_cases import BuildArgs, NetworkArgs, PluginArgs, load_case
+from headrace.config import ModelConfig
+from headrace.custom.guard.call_args import LoadArgs, ParserArgs
+from headrace.custom.guard.crash import LibraryDiedError
+from headrace.custom.guard.repro import Case, save_case
+from headrace.engine.plugin_graph.plugin_record import PluginRecord
+from headrace.errors import CustomLibraryError
+from headrace.meta import ClassifierParams, NetworkInfo
+from headrace.model.guarded_cases import BuildArgs, NetworkArgs, PluginArgs, load_case
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def test_layers_are_limited_together(folder: Path, monkeypatch: pytest.MonkeyPat
         folder / "case.json"
     )
     load_case(folder)
-    monkeypatch.setattr("noria.custom.guard.repro.MAX_BYTES", 499 * 48)
+    monkeypatch.setattr("headrace.custom.guard.repro.MAX_BYTES", 499 * 48)
     with pytest.raises(CustomLibraryError, match="it has 48 bytes, and at most 0 more are read"):
         load_case(folder)
     _said(layers=[{"name": "y", "file": "layer_0.npy"}] * 2)(folder / "case.json")
@@ -142,7 +142,7 @@ def test_layers_are_limited_together(folder: Path, monkeypatch: pytest.MonkeyPat
 def test_cases_of_the_first_version_are_read(tmp_path: Path) -> None:
     """As it was written before there were other calls than those of parsers."""
     np.save(tmp_path / "layer_0.npy", np.ones((1, 4), np.float32))
-    text = """{"noria-case": 1, "library": "/x/libp.so", "sha256": "ab", "kind": "bbox",
+    text = """{"headrace-case": 1, "library": "/x/libp.so", "sha256": "ab", "kind": "bbox",
      "function": "Parse", "abi": "auto", "rotation": null, "network": [32, 16, 3],
      "params": {"num_classes": 1, "pre": [0.25], "post": [0.0], "labels": ["thing"]},
      "timeout": 10.0, "memory": 4096, "layers": [{"name": "y", "file": "layer_0.npy"}],
@@ -283,7 +283,7 @@ def test_damaged_configs(
 def test_large_models_stay_where_they_are(
     tmp_path: Path, config: ModelConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("noria.model.guarded_cases.MAX_COPIES", 4)
+    monkeypatch.setattr("headrace.model.guarded_cases.MAX_COPIES", 4)
     folder = _saved("network", NetworkArgs(config, "Make"), tmp_path, 0)
     assert not list(folder.glob("file_*"))
     (tmp_path / "m.onnx").write_bytes(b"other")

@@ -10,21 +10,21 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from noria.cli import main
-from noria.config import ModelConfig
-from noria.config.enums import NetworkMode
-from noria.diagnose.box_matching import agreement
-from noria.diagnose.sensitivity import sensitivity
-from noria.diagnose.truth import read_truth, scored
-from noria.engine.backends import installed_backends
-from noria.engine.precision import CalibrationTable, export
-from noria.engine.precision.explicit import Variants
-from noria.errors import ConfigError, MediaError
-from noria.infer.calibration import calibrate
-from noria.media import open_source
-from noria.model import load_or_build
-from noria.model.export import export_onnx
-from noria.network import network_from_onnx
+from headrace.cli import main
+from headrace.config import ModelConfig
+from headrace.config.enums import NetworkMode
+from headrace.diagnose.box_matching import agreement
+from headrace.diagnose.sensitivity import sensitivity
+from headrace.diagnose.truth import read_truth, scored
+from headrace.engine.backends import installed_backends
+from headrace.engine.precision import CalibrationTable, export
+from headrace.engine.precision.explicit import Variants
+from headrace.errors import ConfigError, MediaError
+from headrace.infer.calibration import calibrate
+from headrace.media import open_source
+from headrace.model import load_or_build
+from headrace.model.export import export_onnx
+from headrace.network import network_from_onnx
 from tests.engine.precision.graphs import network_of, ranges_of, run, small_net
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -13,7 +13,7 @@ import pytest
 from tests.cli.test_init import center_face
 from tests.infer.recognition.models import pixel_rows, rows_of
 from tests.infer.recognition.test_recognise import ULTRALYTICS
-from tests.warm import noria
+from tests.warm import headrace
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "bare-models.md").read_text()
@@ -44,7 +44,7 @@ def commands() -> list[tuple[str, list[str]]]:
 @pytest.mark.slow
 def test_the_commands_print_what_is_shown(folder: Path) -> None:
     for line, shown in commands():
-        done = noria(*shlex.split(line)[1:], cwd=folder)
+        done = headrace(*shlex.split(line)[1:], cwd=folder)
         said = [text.replace(f"{folder}/", "") for text in (done.stdout + done.stderr).splitlines()]
         fails = any(text.startswith("error: ") for text in shown)
         assert done.returncode == (4 if fails else 0), f"{line}\n{done.stderr}"

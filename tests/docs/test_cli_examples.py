@@ -1,4 +1,4 @@
-"""Every `$ noria …` line in the documentation of the command line runs."""
+"""Every `$ headrace …` line in the documentation of the command line runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.warm import noria
+from tests.warm import headrace
 
 ROOT = Path(__file__).parents[2]
 SCENE = ROOT / "examples" / "conveyor"
@@ -48,7 +48,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_command_has_a_page_with_an_example() -> None:
-    from noria.cli import _COMMANDS
+    from headrace.cli import _COMMANDS
 
     assert set(_examples()) == set(_COMMANDS)
 
@@ -60,7 +60,7 @@ def test_every_command_has_a_page_with_an_example() -> None:
 def test_examples_of_a_page_run_one_after_the_other(page: str, scene: Path) -> None:
     for line in _examples()[page]:
         words = shlex.split(line)
-        assert words[0] == "noria"
-        done = noria(*words[1:], cwd=scene)
+        assert words[0] == "headrace"
+        done = headrace(*words[1:], cwd=scene)
         assert done.returncode == 0, f"{line}\n{done.stderr}"
         assert done.stdout or "-q" in words, line

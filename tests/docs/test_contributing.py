@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-import noria
-from noria import _native
+import headrace
+from headrace import _native
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -30,8 +30,8 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of the package with all diffs applied, beside the demo scene."""
     folder = tmp_path_factory.mktemp("contributing")
     skipped = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "src" / "noria", folder / "src" / "noria", ignore=skipped)
-    shutil.copy(_native.__file__, folder / "src" / "noria")
+    shutil.copytree(ROOT / "src" / "headrace", folder / "src" / "headrace", ignore=skipped)
+    shutil.copy(_native.__file__, folder / "src" / "headrace")
     shutil.copytree(ROOT / "examples" / "conveyor", folder / "scene", ignore=skipped)
     for diff in DIFFS:
         done = subprocess.run(
@@ -61,7 +61,7 @@ def test_there_is_an_example_of_each_kind() -> None:
 def test_the_changed_package_prints_what_the_page_shows(changed: Path) -> None:
     shown = [re.search(r"  # (.*)$", line) for s in SNIPPETS for line in prints(s)]
     assert all(shown)
-    here = f"import noria; assert noria.__file__.startswith({str(changed)!r})\n"
+    here = f"import headrace; assert headrace.__file__.startswith({str(changed)!r})\n"
     done = subprocess.run(
         [sys.executable, "-c", PLAIN_PATH + here + "\n".join(SNIPPETS)],
         cwd=changed / "scene",
@@ -71,7 +71,7 @@ def test_the_changed_package_prints_what_the_page_shows(changed: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [match[1] for match in shown if match]
-    assert noria.__file__ != str(changed / "src" / "noria" / "__init__.py")
+    assert headrace.__file__ != str(changed / "src" / "headrace" / "__init__.py")
 
 
 def prints(snippet: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from noria.config import ModelConfig
+from headrace.config import ModelConfig
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "demo.md").read_text()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from noria.cli import main
+from headrace.cli import main
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "cli" / "explain.md").read_text()
@@ -22,7 +22,7 @@ def samples() -> dict[str, list[str]]:
     command = ""
     for line in PAGE.splitlines():
         text = line.strip()
-        if text.startswith("$ noria explain"):
+        if text.startswith("$ headrace explain"):
             command = text[2:]
         elif line.startswith("    ") and command and text != "…":
             found.setdefault(command, []).append(text)

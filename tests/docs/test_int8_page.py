@@ -6,7 +6,7 @@ from pathlib import Path
 
 import onnx
 
-from noria.engine.precision import CalibrationTable
+from headrace.engine.precision import CalibrationTable
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "int8.md").read_text()

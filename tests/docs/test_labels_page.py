@@ -7,7 +7,7 @@ import shlex
 import shutil
 from pathlib import Path
 
-from tests.warm import noria
+from tests.warm import headrace
 
 ROOT = Path(__file__).parents[2]
 
@@ -18,8 +18,8 @@ def test_the_command_prints_what_the_page_shows(tmp_path: Path) -> None:
     (scene / "background_first.txt").write_text(f"background\n{names}")
     page = (ROOT / "docs" / "labels.md").read_text()
     ((command, shown),) = re.findall(r"```console\n\$ (.*?)\n(.*?)```", page, re.S)
-    done = noria(*shlex.split(command)[1:], cwd=scene)
+    done = headrace(*shlex.split(command)[1:], cwd=scene)
     assert done.returncode == 0, done.stderr
     told = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
     assert [line.replace(f"{scene}/", "") for line in told] == shown.splitlines()
-    assert noria(*shlex.split(command)[1:], "--strict", cwd=scene).returncode != 0
+    assert headrace(*shlex.split(command)[1:], "--strict", cwd=scene).returncode != 0

@@ -18,7 +18,7 @@ FOLDERS = (
     (ROOT, "examples/*/README.md"),
 )
 PAGES = sorted(page for folder, pattern in FOLDERS for page in folder.glob(pattern))
-ROOTS = (ROOT, ROOT / "src" / "noria")
+ROOTS = (ROOT, ROOT / "src" / "headrace")
 WIDTH = 100
 
 
@@ -92,7 +92,7 @@ def test_prose_names_the_actor(page: Path) -> None:
     assert found == []
 
 
-def test_nothing_says_to_install_noria_by_its_name() -> None:
+def test_nothing_says_to_install_headrace_by_its_name() -> None:
     """A stranger's project has it on PyPI."""
     sources = (ROOT / "src").rglob("*.py")
     asked = [
@@ -100,6 +100,6 @@ def test_nothing_says_to_install_noria_by_its_name() -> None:
         for file in (*PAGES, *sources, ROOT / "CONTRIBUTING.md", *(ROOT / "examples").rglob("*.py"))
         if file.name != "CHANGELOG.md"
         for line in file.read_text(encoding="utf-8").splitlines()
-        if re.search(r"pip install (?:-\S+ )*['\"]?noria\b(?!-)", line)
+        if re.search(r"pip install (?:-\S+ )*['\"]?headrace\b(?!-)", line)
     ]
     assert asked == []

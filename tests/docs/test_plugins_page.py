@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from noria.plugins import get_plugin_registry
+from headrace.plugins import get_plugin_registry
 
 ROOT = Path(__file__).parents[2]
 

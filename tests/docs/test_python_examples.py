@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-import noria
-from noria.cli import main
+import headrace
+from headrace.cli import main
 from tests.profiles import slow
 
 ROOT = Path(__file__).parents[2]
@@ -50,9 +50,9 @@ def test_the_page_on_python_runs(
 
 def test_the_reference_names_everything_public() -> None:
     text = (ROOT / "docs" / "reference.md").read_text()
-    listed = set(re.findall(r"auto\w+:: noria\.(\w+)$", text, re.M))
-    public = {n for n in noria.__all__ if not inspect.ismodule(getattr(noria, n))}
-    assert public - listed <= {"NoriaError"}  # that comes with all errors
+    listed = set(re.findall(r"auto\w+:: headrace\.(\w+)$", text, re.M))
+    public = {n for n in headrace.__all__ if not inspect.ismodule(getattr(headrace, n))}
+    assert public - listed <= {"HeadraceError"}  # that comes with all errors
     assert listed - public <= {"errors"}
 
 
@@ -84,7 +84,7 @@ def test_pages_with_some_python(
     text = (ROOT / page).read_text()
     if rules := re.search(r"```ini\n(.*?)```", text, re.S):
         Path("counting.txt").write_text(rules[1])
-        command = re.search(r"noria (run .*--analytics .*)\n", text)
+        command = re.search(r"headrace (run .*--analytics .*)\n", text)
         assert command is not None
         with pytest.raises(SystemExit) as end:
             main(command[1].split())

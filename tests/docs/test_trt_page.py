@@ -1,11 +1,11 @@
-"""docs/trt.md claims what the names of noria.trt show."""
+"""docs/trt.md claims what the names of headrace.trt show."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from docs._ext import tensorrt_names
-from noria.trt import release
+from headrace.trt import release
 
 PAGE = Path(__file__).parents[2] / "docs" / "trt.md"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from noria._core.notices import NoriaWarning
-from noria.infer.watch.rules import WATCH_RULES
+from headrace._core.notices import HeadraceWarning
+from headrace.infer.watch.rules import WATCH_RULES
 
 ROOT = Path(__file__).parents[2]
 
@@ -18,7 +18,7 @@ def test_the_table_has_every_rule() -> None:
     table = (ROOT / "docs" / "watch.md").read_text().split("## Rules")[1]
     rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     told = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
-    code = (ROOT / "src" / "noria" / "infer" / "watch").glob("*.py")
+    code = (ROOT / "src" / "headrace" / "infer" / "watch").glob("*.py")
     made = {
         name for path in code for name in re.findall(r'Finding\(\s*"([^"]+)"', path.read_text())
     }
@@ -32,7 +32,7 @@ def test_the_example_runs(
     monkeypatch.chdir(tmp_path / "conveyor")
     page = (ROOT / "docs" / "watch.md").read_text()
     (block,) = re.findall(r"```python\n(.*?)```", page, re.S)
-    with pytest.warns(NoriaWarning) as said:
+    with pytest.warns(HeadraceWarning) as said:
         exec(compile(block, "watch.md", "exec"), {})
     assert capsys.readouterr().out.startswith("overlaps ")
     (line,) = [str(w.message) for w in said if "found several times" in str(w.message)]

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from noria.cli import main
-from noria.custom.guard import keeper
-from noria.infer.attach import EDGE, DropReason
-from noria.infer.box_losses import CLUSTER_FILTERS
+from headrace.cli import main
+from headrace.custom.guard import keeper
+from headrace.infer.attach import EDGE, DropReason
+from headrace.infer.box_losses import CLUSTER_FILTERS
 from tests.mistakes.cases import config_text
 from tests.mistakes.models import MODELS
 from tests.mistakes.scene import write_scenes
@@ -49,7 +49,7 @@ def blocks(page: str) -> Iterator[tuple[str, list[str]]]:
 
 def printed(command: str, folder: Path) -> list[str]:
     """The lines that a command prints, as the pages show them: without notes and folders."""
-    if not command.startswith("noria "):
+    if not command.startswith("headrace "):
         subprocess.run(["sh", "-c", command], cwd=folder, check=True)
         return []
     done = CliRunner().invoke(main, shlex.split(command)[1:])
@@ -94,7 +94,7 @@ def test_the_commands_print_what_the_page_shows(
     saved = ""
     for command, shown in blocks(page):
         lines = printed(command.replace("FOLDER", saved), folder)
-        told = re.search(r"noria replay (\S+)", "\n".join(lines))
+        told = re.search(r"headrace replay (\S+)", "\n".join(lines))
         saved = told[1] if told else saved
         assert matches(shown, lines), f"$ {command}\n" + "\n".join(lines)
 
@@ -109,7 +109,7 @@ def test_a_page_has_causes_and_ends_with_a_command(path: Path) -> None:
     checks = re.findall(r"^- Check: .*?(?=^- Change: )", causes, re.M | re.S)
     assert len(checks) == len(numbers)
     last = page.split("## What decides")[1]
-    assert re.search(r"^\$ noria (lint|explain|compare|eval|replay) ", last, re.M)
+    assert re.search(r"^\$ headrace (lint|explain|compare|eval|replay) ", last, re.M)
     assert f"]({path.name})" in (path.parent / "index.md").read_text()
 
 

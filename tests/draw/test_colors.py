@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.draw.colors import class_color, readable_on, to_yuv
-from noria.media import ColorSpace
+from headrace.draw.colors import class_color, readable_on, to_yuv
+from headrace.media import ColorSpace
 
 
 def test_first_classes_can_be_told_apart() -> None:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from noria.draw import contact_sheet
-from noria.errors import MediaError
-from noria.media import Frame, PixelFormat
+from headrace.draw import contact_sheet
+from headrace.errors import MediaError
+from headrace.media import Frame, PixelFormat
 
 
 def colored(i: int, width: int = 64, height: int = 36) -> Frame:

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.draw import Painter
-from noria.draw.canvas import canvas_for
-from noria.draw.colors import class_color, component_color
-from noria.draw.overlays import Overlay, class_map_overlay, mask_overlay
-from noria.draw.painter import Legend
-from noria.media import Frame, PixelFormat
-from noria.media.pixel_format import plane_shapes
-from noria.media.pixels import to_rgb
-from noria.meta import (
+from headrace.draw import Painter
+from headrace.draw.canvas import canvas_for
+from headrace.draw.colors import class_color, component_color
+from headrace.draw.overlays import Overlay, class_map_overlay, mask_overlay
+from headrace.draw.painter import Legend
+from headrace.media import Frame, PixelFormat
+from headrace.media.pixel_format import plane_shapes
+from headrace.media.pixels import to_rgb
+from headrace.meta import (
     ClassifierMeta,
     Detections,
     FrameMeta,
@@ -25,7 +25,7 @@ from noria.meta import (
     Space,
     mask_border_colors,
 )
-from noria.meta.masks import PlacedMask
+from headrace.meta.masks import PlacedMask
 from tests.profiles import examples
 
 BARE: dict[str, Any] = {"labels": False, "legend": False}

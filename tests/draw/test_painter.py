@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.config import OsdSpec
-from noria.draw import Painter
-from noria.draw.colors import class_color, to_yuv
-from noria.media import ColorSpace, Frame, PixelFormat
-from noria.media.pixel_format import plane_shapes
-from noria.media.pixels import to_rgb
-from noria.meta import ClassStyle, Detections, FrameMeta, Space
+from headrace.config import OsdSpec
+from headrace.draw import Painter
+from headrace.draw.colors import class_color, to_yuv
+from headrace.media import ColorSpace, Frame, PixelFormat
+from headrace.media.pixel_format import plane_shapes
+from headrace.media.pixels import to_rgb
+from headrace.meta import ClassStyle, Detections, FrameMeta, Space
 from tests.profiles import examples
 
 

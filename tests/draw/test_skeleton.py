@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from noria.draw import Painter
-from noria.draw.skeleton import skeleton_overlays
-from noria.media import as_frame
-from noria.meta import ClassStyle, Detections, FrameMeta, Space
-from noria.meta.shapes import skeleton_of
-from noria.meta.skeletons import FACE, PERSON
+from headrace.draw import Painter
+from headrace.draw.skeleton import skeleton_overlays
+from headrace.media import as_frame
+from headrace.meta import ClassStyle, Detections, FrameMeta, Space
+from headrace.meta.shapes import skeleton_of
+from headrace.meta.skeletons import FACE, PERSON
 
 SIZE = (200, 100)
 BLUE = (0, 0, 255)

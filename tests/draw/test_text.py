@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.draw.text import captions
+from headrace.draw.text import captions
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.draw import Painter, Tiler
-from noria.errors import MediaError
-from noria.media import ColorSpace, Frame, PixelFormat
-from noria.media.pixel_format import plane_shapes
-from noria.media.pixels import to_rgb
-from noria.meta import ClassifierMeta, Detections, FrameMeta, SegmentationMeta, Space
+from headrace.draw import Painter, Tiler
+from headrace.errors import MediaError
+from headrace.media import ColorSpace, Frame, PixelFormat
+from headrace.media.pixel_format import plane_shapes
+from headrace.media.pixels import to_rgb
+from headrace.meta import ClassifierMeta, Detections, FrameMeta, SegmentationMeta, Space
 from tests.profiles import examples
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from noria.config import ModelConfig
+from headrace.config import ModelConfig
 from tests.network.onnx_models import picture_model, save
 
 

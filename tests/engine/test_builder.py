@@ -3,9 +3,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from noria.engine import BuildOptions, build
-from noria.errors import EngineError, NoriaError
-from noria.network import network_from_onnx
+from headrace.engine import BuildOptions, build
+from headrace.errors import EngineError, HeadraceError
+from headrace.network import network_from_onnx
 from tests.network.onnx_models import FLOAT, external_model, model_of, picture_model, save
 
 
@@ -192,7 +192,7 @@ def test_what_the_runtime_refuses_names_the_node(tmp_path):
 def test_undefined_values_are_refused(tmp_path):
     model = picture_model()
     model.graph.node[1].input[0] = "nowhere"
-    with pytest.raises(NoriaError, match="nowhere"):
+    with pytest.raises(HeadraceError, match="nowhere"):
         built(model, tmp_path)
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from noria.config import ModelConfig
-from noria.engine import BuildOptions, build
-from noria.model import load_or_build
-from noria.network import network_from_onnx
+from headrace.config import ModelConfig
+from headrace.engine import BuildOptions, build
+from headrace.model import load_or_build
+from headrace.network import network_from_onnx
 from tests.network.onnx_models import model_of, picture_model, save
 
 FLOAT = TensorProto.FLOAT

@@ -7,11 +7,11 @@ import onnx_ir as ir
 import pytest
 from onnx import TensorProto, helper
 
-from noria.engine.builder import BuildOptions, build
-from noria.engine.plan import Plan
-from noria.engine.tuning.tune import TuneOptions
-from noria.errors import EngineError
-from noria.network.network import Network
+from headrace.engine.builder import BuildOptions, build
+from headrace.engine.plan import Plan
+from headrace.engine.tuning.tune import TuneOptions
+from headrace.errors import EngineError
+from headrace.network.network import Network
 
 FLOAT = TensorProto.FLOAT
 RUNTIMES = ("onnxruntime", "openvino")
@@ -119,8 +119,8 @@ def test_tuning_needs_fixed_shapes() -> None:
 
 
 def test_a_plan_without_a_batch_serves_no_config(tmp_path) -> None:
-    from noria.config import ModelConfig
-    from noria.model.planning import load_or_build
+    from headrace.config import ModelConfig
+    from headrace.model.planning import load_or_build
 
     plan = build(matmul(), BuildOptions(batched=False))
     plan.save(tmp_path / "m.engine")

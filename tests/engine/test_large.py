@@ -10,13 +10,13 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from noria.config import ModelConfig
-from noria.engine import Plan
-from noria.engine.backends import installed_backends
-from noria.engine.plan import WEIGHTS_BLOB
-from noria.engine.tuning.tune import TuneOptions
-from noria.errors import EngineError, ModelError
-from noria.model import load_or_build
+from headrace.config import ModelConfig
+from headrace.engine import Plan
+from headrace.engine.backends import installed_backends
+from headrace.engine.plan import WEIGHTS_BLOB
+from headrace.engine.tuning.tune import TuneOptions
+from headrace.errors import EngineError, ModelError
+from headrace.model import load_or_build
 
 BACKENDS = [b for b in ("onnxruntime", "openvino") if b in installed_backends()]
 
@@ -53,7 +53,7 @@ def test_a_large_model_is_built_kept_loaded_and_right(model, backend, monkeypatc
     cfg = ModelConfig(onnx_file=model, batch_size=2, input_tensor_from_meta=True)
     with load_or_build(cfg, backend=backend).open_session() as session:
         (expected,) = session.run({"x": x}).values()
-    monkeypatch.setattr("noria.network.network.MAX_MODEL_BYTES", 1000)
+    monkeypatch.setattr("headrace.network.network.MAX_MODEL_BYTES", 1000)
     plan = load_or_build(cfg, backend=backend, rebuild=True)
     assert WEIGHTS_BLOB in plan.blobs
     assert len(plan.blobs["model"]) < 60_000
@@ -65,7 +65,7 @@ def test_a_large_model_is_built_kept_loaded_and_right(model, backend, monkeypatc
 
 
 def test_what_is_not_done_for_large_models_is_told(model, monkeypatch):
-    monkeypatch.setattr("noria.network.network.MAX_MODEL_BYTES", 1000)
+    monkeypatch.setattr("headrace.network.network.MAX_MODEL_BYTES", 1000)
     cfg = ModelConfig(onnx_file=model, input_tensor_from_meta=True)
     plan = load_or_build(cfg, tuning=TuneOptions(budget_s=5), precision="fp16")
     warnings = "\n".join(n.message for n in plan.decisions if n.level == "warning")
@@ -74,7 +74,7 @@ def test_what_is_not_done_for_large_models_is_told(model, monkeypatch):
 
 
 def test_damaged_weights_are_refused(model, monkeypatch):
-    monkeypatch.setattr("noria.network.network.MAX_MODEL_BYTES", 1000)
+    monkeypatch.setattr("headrace.network.network.MAX_MODEL_BYTES", 1000)
     path = load_or_build(ModelConfig(onnx_file=model, input_tensor_from_meta=True)).path
     data = bytearray(path.read_bytes())
     data[-100] ^= 1
@@ -84,11 +84,11 @@ def test_damaged_weights_are_refused(model, monkeypatch):
 
 
 def test_external_data_that_shrinks_is_refused(tmp_path, monkeypatch):
-    from noria.engine import BuildOptions, build
-    from noria.network import network_from_onnx
+    from headrace.engine import BuildOptions, build
+    from headrace.network import network_from_onnx
 
     path = dense(tmp_path / "m.onnx", 256, 2, save_as_external_data=True, location="m.bin")
-    monkeypatch.setattr("noria.network.network.MAX_MODEL_BYTES", 1000)
+    monkeypatch.setattr("headrace.network.network.MAX_MODEL_BYTES", 1000)
     network = network_from_onnx(path)
     os.truncate(tmp_path / "m.bin", 1000)
     with pytest.raises(ModelError, match=r"m\.bin"):
@@ -99,15 +99,15 @@ PEAK = """
 import sys
 from pathlib import Path
 import onnx, onnx_ir, onnxruntime
-from noria.config import ModelConfig
-from noria.model import load_or_build
+from headrace.config import ModelConfig
+from headrace.model import load_or_build
 path = Path(sys.argv[1])
 small = Path(sys.argv[2])
 load_or_build(ModelConfig(onnx_file=small, input_tensor_from_meta=True))  # everything is imported
 def peak():
     return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
 before = peak()
-if sys.argv[3] == "noria":
+if sys.argv[3] == "headrace":
     load_or_build(ModelConfig(onnx_file=path, input_tensor_from_meta=True), rebuild=True)
 else:
     onnxruntime.InferenceSession(str(path))
@@ -122,7 +122,7 @@ def test_a_build_takes_at_most_four_times_the_model(tmp_path):
     peak, own = (
         int(subprocess.run([sys.executable, "-c", PEAK, str(path), str(small), who],
                            capture_output=True, text=True, timeout=120, check=True).stdout)
-        for who in ("noria", "raw")
+        for who in ("headrace", "raw")
     )  # fmt: skip
     size = path.stat().st_size
     assert size > 60e6

@@ -4,10 +4,10 @@ import struct
 
 import pytest
 
-from noria.engine import BuildOptions, Plan, build
-from noria.engine.plan import FORMAT_VERSION, is_plan_file
-from noria.errors import EngineError
-from noria.network import network_from_onnx
+from headrace.engine import BuildOptions, Plan, build
+from headrace.engine.plan import FORMAT_VERSION, is_plan_file
+from headrace.errors import EngineError
+from headrace.network import network_from_onnx
 from tests.engine.plan_bytes import build_header, reseal, split
 from tests.network.onnx_models import picture_model, save
 
@@ -58,7 +58,7 @@ def test_the_file_is_data_only_and_readable_by_others(plan, tmp_path):
         os.umask(old)
     assert path.stat().st_mode & 0o777 == 0o640
     prefix, header, _ = split(path.read_bytes())
-    assert prefix[:8] == b"NORIAPLN"
+    assert prefix[:8] == b"HEADRPLN"
     assert json.loads(header)["max_batch"] == 4
 
 
@@ -104,7 +104,7 @@ def test_a_tensorrt_engine_is_recognised(data_dir):
 
 
 def test_an_onnx_model_is_no_plan(model_path):
-    refused(model_path, "not a noria plan")
+    refused(model_path, "not a headrace plan")
 
 
 def test_every_truncation_is_noticed(plan, tmp_path):
@@ -134,7 +134,7 @@ def test_another_format_version_is_named(plan, tmp_path):
     data = bytearray((tmp_path / "a.engine").read_bytes())
     struct.pack_into("<I", data, 8, FORMAT_VERSION + 1)
     (tmp_path / "a.engine").write_bytes(data)
-    refused(tmp_path / "a.engine", f"noria plan format {FORMAT_VERSION + 1} ≠ {FORMAT_VERSION}")
+    refused(tmp_path / "a.engine", f"headrace plan format {FORMAT_VERSION + 1} ≠ {FORMAT_VERSION}")
 
 
 @pytest.mark.parametrize("field", ["header_size", "file_size"])

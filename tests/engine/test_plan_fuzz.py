@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.engine import BuildOptions, Plan, build
-from noria.errors import EngineError
-from noria.network import network_from_onnx
+from headrace.engine import BuildOptions, Plan, build
+from headrace.errors import EngineError
+from headrace.network import network_from_onnx
 from tests.engine.plan_bytes import PREFIX, build_header, reseal, split
 from tests.fuzz import fuzz_plan
 from tests.fuzz.edits import EDITS, edited, places, values

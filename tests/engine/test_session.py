@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from noria.engine import BuildOptions, build
-from noria.errors import EngineError
-from noria.network import network_from_onnx
+from headrace.engine import BuildOptions, build
+from headrace.errors import EngineError
+from headrace.network import network_from_onnx
 from tests.network.onnx_models import FLOAT, model_of, picture_model, save
 from tests.profiles import examples
 from tests.together import together

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from noria.config import ModelConfig
-from noria.engine import Plan
-from noria.engine.store import lock_path, locked, write_atomically
-from noria.model import engine_path, load_or_build
+from headrace.config import ModelConfig
+from headrace.engine import Plan
+from headrace.engine.store import lock_path, locked, write_atomically
+from headrace.model import engine_path, load_or_build
 from tests.network.onnx_models import picture_model, save
 
 BUILD = """
 import sys
-from noria.config import ModelConfig
-from noria.model import load_or_build
+from headrace.config import ModelConfig
+from headrace.model import load_or_build
 plan = load_or_build(ModelConfig(onnx_file=sys.argv[1]))
 print("built" if any("built" in n.message for n in plan.decisions) else "loaded")
 """
@@ -25,7 +25,7 @@ print("built" if any("built" in n.message for n in plan.decisions) else "loaded"
 SLOW_WRITE = (
     """
 import os, sys, time
-import noria.engine.store as store
+import headrace.engine.store as store
 real = os.fsync
 def stuck(descriptor):
     real(descriptor)
@@ -39,7 +39,7 @@ store.os.fsync = stuck
 SLOW_BUILD = (
     """
 import sys
-import noria.network.onnx_file as onnx_file
+import headrace.network.onnx_file as onnx_file
 real = onnx_file.network_from_onnx
 def slow(path):
     print("building", flush=True)
@@ -124,9 +124,9 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 import filelock, onnxruntime
-import noria.engine.store as store, noria.model.engine_files as shelf
-from noria.config import ModelConfig
-from noria.model import load_or_build
+import headrace.engine.store as store, headrace.model.engine_files as shelf
+from headrace.config import ModelConfig
+from headrace.model import load_or_build
 
 class Deadly:
     # the n-th call of the operating system's functions is the last one

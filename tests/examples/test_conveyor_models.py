@@ -23,14 +23,14 @@ from conveyor_training.films import (
 )
 from faster_coco_eval import COCO, COCOeval_faster
 
-from noria.config import ModelConfig
-from noria.infer.geometry import Rect
-from noria.infer.inferencer import Inferencer
-from noria.infer.preprocess import Preprocessor
-from noria.media import open_source
-from noria.media.frame import Frame
-from noria.media.pixel_format import PixelFormat
-from noria.meta import DetectionParams, FrameMeta, Layer, NetworkInfo
+from headrace.config import ModelConfig
+from headrace.infer.geometry import Rect
+from headrace.infer.inferencer import Inferencer
+from headrace.infer.preprocess import Preprocessor
+from headrace.media import open_source
+from headrace.media.frame import Frame
+from headrace.media.pixel_format import PixelFormat
+from headrace.meta import DetectionParams, FrameMeta, Layer, NetworkInfo
 
 FOLDER = Path(__file__).parents[2] / "examples" / "conveyor"
 SEEDS = range(300, 308)

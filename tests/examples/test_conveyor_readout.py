@@ -22,8 +22,8 @@ from conveyor_parser import parse_code
 from conveyor_scene import ALPHABET, CODE_LENGTH, FPS, Scene, Truth
 from conveyor_training.films import TEST_SEEDS
 
-from noria import ArraySource, open_pipeline
-from noria.meta import UNTRACKED_OBJECT_ID, ClassifierParams, FrameMeta, Layer, NetworkInfo
+from headrace import ArraySource, open_pipeline
+from headrace.meta import UNTRACKED_OBJECT_ID, ClassifierParams, FrameMeta, Layer, NetworkInfo
 
 FOLDER = Path(__file__).parents[2] / "examples" / "conveyor"
 SEEDS = range(400, 404)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria import open_source
+from headrace import open_source
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 HERE = ("01_ten_lines", "02_probes", "04_many_sources", "05_own_frames", "06_tensors")
@@ -33,7 +33,7 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, *(["-m"] if words[0] == "noria" else []), *words]
+    command = [sys.executable, *(["-m"] if words[0] == "headrace" else []), *words]
     return subprocess.run(
         command, cwd=folder, capture_output=True, text=True, timeout=120, check=False
     )
@@ -124,7 +124,7 @@ def test_many_sources_go_on_without_the_broken_ones(examples: Path) -> None:
     folder = examples / "04_many_sources"
     clip = (examples / "conveyor" / "conveyor.mp4").read_bytes()
     (folder / "cut_off.mp4").write_bytes(clip[:300_000])
-    done = run(folder, "noria", "run", "pipeline.yml", "--json")
+    done = run(folder, "headrace", "run", "pipeline.yml", "--json")
     assert done.returncode == 6, done.stderr
     whole, half, cut, gate = json.loads(done.stdout)["sources"]
     assert (whole["frames"], whole["state"]) == (250, "ended")
@@ -160,7 +160,7 @@ def test_own_decoding_finds_what_the_parser_finds(examples: Path) -> None:
     assert done.returncode == 0, done.stderr
     scene = examples / "conveyor"
     parsed = run(
-        scene, "noria", "run", "config_infer_primary.txt", "conveyor.mp4", "--limit", "40",
+        scene, "headrace", "run", "config_infer_primary.txt", "conveyor.mp4", "--limit", "40",
         "-o", str(folder / "parsed.jsonl"), "-q",
     )  # fmt: skip
     assert parsed.returncode == 0, parsed.stderr
@@ -205,7 +205,7 @@ def test_a_layer_of_ones_own(examples: Path) -> None:
     )
     assert promised is not None
     assert done.stdout == re.sub(r"^    ", "", promised.group(), flags=re.M)
-    traced = run(folder, "noria", "trace-plugins", "model.onnx", "--library", "box_filter.py")
+    traced = run(folder, "headrace", "trace-plugins", "model.onnx", "--library", "box_filter.py")
     assert traced.returncode == 0, traced.stderr
     assert re.search(r"run +BoxFilter#\d+ +enqueue", traced.stdout)
 
@@ -215,7 +215,7 @@ def test_a_network_layer_by_layer(examples: Path) -> None:
     folder = examples / "09_network_by_layers"
     assert run(folder, "prepare.py").returncode == 0
     clip = "../conveyor/conveyor.mp4"
-    command = ("noria", "run", "config_infer_layers.txt", clip, "-o", "out.jsonl")
+    command = ("headrace", "run", "config_infer_layers.txt", clip, "-o", "out.jsonl")
     done = run(folder, *command)
     assert done.returncode == 0, done.stderr
     assert "the network was made by create_engine" in done.stderr
@@ -224,9 +224,9 @@ def test_a_network_layer_by_layer(examples: Path) -> None:
     assert all(0 <= o["class_id"] < 2 for f in frames for o in f["objects"])
     assert any(f["objects"] for f in frames)
     # another reader of the same files finds the same scores
-    from noria.engine import BuildOptions, Plan, build
-    from noria.network import network_from_darknet
-    from noria.plugins import get_plugin_registry
+    from headrace.engine import BuildOptions, Plan, build
+    from headrace.network import network_from_darknet
+    from headrace.plugins import get_plugin_registry
 
     cfg, weights = folder / "tiny.cfg", folder / "tiny.weights"
     other = build(network_from_darknet(cfg, weights), BuildOptions(max_batch=2))
@@ -251,7 +251,7 @@ def test_a_model_format_of_ones_own(examples: Path) -> None:
     folder = examples / "10_model_parser"
     assert run(folder, "prepare.py").returncode == 0
     clip = "../conveyor/conveyor.mp4"
-    done = run(folder, "noria", "run", "config_infer_blocks.txt", clip, "-o", "out.jsonl")
+    done = run(folder, "headrace", "run", "config_infer_blocks.txt", clip, "-o", "out.jsonl")
     assert done.returncode == 0, done.stderr
     assert "the network was made by NvDsInferCreateModelParser" in done.stderr
     frames = lines(folder / "out.jsonl")
@@ -269,11 +269,13 @@ def test_a_model_format_of_ones_own(examples: Path) -> None:
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
 def test_a_plugin_in_cpp(examples: Path) -> None:
     folder = examples / "11_cpp_plugin"
-    commands = re.findall(r"^    (python .+|noria .+)$", (folder / "README.md").read_text(), re.M)
+    commands = re.findall(
+        r"^    (python .+|headrace .+)$", (folder / "README.md").read_text(), re.M
+    )
     assert len(commands) == 6
     for command in commands:
         words = command.split()
-        done = run(folder, *(words if words[0] == "noria" else words[1:]))
+        done = run(folder, *(words if words[0] == "headrace" else words[1:]))
         assert done.returncode == 0, (command, done.stderr)
         if "inspect" in words:
             assert "plugin Swish_TRT version 1" in done.stdout

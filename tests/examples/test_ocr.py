@@ -24,15 +24,15 @@ from ocr_parsers import (
 from PIL import Image, ImageDraw, ImageFont
 from read_picture import lines, orientation, read, text
 
-from noria import FrameMeta, Inferencer, Layer, NetworkInfo, ObjectMeta, open_source
-from noria.meta import ClassifierParams, DetectionParams
+from headrace import FrameMeta, Inferencer, Layer, NetworkInfo, ObjectMeta, open_source
+from headrace.meta import ClassifierParams, DetectionParams
 from tests.profiles import examples
 
 PAPER, INK = (250, 248, 240), (20, 20, 40)
 PAGE = {  # text: (size, left, top, stands on its head)
     "The quick brown fox jumps over the lazy dog": (26, 40, 20, False),
     "This side up, please": (30, 40, 90, True),
-    "Noria 42": (60, 500, 160, False),
+    "Headrace 42": (60, 500, 160, False),
     "ok": (24, 60, 180, False),
     "Platform 9, departure 17:30": (34, 40, 280, False),
     "and a long line of small print that stands on its head": (20, 40, 380, True),
@@ -131,7 +131,7 @@ def test_long_lines_go_to_the_wider_reader(found: FrameMeta) -> None:
 @pytest.mark.slow
 def test_pictures_of_other_sizes_and_colours(folder: Path) -> None:
     """One run over a large, a small and a dark picture; each frame has a size of its own."""
-    sign: Lines = {"Noria reads": (40, 20, 20, False), "pictures": (30, 40, 110, True)}
+    sign: Lines = {"Headrace reads": (40, 20, 20, False), "pictures": (30, 40, 110, True)}
     pictures = folder / "signs"
     pictures.mkdir()
     written(sign, (1800, 1100), scale=2.5).save(pictures / "1_large.png")
@@ -147,7 +147,7 @@ def test_the_command_line_reads_a_picture(folder: Path, found: FrameMeta) -> Non
     written(upright, (960, 640)).save(folder / "upright.png")
     command = "run det.txt cls.txt rec.txt rec_long.txt upright.png -q -o out.jsonl -o out.png"
     done = subprocess.run(
-        [sys.executable, "-m", "noria", *command.split()],
+        [sys.executable, "-m", "headrace", *command.split()],
         cwd=folder,
         capture_output=True,
         text=True,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from noria.cli.serve import serve
-from noria.live.server import TOKEN, live_address
+from headrace.cli.serve import serve
+from headrace.live.server import TOKEN, live_address
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples/13_service"
@@ -21,7 +21,7 @@ CONTAINER = (FOLDER / "Containerfile").read_text()
 def unit() -> dict[str, str]:
     parser = ConfigParser(interpolation=None)
     parser.optionxform = str  # type: ignore[assignment,method-assign]
-    parser.read(FOLDER / "noria.service")
+    parser.read(FOLDER / "headrace.service")
     return dict(parser["Service"])
 
 
@@ -34,7 +34,7 @@ def command(of: str) -> list[str]:
 @pytest.mark.parametrize("of", ["unit", "container"])
 def test_the_command_is_taken(of: str) -> None:
     program, name, *arguments = command(of)
-    assert (Path(program).name, name) == ("noria", "serve")
+    assert (Path(program).name, name) == ("headrace", "serve")
     given = serve.make_context("serve", arguments).params
     assert given["configs"] == ("pipeline.yml",)
     address = live_address(given["listen"])
@@ -66,5 +66,5 @@ def test_the_image_is_built_of_this_repository() -> None:
     )
     assert {x for text in needed for x in re.findall(r'"(.+?)"', text)} <= set(copied)
     for line in re.findall(r"pip install (.+)", CONTAINER):
-        assert re.search(r"(^|['\" ])noria", line) is None
-        assert "/wheels/noria-*.whl" in line
+        assert re.search(r"(^|['\" ])headrace", line) is None
+        assert "/wheels/headrace-*.whl" in line

@@ -12,7 +12,7 @@ import numpy as np
 import onnxruntime
 import pytest
 
-import noria
+import headrace
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "yolox"
 SIDE, SCORE, OVERLAP = 416, 0.3, 0.45  # as the example's config has them
@@ -90,7 +90,7 @@ def test_every_box_agrees(config: Path, data_dir: Path, frames: int, least: int)
         cv2.VideoCapture(str(video)),
     )
     compared = 0
-    pipeline = noria.open_pipeline(config, sources=video, profile="modern", limit=frames)
+    pipeline = headrace.open_pipeline(config, sources=video, profile="modern", limit=frames)
     for _, meta in pipeline:
         expected = evaluate(capture.read()[1])
         found = [
@@ -113,7 +113,7 @@ def test_every_box_agrees(config: Path, data_dir: Path, frames: int, least: int)
 def test_nvinfer_says_what_modern_avoids(config: Path, data_dir: Path) -> None:
     """Boxes that leave the picture are moved or dropped by the rules of the original."""
     video = data_dir / "videos" / "car-detection.mp4"
-    report = noria.open_pipeline(config, sources=video, limit=120).run()
+    report = headrace.open_pipeline(config, sources=video, limit=120).run()
     (model,) = report.models
     lost = model.results.get("edge_dropped", 0), model.results.get("edge_shifted", 0)
     said = [n for n in report.notices if "profile=modern" in n.message]

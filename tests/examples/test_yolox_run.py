@@ -13,8 +13,8 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from noria import Frame, FrameMeta, Inferencer, ModelConfig, open_source
-from noria.custom import include_dir
+from headrace import Frame, FrameMeta, Inferencer, ModelConfig, open_source
+from headrace.custom import include_dir
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "yolox"
 WANTED = (77, 83, 89, 200)
@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, data_dir: Path) -> Path:
     shutil.copy(data_dir / "models" / "yolox_nano.onnx", path)  # its engine is saved beside it
     for size in (24, 28):
         subprocess.run(
-            ["g++", "-std=c++17", "-O1", "-shared", "-fPIC", f"-DNORIA_BOX_BYTES={size}",
+            ["g++", "-std=c++17", "-O1", "-shared", "-fPIC", f"-DHEADRACE_BOX_BYTES={size}",
              "-I", str(include_dir()), "nvdsparsebbox_yolox.cpp", "-o", f"libyolox{size}.so"],
             cwd=path,
             check=True,

@@ -14,12 +14,12 @@ import sys
 if __name__ == "__main__":
     from instrument import instrumented
 
-    with instrumented("noria"):
-        from noria.engine.precision.cache import CalibrationTable
-        from noria.errors import EngineError
+    with instrumented("headrace"):
+        from headrace.engine.precision.cache import CalibrationTable
+        from headrace.errors import EngineError
 else:
-    from noria.engine.precision.cache import CalibrationTable
-    from noria.errors import EngineError
+    from headrace.engine.precision.cache import CalibrationTable
+    from headrace.errors import EngineError
 
 
 def one_input(data: bytes) -> None:

@@ -17,7 +17,7 @@ from typing import Literal
 
 SEEDS = Path(__file__).parent / "seeds" / "config"
 _FOLDER = Path(
-    tempfile.mkdtemp(prefix="noria-fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
+    tempfile.mkdtemp(prefix="headrace-fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
 )
 
 
@@ -27,8 +27,8 @@ def check(data: bytes) -> bool:
     Raises:
         Whatever is not a ConfigError, and AssertionError when a dump does not read back.
     """
-    from noria.config import ModelConfig
-    from noria.errors import ConfigError
+    from headrace.config import ModelConfig
+    from headrace.errors import ConfigError
 
     form: Literal["ini", "yaml"] = "yaml" if data[:1] == b"y" else "ini"
     path = _FOLDER / ("model.yml" if form == "yaml" else "model.txt")
@@ -68,7 +68,7 @@ def _printable(text: str) -> None:
 
 def _words() -> list[str]:
     """The words of the format, so that the fuzzer need not find them letter by letter."""
-    from noria.config.keys import KEYS
+    from headrace.config.keys import KEYS
 
     words = [key.name for key in KEYS]
     words += [
@@ -99,8 +99,8 @@ def _words() -> list[str]:
 def main() -> None:
     from instrument import fuzz_texts, instrumented
 
-    with instrumented("noria", "yaml"):
-        import noria.config.model_config  # noqa: F401
+    with instrumented("headrace", "yaml"):
+        import headrace.config.model_config  # noqa: F401
     fuzz_texts(check, _words(), _FOLDER)
 
 

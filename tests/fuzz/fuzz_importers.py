@@ -23,18 +23,18 @@ from pathlib import Path
 if __name__ == "__main__":
     from instrument import instrumented
 
-    with instrumented("noria"):
-        from noria.errors import ModelError
-        from noria.network.caffe import importer as caffe
-        from noria.network.caffe import lowering as caffe_lowering
-        from noria.network.darknet.importer import network_from_darknet_bytes
-        from noria.network.uff.importer import network_from_uff_bytes
+    with instrumented("headrace"):
+        from headrace.errors import ModelError
+        from headrace.network.caffe import importer as caffe
+        from headrace.network.caffe import lowering as caffe_lowering
+        from headrace.network.darknet.importer import network_from_darknet_bytes
+        from headrace.network.uff.importer import network_from_uff_bytes
 else:
-    from noria.errors import ModelError
-    from noria.network.caffe import importer as caffe
-    from noria.network.caffe import lowering as caffe_lowering
-    from noria.network.darknet.importer import network_from_darknet_bytes
-    from noria.network.uff.importer import network_from_uff_bytes
+    from headrace.errors import ModelError
+    from headrace.network.caffe import importer as caffe
+    from headrace.network.caffe import lowering as caffe_lowering
+    from headrace.network.darknet.importer import network_from_darknet_bytes
+    from headrace.network.uff.importer import network_from_uff_bytes
 
 MODES = 5
 MARK = b"\n----\n"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 SEEDS = Path(__file__).parent / "seeds" / "pipeline"
 _FOLDER = Path(
-    tempfile.mkdtemp(prefix="noria-fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
+    tempfile.mkdtemp(prefix="headrace-fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
 )
 _CSV_APP = b"source:\n  csv-file-path: sources.csv\nstreammux:\n  batch-size: 2\n"
 
@@ -27,8 +27,8 @@ def check(data: bytes) -> bool:
     Raises:
         Whatever is not a ConfigError, and AssertionError when a dump does not read back.
     """
-    from noria.config import is_pipeline_file, load_pipeline
-    from noria.errors import ConfigError
+    from headrace.config import is_pipeline_file, load_pipeline
+    from headrace.errors import ConfigError
 
     kind, body = data[:1], data[1:]
     path = _FOLDER / ("app.txt" if kind not in (b"y", b"c") else "pipe.yml")
@@ -66,8 +66,8 @@ def _printable(text: str) -> None:
 
 def _words() -> list[str]:
     """The words of the formats, so that the fuzzer need not find them letter by letter."""
-    from noria.config.app_keys import APP_GROUPS
-    from noria.config.pipeline_keys import SECTIONS, TOP_KEYS
+    from headrace.config.app_keys import APP_GROUPS
+    from headrace.config.pipeline_keys import SECTIONS, TOP_KEYS
 
     words = [*TOP_KEYS, "[sink0]\n", "[source0]\n", "[secondary-gie1]\n", "enable=1\n", "enable: 1"]
     for section in SECTIONS.values():
@@ -82,9 +82,9 @@ def _words() -> list[str]:
 def main() -> None:
     from instrument import fuzz_texts, instrumented
 
-    with instrumented("noria", "yaml"):
-        import noria.config.app_file
-        import noria.config.pipeline_files  # noqa: F401
+    with instrumented("headrace", "yaml"):
+        import headrace.config.app_file
+        import headrace.config.pipeline_files  # noqa: F401
     fuzz_texts(check, _words(), _FOLDER)
 
 

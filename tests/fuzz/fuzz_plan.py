@@ -24,16 +24,16 @@ from pathlib import Path
 if __name__ == "__main__":
     from instrument import instrumented
 
-    with instrumented("noria"):
-        from noria.engine.plan import FORMAT_VERSION, Plan
-        from noria.errors import EngineError, ModelError
-        from noria.network.model_bytes import PLAN_MAGIC
-        from noria.network.onnx_file import network_from_onnx_bytes
+    with instrumented("headrace"):
+        from headrace.engine.plan import FORMAT_VERSION, Plan
+        from headrace.errors import EngineError, ModelError
+        from headrace.network.model_bytes import PLAN_MAGIC
+        from headrace.network.onnx_file import network_from_onnx_bytes
 else:
-    from noria.engine.plan import FORMAT_VERSION, Plan
-    from noria.errors import EngineError, ModelError
-    from noria.network.model_bytes import PLAN_MAGIC
-    from noria.network.onnx_file import network_from_onnx_bytes
+    from headrace.engine.plan import FORMAT_VERSION, Plan
+    from headrace.errors import EngineError, ModelError
+    from headrace.network.model_bytes import PLAN_MAGIC
+    from headrace.network.onnx_file import network_from_onnx_bytes
 
 PREFIX = struct.Struct("<8sIIQ32s")
 MODES = 4

@@ -1,4 +1,4 @@
-"""Import noria so that atheris can see which code an input reaches."""
+"""Import headrace so that atheris can see which code an input reaches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 def instrumented(*packages: str) -> AbstractContextManager[Any]:
     """A context whose imports of `packages` are instrumented.
 
-    An editable install finds noria through an import hook of its own, whose modules atheris does
+    An editable install finds headrace through an import hook of its own, whose modules atheris does
     not instrument: without this, fuzzing runs blind. So the hook goes, and `src` takes its place;
     the native core, which is not in `src`, stays.
     """
@@ -22,15 +22,15 @@ def instrumented(*packages: str) -> AbstractContextManager[Any]:
         import atheris
     except ImportError:
         sys.exit("atheris is not installed: pip install atheris")
-    import noria._native as core
+    import headrace._native as core
 
-    for name in [m for m in sys.modules if m == "noria" or m.startswith("noria.")]:
+    for name in [m for m in sys.modules if m == "headrace" or m.startswith("headrace.")]:
         del sys.modules[name]
     sys.modules[core.__name__] = core
     sys.meta_path[:] = [
         f
         for f in sys.meta_path
-        if not type(f).__module__.startswith("_noria") and "ScikitBuild" not in type(f).__name__
+        if not type(f).__module__.startswith("_headrace") and "ScikitBuild" not in type(f).__name__
     ]
     sys.path.insert(0, str(SOURCE))
     context: AbstractContextManager[Any] = atheris.instrument_imports(include=list(packages))

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from noria.gst.register import SWITCH
-from noria.pyds.loading import provide_bindings
+from headrace.gst.register import SWITCH
+from headrace.pyds.loading import provide_bindings
 
 SCENE = Path(__file__).parents[2] / "examples" / "conveyor"
 
@@ -25,8 +25,8 @@ def gst() -> Any:
         pytest.skip(f"{SWITCH}=0 switches the elements off")
     if not provide_bindings():
         pytest.skip("GStreamer's bindings are not installed")
-    from noria.errors import MissingExtraError
-    from noria.pyds.loading import gstreamer
+    from headrace.errors import MissingExtraError
+    from headrace.pyds.loading import gstreamer
 
     try:
         module = gstreamer()
@@ -35,7 +35,7 @@ def gst() -> Any:
     for name in ("avdec_h264", "qtdemux", "videotestsrc"):
         if module.ElementFactory.find(name) is None:
             pytest.skip(f"GStreamer has no {name}")
-    from noria.gst.register import register
+    from headrace.gst.register import register
 
     register()
     return module
@@ -101,7 +101,7 @@ def play(gst: Any) -> Iterator[Run]:
 
     gc.freeze()  # what is alive here is no part of the pipeline: the collection below skips it
     yield run
-    from noria.pyds.bridge import bridge
+    from headrace.pyds.bridge import bridge
 
     gc.collect()
     assert bridge().table == {}, "metadata outlived its buffers"

@@ -27,7 +27,7 @@ def short(gst: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def frames(buffer: Any) -> list[tuple[int, int, int]]:
-    from noria import pyds
+    from headrace import pyds
 
     node = pyds.gst_buffer_get_nvds_batch_meta(hash(buffer)).frame_meta_list
     found = []

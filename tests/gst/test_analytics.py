@@ -1,4 +1,4 @@
-"""nvdsanalytics counts as `noria run --analytics` does, and applications read it as ever."""
+"""nvdsanalytics counts as `headrace run --analytics` does, and applications read it as ever."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-import noria
-from noria.meta import UNTRACKED_OBJECT_ID
+import headrace
+from headrace.meta import UNTRACKED_OBJECT_ID
 from tests.gst.conftest import SCENE, Run, film
 from tests.gst.test_pipelines import SIZE, tree, walk
 
@@ -39,7 +39,7 @@ FRAMES = 100
 
 def counts(buffer: Any) -> tuple[Any, ...]:
     """Everything that the published sample reads."""
-    from noria import pyds
+    from headrace import pyds
 
     (frame,) = walk(tree(buffer).frame_meta_list)
     objects = []
@@ -70,7 +70,7 @@ def test_it_counts_as_a_run_does(play: Run, detector: Path, tmp_path: Path) -> N
     assert ran.errors == []
     seen = ran.seen["end"][: FRAMES - 10]  # the decoder drops some of the last ones
     assert seen[0][4] == [(9, 4, 2)]  # two polygons, a line; its arrow and the direction's
-    pipeline = noria.open_pipeline(
+    pipeline = headrace.open_pipeline(
         detector, sources=SCENE / "conveyor.mp4", tracker="iou", analytics=rules, limit=len(seen)
     )
     wanted = []

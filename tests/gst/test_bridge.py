@@ -16,7 +16,7 @@ class Thing:
 
 @pytest.fixture
 def bridge(gst: Any) -> Any:
-    from noria.pyds.bridge import bridge as the_bridge
+    from headrace.pyds.bridge import bridge as the_bridge
 
     return the_bridge()
 
@@ -70,7 +70,7 @@ def test_threads_that_want_the_first_bridge_at_once_share_it(gst: Any) -> None:
     """A second registration of the metadata fails, and every buffer's would be lost."""
     code = """
 import threading, time
-import sys, noria.pyds.bridge; bridge = sys.modules["noria.pyds.bridge"]
+import sys, headrace.pyds.bridge; bridge = sys.modules["headrace.pyds.bridge"]
 class Slow(bridge.Bridge):
     def __init__(self):
         time.sleep(0.05)

@@ -117,9 +117,9 @@ def test_an_exception_in_a_probe_leaves_the_run_going(
     gst: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
     script = """
-from noria import pyds  # brings the elements
+from headrace import pyds  # brings the elements
 from gi.repository import Gst
-import noria.gst.register as r
+import headrace.gst.register as r
 r.register()
 p = Gst.parse_launch({line!r})
 def broken(pad, info):

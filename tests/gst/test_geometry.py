@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.media.frame import Frame
-from noria.media.pixel_format import PixelFormat, plane_shapes
+from headrace.media.frame import Frame
+from headrace.media.pixel_format import PixelFormat, plane_shapes
 from tests.gst.conftest import Run
 from tests.gst.test_pipelines import tree, walk
 
@@ -18,7 +18,7 @@ FORMATS = list(PixelFormat)
 @pytest.fixture
 def geometry(gst: Any) -> Any:
     """The module."""
-    from noria.gst import geometry
+    from headrace.gst import geometry
 
     return geometry
 
@@ -46,7 +46,7 @@ def test_a_cut_shows_its_pixels(geometry: Any, format: PixelFormat) -> None:
 
 
 def test_a_cut_ends_at_the_edge_and_cannot_lie_outside(geometry: Any) -> None:
-    from noria.errors import MediaError
+    from headrace.errors import MediaError
 
     frame = noise(PixelFormat.I420)
     cut = geometry.cropped(frame, (21, 11, 99, 99))
@@ -84,7 +84,7 @@ def test_turns_move_pixels(geometry: Any, method: int) -> None:
     [(1, 3), (2, 2), (3, 1), (4, 4), (5, 7), (6, 5), (7, 6)],
 )
 def test_the_converter_flips_as_videoflip_does(play: Run, flip: int, direction: int) -> None:
-    from noria.gst.surface import MappedBuffer
+    from headrace.gst.surface import MappedBuffer
 
     def plane(buffer: Any) -> Any:
         return MappedBuffer(buffer).data.copy()
@@ -99,7 +99,7 @@ def test_the_converter_flips_as_videoflip_does(play: Run, flip: int, direction: 
 
 def test_the_converter_cuts_and_places(play: Run) -> None:
     """The left half of a picture, in the right lower quarter of a black one."""
-    from noria.gst.surface import MappedBuffer
+    from headrace.gst.surface import MappedBuffer
 
     ran = play(
         "videotestsrc num-buffers=1 pattern=white ! video/x-raw,format=I420,width=64,height=48 ! "
@@ -160,8 +160,8 @@ def test_a_mask_chooses_what_is_blurred(geometry: Any) -> None:
 
 
 def test_nvdsosd_blurs_what_it_is_told_to_and_has_a_clock(play: Run) -> None:
-    from noria import pyds
-    from noria.gst.surface import MappedBuffer
+    from headrace import pyds
+    from headrace.gst.surface import MappedBuffer
 
     def mark(buffer: Any) -> None:
         batch = tree(buffer)
@@ -207,7 +207,7 @@ def test_a_wrong_list_of_classes_is_named(play: Run) -> None:
 
 
 def add_object(batch: Any) -> None:
-    from noria import pyds
+    from headrace import pyds
 
     (frame,) = walk(batch.frame_meta_list)
     pyds.nvds_add_obj_meta_to_frame(frame, pyds.nvds_acquire_obj_meta_from_pool(batch), None)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.errors import ConfigError
+from headrace.errors import ConfigError
 from tests.gst.conftest import Run, film
 from tests.outside.app_models import save_color_classes
 
@@ -41,7 +41,7 @@ def repository(gst: Any, tmp_path: Path) -> Path:
 
 
 def read(folder: Path, post: str, **changes: str) -> Any:
-    from noria.gst.inferserver import server_config
+    from headrace.gst.inferserver import server_config
 
     text = CONFIG.replace("POST", post)
     for old, new in changes.items():
@@ -88,7 +88,7 @@ def test_what_it_refuses(repository: Path) -> None:
 
 
 def test_it_runs_the_model(play: Run, repository: Path) -> None:
-    from noria import pyds
+    from headrace import pyds
 
     def look(buffer: Any) -> tuple[int, list[int]]:
         batch = pyds.gst_buffer_get_nvds_batch_meta(hash(buffer))
@@ -128,7 +128,7 @@ def listed(value: Any) -> Any:
 @settings(max_examples=30)
 @given(VALUES.filter(lambda value: isinstance(value, dict)))
 def test_messages_are_read_as_they_were_written(message: dict[str, Any]) -> None:
-    from noria.gst.proto_text import parse_proto_text
+    from headrace.gst.proto_text import parse_proto_text
 
     assert parse_proto_text(written(message)[1:-1], "x") == listed(message)
 
@@ -136,7 +136,7 @@ def test_messages_are_read_as_they_were_written(message: dict[str, Any]) -> None
 @settings(max_examples=30)
 @given(st.text('a1:{}[]<>,;"# \n.-', max_size=30))
 def test_any_text_is_read_or_refused(text: str) -> None:
-    from noria.gst.proto_text import parse_proto_text
+    from headrace.gst.proto_text import parse_proto_text
 
     with contextlib.suppress(ConfigError):
         parse_proto_text(text, "x")

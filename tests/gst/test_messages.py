@@ -21,7 +21,7 @@ CONFIG = "[sensor0]\nid=CAM_1\n[place0]\nid=1\nplace-sub-field1=walsh\n[analytic
 
 def attached(buffer: Any) -> None:
     """Attach an event message as the published sample does."""
-    from noria import pyds
+    from headrace import pyds
 
     batch = tree(buffer)
     (frame,) = walk(batch.frame_meta_list)
@@ -43,7 +43,7 @@ def attached(buffer: Any) -> None:
 
 def made(buffer: Any) -> list[dict[str, Any]]:
     """The payloads of a batch."""
-    from noria import pyds
+    from headrace import pyds
 
     found = []
     for user in walk(tree(buffer).batch_user_meta_list):
@@ -130,7 +130,7 @@ def test_a_broker_that_is_not_named_is_an_error(play: Run, rest: str, error: str
 
 
 def test_a_release_function_is_called_once() -> None:
-    from noria import pyds
+    from headrace import pyds
 
     batch, gone = pyds.NvDsBatchMeta(), []
     user = pyds.nvds_acquire_user_meta_from_pool(batch)

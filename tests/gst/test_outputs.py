@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.meta import DetectionParams, Layer, NetworkInfo
+from headrace.meta import DetectionParams, Layer, NetworkInfo
 from tests.gst.conftest import SCENE, Run, film
 from tests.outside.app_models import COLORS, save_color_classes
 
@@ -18,7 +18,7 @@ MUX = "m.sink_0 nvstreammux name=m batch-size=1 width=320 height=192"
 
 
 def frame_of(buffer: Any) -> Any:
-    from noria import pyds
+    from headrace import pyds
 
     batch = pyds.gst_buffer_get_nvds_batch_meta(hash(buffer))
     return pyds.NvDsFrameMeta.cast(batch.frame_meta_list.data)
@@ -44,7 +44,7 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_class_maps_are_read_and_drawn(play: Run, classes: Path) -> None:
-    from noria import pyds
+    from headrace import pyds
 
     def look(buffer: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         meta = user_data(frame_of(buffer), pyds.NVDSINFER_SEGMENTATION_META)
@@ -69,7 +69,7 @@ def test_class_maps_are_read_and_drawn(play: Run, classes: Path) -> None:
 
 
 def test_over_the_frame_classes_are_see_through(play: Run, classes: Path) -> None:
-    from noria import pyds
+    from headrace import pyds
 
     def look(buffer: Any) -> np.ndarray[Any, Any]:
         frame_of(buffer)
@@ -90,7 +90,7 @@ def test_over_the_frame_classes_are_see_through(play: Run, classes: Path) -> Non
 
 
 def test_the_background_of_a_class_map_shows_the_frame(play: Run, classes: Path) -> None:
-    from noria import pyds
+    from headrace import pyds
 
     def look(buffer: Any) -> tuple[Any, Any]:
         frame = frame_of(buffer)
@@ -120,7 +120,7 @@ def test_raw_outputs_give_the_same_boxes(
     play: Run, detector: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An application that parses the layers itself sees the objects that the parser found."""
-    from noria import pyds
+    from headrace import pyds
 
     monkeypatch.setattr(sys, "path", [*sys.path, str(SCENE)])
     from conveyor_parser import parse_conveyor

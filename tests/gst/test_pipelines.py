@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.infer.inferencer import Inferencer
-from noria.media import open_source
+from headrace.infer.inferencer import Inferencer
+from headrace.media import open_source
 from tests.gst.conftest import SCENE, Run, film
 
 SIZE = "width=640 height=384"
 
 
 def tree(buffer: Any) -> Any:
-    from noria import pyds
+    from headrace import pyds
 
     return pyds.gst_buffer_get_nvds_batch_meta(hash(buffer))
 
@@ -71,7 +71,7 @@ def test_tracks_and_codes(play: Run, detector: Path, tmp_path: Path) -> None:
     reader.write_bytes((SCENE / reader.name).read_bytes())
 
     def named(buffer: Any) -> list[tuple[int, str, list[str]]]:
-        from noria import pyds
+        from headrace import pyds
 
         return [
             (
@@ -135,8 +135,8 @@ def test_batches_of_sources_of_other_sizes(play: Run) -> None:
 
 def test_what_is_written_into_a_picture_is_shown(play: Run) -> None:
     """The array of the application, and figures of the display, behind the converter."""
-    from noria import pyds
-    from noria.gst.surface import MappedBuffer
+    from headrace import pyds
+    from headrace.gst.surface import MappedBuffer
 
     def paint(buffer: Any) -> None:
         pyds.get_nvds_buf_surface(hash(buffer), 0)[:] = (0, 0, 255, 255)
@@ -170,7 +170,7 @@ def test_what_is_written_into_a_picture_is_shown(play: Run) -> None:
 
 
 def test_a_converter_keeps_the_size_and_changes_what_is_asked_for(play: Run) -> None:
-    from noria.gst.surface import MappedBuffer
+    from headrace.gst.surface import MappedBuffer
 
     ran = play(
         "videotestsrc num-buffers=1 pattern=blue ! video/x-raw,format=NV12,width=64,height=48 ! "
@@ -246,7 +246,7 @@ def test_a_converter_before_a_tiler_keeps_the_size(play: Run) -> None:
     """Objects lie in pixels of the batch: applications crop them out of its pictures."""
 
     def shape(buffer: Any) -> tuple[int, ...]:
-        from noria import pyds
+        from headrace import pyds
 
         return tuple(pyds.get_nvds_buf_surface(hash(buffer), 0).shape)
 

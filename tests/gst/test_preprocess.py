@@ -70,7 +70,7 @@ def test_the_boxes_are_those_without(play: Run, detector: Path, tmp_path: Path) 
 def test_regions_are_seen_drawn_and_hold_the_objects(
     play: Run, detector: Path, tmp_path: Path
 ) -> None:
-    from noria import pyds
+    from headrace import pyds
 
     def look(buffer: Any) -> Any:
         batch = tree(buffer)

@@ -168,7 +168,7 @@ def test_sources_form_a_square_where_that_is_asked_for(play: Run) -> None:
     """Two white sources fill the upper row of a square of four; rows and columns are void."""
 
     def bright(buffer: Any) -> list[list[bool]]:
-        from noria import pyds
+        from headrace import pyds
 
         picture = pyds.get_nvds_buf_surface(hash(buffer), 0)
         return [[bool(picture[y, x, 0] > 128) for x in (16, 48)] for y in (12, 36)]

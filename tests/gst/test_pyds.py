@@ -13,7 +13,7 @@ import pytest
 
 @pytest.fixture
 def pyds(gst: Any) -> Any:
-    from noria import pyds
+    from headrace import pyds
 
     return pyds
 
@@ -155,8 +155,8 @@ def test_a_buffer_without_metadata(pyds: Any, gst: Any) -> None:
 def test_objects_are_encoded_as_jpeg(pyds: Any, gst: Any, tmp_path: Path) -> None:
     from PIL import Image
 
-    from noria.gst.surface import Surface
-    from noria.pyds.bridge import bridge
+    from headrace.gst.surface import Surface
+    from headrace.pyds.bridge import bridge
 
     batch, frame, (obj,) = frame_with(pyds, 1)
     pixels = np.zeros((40, 60, 4), np.uint8)

@@ -53,7 +53,7 @@ def by_c(element: Any, name: str, address: int) -> None:
 def test_a_function_of_c_sees_inputs_and_outputs(
     gst: Any, detector: Path, put: Callable[[Any, str, int], None]
 ) -> None:
-    from noria import pyds
+    from headrace import pyds
 
     pipeline = gst.parse_launch(
         film(3) + f"! m.sink_0 nvstreammux name=m batch-size=1 {SIZE} ! nvinfer name=n "

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from noria.gst.reconnect import Patience, Reconnector
+from headrace.gst.reconnect import Patience, Reconnector
 from tests.gst.conftest import SCENE
 from tests.ports import free_port
 

@@ -45,7 +45,7 @@ def test_others_go_on_and_nothing_leaks(gst: Any) -> None:
     mux, seen, lock = pipeline.get_by_name("m"), [], threading.Lock()
 
     def look(pad: Any, info: Any) -> int:
-        from noria import pyds
+        from headrace import pyds
 
         batch = pyds.gst_buffer_get_nvds_batch_meta(hash(info.get_buffer()))
         with lock:
@@ -124,7 +124,7 @@ def test_a_source_that_is_removed_is_gone(gst: Any) -> None:
 
 def test_elements_that_gstreamer_made_go_with_their_pipeline(gst: Any) -> None:
     """Without a reference from Python: its bindings keep one of their own for such elements."""
-    from noria.gst.element import NvElement
+    from headrace.gst.element import NvElement
 
     def alive() -> int:
         gc.collect()

@@ -6,7 +6,7 @@ import ast
 import runpy
 from pathlib import Path
 
-from noria import pyds
+from headrace import pyds
 
 ROOT = Path(__file__).parents[2]
 STUB = ROOT / "packaging" / "pyds-stubs" / "__init__.pyi"

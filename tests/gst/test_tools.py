@@ -1,4 +1,4 @@
-"""GStreamer's own tools behind `noria exec`."""
+"""GStreamer's own tools behind `headrace exec`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from noria.gst.applications import is_tool
-from noria.gst.register import ELEMENTS, factory
+from headrace.gst.applications import is_tool
+from headrace.gst.register import ELEMENTS, factory
 from tests.gst.conftest import SCENE
 from tests.warm import started_anew
 
@@ -39,7 +39,7 @@ def test_inspect_shows_properties_and_only_there(tools: None, tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     assert "batched-push-timeout" in done.stdout
     assert "sink_%u" in done.stdout
-    folder = next((tmp_path / "cache" / "noria").iterdir())
+    folder = next((tmp_path / "cache" / "headrace").iterdir())
     assert {p.stem for p in (folder / "python").glob("*.py")} == set(ELEMENTS)
     assert (folder / "registry").is_file()
     assert "GST_PLUGIN_PATH" not in os.environ
@@ -82,7 +82,7 @@ def test_a_line_of_gst_launch_writes_a_film(tools: None, tmp_path: Path) -> None
     )
     done = started_anew("exec", "gst-launch-1.0", *line.split())
     assert done.returncode == 0, done.stderr
-    from noria.media import open_source
+    from headrace.media import open_source
 
     with open_source(str(tmp_path / "out.mp4")) as film:
         assert len(list(film)) == 250
@@ -102,9 +102,9 @@ def test_python_answers_only_what_nobody_else_has(gst: Any, tmp_path: Path) -> N
     ).stdout.split()  # fmt: skip
     assert run() == [str(tmp_path / "pyds.py"), "None"]
     (tmp_path / "pyds.py").unlink()
-    assert run()[0] == "None"  # no file: it is Noria's
+    assert run()[0] == "None"  # no file: it is Headrace's
     off = subprocess.run(
-        [sys.executable, "-c", "import pyds"], env={**os.environ, "NORIA_GST": "0"},
+        [sys.executable, "-c", "import pyds"], env={**os.environ, "HEADRACE_GST": "0"},
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert "No module named 'pyds'" in off.stderr
@@ -115,10 +115,10 @@ def test_tests_skip_where_the_elements_are_switched_off(gst: Any) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider",
          str(Path(__file__).with_name("test_bridge.py"))],
-        env={**os.environ, "NORIA_GST": "0"}, capture_output=True, text=True, check=False,
+        env={**os.environ, "HEADRACE_GST": "0"}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
-    assert "NORIA_GST=0 switches the elements off" in done.stdout
+    assert "HEADRACE_GST=0 switches the elements off" in done.stdout
     assert re.search(r"^\d+ skipped in", done.stdout, re.M)
 
 

@@ -1,4 +1,4 @@
-"""`noria exec --report`: the page and the picture of a run."""
+"""`headrace exec --report`: the page and the picture of a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from noria.errors import NoriaError
+from headrace.errors import HeadraceError
 from tests.warm import started_anew
 
 APP = """
@@ -104,8 +104,8 @@ def test_the_page_of_a_run(gst: Any, tmp_path: Path) -> None:
 
 WRITTEN = """
 from pathlib import Path
-from noria.gst.usage import Usage
-from noria.gst.usage_report import write_report
+from headrace.gst.usage import Usage
+from headrace.gst.usage_report import write_report
 usage = Usage()
 usage.start()
 try:
@@ -138,7 +138,7 @@ def test_the_picture_and_the_numbers_of_a_run(gst: Any, tmp_path: Path) -> None:
 
 
 def test_a_pad_leads_through_bins_that_are_opened(gst: Any) -> None:
-    from noria.gst.pipeline_graph import pipeline_graph
+    from headrace.gst.pipeline_graph import pipeline_graph
 
     pipeline = gst.parse_launch(
         "bin.( name=outer bin.( name=inner videotestsrc name=a ! queue name=b ) ! queue name=c ) "
@@ -155,13 +155,13 @@ def test_a_pad_leads_through_bins_that_are_opened(gst: Any) -> None:
 
 
 def test_names_that_are_refused(gst: Any, tmp_path: Path) -> None:
-    from noria.gst.usage import Usage
-    from noria.gst.usage_report import check_report, write_report
+    from headrace.gst.usage import Usage
+    from headrace.gst.usage_report import check_report, write_report
 
-    with pytest.raises(NoriaError, match=r"\.html"):
+    with pytest.raises(HeadraceError, match=r"\.html"):
         check_report(tmp_path / "out.txt")
     check_report(tmp_path / "out.html")
-    with pytest.raises(NoriaError, match="no pipeline"):
+    with pytest.raises(HeadraceError, match="no pipeline"):
         write_report(Usage(), tmp_path / "out.dot", "app.py")
     write_report(Usage(picture="digraph { a -> b }"), tmp_path / "out.dot", "app.py")
     assert (tmp_path / "out.dot").read_text() == "digraph { a -> b }"

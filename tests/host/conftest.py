@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from noria.custom import CustomLibrary, include_dir, open_library
-from noria.plugins import get_plugin_registry
+from headrace.custom import CustomLibrary, include_dir, open_library
+from headrace.plugins import get_plugin_registry
 from tests.custom.built import built_once
 
 SOURCES = Path(__file__).parent / "sources"
@@ -27,7 +27,7 @@ def compile_host(tmp_path_factory: pytest.TempPathFactory) -> Compile:
     def compile_(source: str, major: int = 10, *flags: str) -> Path:
         command = [compiler, "-std=c++14", "-O0", "-Wall", "-Wextra", "-Werror", "-shared"]
         command += ["-fPIC", f"-DNV_TENSORRT_MAJOR={major}", f"-I{include_dir()}", *flags]
-        if "NORIA_SANITIZED" in os.environ:  # `make sanitize`: both sides are watched
+        if "HEADRACE_SANITIZED" in os.environ:  # `make sanitize`: both sides are watched
             command += ["-fsanitize=address,undefined", "-fno-sanitize=vptr", "-g1"]
         return built_once(tmp_path_factory, SOURCES / source, command)
 

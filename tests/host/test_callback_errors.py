@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from noria._core.errors import PluginError
-from noria.host.callback_errors import collected_errors, report_failure, report_log
+from headrace._core.errors import PluginError
+from headrace.host.callback_errors import collected_errors, report_failure, report_log
 
 INTERNAL, ERROR, WARNING, INFO = 0, 1, 2, 3  # severities as TensorRT counts them
 

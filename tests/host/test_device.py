@@ -10,16 +10,16 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from noria.binary.elf import ElfFile
-from noria.binary.gpu_code import gpu_evidence
-from noria.custom.compile.build_library import compile_library
-from noria.custom.compile.toolchain import gpu_present
-from noria.custom.guard import keeper
+from headrace.binary.elf import ElfFile
+from headrace.binary.gpu_code import gpu_evidence
+from headrace.custom.compile.build_library import compile_library
+from headrace.custom.compile.toolchain import gpu_present
+from headrace.custom.guard import keeper
 from tests.custom.gpu import BROKEN, KINDS, Gpu, driver, gpu_library
 from tests.host.conftest import SOURCES, Compile
 
 GUARDS = ["never"] + ["always"] * (keeper.can_guard() is None)
-pytestmark = pytest.mark.skipif("NORIA_SANITIZED" in os.environ, reason="its runtime is there")
+pytestmark = pytest.mark.skipif("HEADRACE_SANITIZED" in os.environ, reason="its runtime is there")
 
 
 @pytest.fixture(scope="session", params=KINDS)
@@ -30,11 +30,11 @@ def gpu(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 LIVES = """
 import json, sys
 import numpy as np
-from noria.custom import open_library
-from noria.plugins import get_plugin_registry
-from noria.plugins import DataType
-from noria.plugins.drivers import add_layer
-from noria.network.tensor_spec import TensorSpec
+from headrace.custom import open_library
+from headrace.plugins import get_plugin_registry
+from headrace.plugins import DataType
+from headrace.plugins.drivers import add_layer
+from headrace.network.tensor_spec import TensorSpec
 from tests.host.test_plugins import FIELDS, NAMES, _life
 from tests.plugins.life_cycles import FLOAT, ITEM, X, profile
 
@@ -80,8 +80,8 @@ def test_every_class_lives_its_life_there(gpu: Gpu, tmp_path: Path) -> None:
 ELSEWHERE = """
 import ctypes, json, os, shutil, sys
 import numpy as np
-from noria.custom import open_library
-from noria.plugins import get_plugin_registry
+from headrace.custom import open_library
+from headrace.plugins import get_plugin_registry
 from tests.host.test_plugins import _life
 from tests.plugins.life_cycles import X
 
@@ -114,10 +114,10 @@ def test_what_counts_is_the_file_that_was_loaded(
 REPLACED = """
 import json, os, shutil, sys
 import numpy as np
-from noria.custom import open_library
-from noria.plugins import DataType, get_plugin_registry
-from noria.plugins.drivers import add_layer
-from noria.network.tensor_spec import TensorSpec
+from headrace.custom import open_library
+from headrace.plugins import DataType, get_plugin_registry
+from headrace.plugins.drivers import add_layer
+from headrace.network.tensor_spec import TensorSpec
 from tests.host.test_plugins import FIELDS
 from tests.plugins.life_cycles import FLOAT, ITEM, X, profile
 
@@ -184,9 +184,9 @@ def write_config(folder: Path, library: Path, guard: str, plugin: str) -> Path:
 RUNS = """
 import json, os, sys
 import numpy as np
-from noria.config.model_config import ModelConfig
-from noria.model import load_or_build
-from noria.errors import NoriaError
+from headrace.config.model_config import ModelConfig
+from headrace.model import load_or_build
+from headrace.errors import HeadraceError
 
 configs = sys.argv[2].split(":")
 values = [float(v) for v in sys.argv[3:]]
@@ -205,9 +205,9 @@ for config in int(os.environ.get("TIMES", "2")) * configs:
             for value in values:
                 try:
                     found.append(run(session, value))
-                except NoriaError as error:
+                except HeadraceError as error:
                     found.append(str(error))
-    except NoriaError as error:
+    except HeadraceError as error:
         found.append(str(error))
     told.append([n.message for n in plan.decisions])
 maps = open("/proc/self/maps").read()
@@ -241,7 +241,7 @@ def test_a_fault_of_a_kernel_costs_a_worker_one_batch(gpu: Gpu, tmp_path: Path) 
     assert BROKEN in bad
     assert "layer 'first'" in bad
     assert "its worker process is started again" in bad
-    assert "noria replay" in bad
+    assert "headrace replay" in bad
 
 
 @pytest.mark.slow
@@ -270,9 +270,9 @@ def test_a_fault_without_a_worker_says_that_the_process_is_lost(gpu: Gpu, tmp_pa
 STAGE = """
 import gc, json
 import numpy as np
-from noria.errors import PluginError
-from noria.plugins.device import DeviceStage
-from noria.plugins.memory import address_of
+from headrace.errors import PluginError
+from headrace.plugins.device import DeviceStage
+from headrace.plugins.memory import address_of
 import ctypes, threading
 
 cuda = ctypes.CDLL("libcuda.so.1")
@@ -394,8 +394,8 @@ def test_gpu_code_in_a_library_beside(tmp_path: Path, name: str) -> None:
     assert gpu_evidence(user) == f"{name} has code for a GPU"
     other = _linked(tmp_path, "libother.so", "int use() { return 1; }\n", *flags)
     assert gpu_evidence(other) is None, "it calls nothing of it"
-    host = 'extern "C" { extern const unsigned noria_headers_cuda_host;\n'
-    host += "const unsigned noria_headers_cuda_host = 1; }\n"
+    host = 'extern "C" { extern const unsigned headrace_headers_cuda_host;\n'
+    host += "const unsigned headrace_headers_cuda_host = 1; }\n"
     assert gpu_evidence(_linked(tmp_path, "libhost.so", USES + host, *flags)) is None
 
 
@@ -424,7 +424,7 @@ def test_what_is_compiled_for_the_host_stays_there(tmp_path: Path) -> None:
         compile_library([source], tmp_path / f"lib{mode}.so", cuda=mode).library
         for mode in ("auto", "host")
     )
-    mark = "noria_headers_cuda_host"
+    mark = "headrace_headers_cuda_host"
     assert mark not in ElfFile.read(plain).exported()
     assert mark in ElfFile.read(marked).exported()
 
@@ -432,8 +432,8 @@ def test_what_is_compiled_for_the_host_stays_there(tmp_path: Path) -> None:
 LOADS = """
 import faulthandler, json, shutil, sys, threading
 import numpy as np
-from noria.custom import open_library
-from noria.plugins.memory import read_at
+from headrace.custom import open_library
+from headrace.plugins.memory import read_at
 
 faulthandler.dump_traceback_later(60, exit=True)
 values, over, reads = np.arange(4, dtype=np.float32), threading.Event(), [0]
@@ -463,7 +463,7 @@ def test_looking_for_the_driver_waits_for_no_library(
 
 
 def test_drivers_that_are_none_are_told(tmp_path: Path) -> None:
-    code = "import json\nfrom noria._core.cuda import AnyMemory, why_lost, why_no_gpu\n"
+    code = "import json\nfrom headrace._core.cuda import AnyMemory, why_lost, why_no_gpu\n"
     code += "print(json.dumps([why_no_gpu(), why_lost(), AnyMemory().on_device(4096)]))"
     _linked(tmp_path, "libcuda.so.1", 'extern "C" int cuInit(unsigned) { return 0; }\n')
     lacks = Gpu(Path("unused"), tmp_path).run(code, cwd=tmp_path)

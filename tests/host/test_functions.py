@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.config import ModelConfig
-from noria.custom import open_library
-from noria.engine import Plan
-from noria.engine import builder as engine_builder
-from noria.engine.tuning.tactic import Tactic
-from noria.errors import CustomLibraryError
-from noria.model import load_or_build
+from headrace.config import ModelConfig
+from headrace.custom import open_library
+from headrace.engine import Plan
+from headrace.engine import builder as engine_builder
+from headrace.engine.tuning.tactic import Tactic
+from headrace.errors import CustomLibraryError
+from headrace.model import load_or_build
 from tests.host.conftest import Compile
 from tests.network.caffe.models import caffemodel, layer, text_of
 from tests.network.onnx_models import picture_model, save
@@ -39,7 +39,7 @@ PICTURES = np.random.default_rng(3).uniform(-0.5, 0.5, (2, 3, 8, 8)).astype(np.f
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("NORIA_TEST_ENGINE", str(tmp_path / "own.engine"))
+    monkeypatch.setenv("HEADRACE_TEST_ENGINE", str(tmp_path / "own.engine"))
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ import pytest
 from onnx import TensorProto, helper
 from PIL import Image
 
-from noria.custom.guard import keeper
+from headrace.custom.guard import keeper
 from tests.host.conftest import Compile
 from tests.profiles import slow
-from tests.warm import noria, started_anew
+from tests.warm import headrace, started_anew
 
 LIBRARY = "libmyswish.so"
 CONFIG = """[property]
@@ -55,7 +55,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def put(library: Path, folder: Path) -> None:
-    """As `noria compile`: a new file in the place of the old one."""
+    """As `headrace compile`: a new file in the place of the old one."""
     shutil.copy(library, folder / "new")
     os.replace(folder / "new", folder / LIBRARY)
 
@@ -66,13 +66,13 @@ def test_a_changed_library_builds_the_engine_anew(
     compile_host: Compile, folder: Path, guard: str
 ) -> None:
     put(compile_host("swish.cpp"), folder)
-    assert "built from m.onnx" in noria("build", f"{guard}.txt", cwd=folder).stderr
-    assert "engine: loaded" in noria("build", f"{guard}.txt", cwd=folder).stderr
+    assert "built from m.onnx" in headrace("build", f"{guard}.txt", cwd=folder).stderr
+    assert "engine: loaded" in headrace("build", f"{guard}.txt", cwd=folder).stderr
     put(compile_host("swish.cpp", 10, "-DONE_CHANNEL"), folder)
-    again = noria("build", f"{guard}.txt", cwd=folder)
+    again = headrace("build", f"{guard}.txt", cwd=folder)
     assert "the code of plugin MySwish changed" in again.stderr
     assert "built from m.onnx" in again.stderr
-    assert "1,16,16" in noria("show", again.stdout.strip(), cwd=folder).stdout.replace(" ", "")
+    assert "1,16,16" in headrace("show", again.stdout.strip(), cwd=folder).stdout.replace(" ", "")
 
 
 SCRIPT = """
@@ -96,7 +96,7 @@ def test_a_script_loads_it_with_ctypes(compile_host: Compile, folder: Path) -> N
 @pytest.mark.parametrize("guard", GUARDS)
 def test_a_trace_of_a_config_sees_it(compile_host: Compile, folder: Path, guard: str) -> None:
     put(compile_host("swish.cpp"), folder)
-    done = noria("trace-plugins", f"{guard}.txt", cwd=folder)
+    done = headrace("trace-plugins", f"{guard}.txt", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "getOutputDimensions" in done.stdout or "get_output_dimensions" in done.stdout
     assert ", 0 failed" in done.stdout
@@ -106,7 +106,7 @@ def test_a_trace_of_a_config_sees_it(compile_host: Compile, folder: Path, guard:
 @pytest.mark.slow
 def test_a_wrong_type_names_the_plugin(compile_host: Compile, folder: Path, guard: str) -> None:
     put(compile_host("swish.cpp", 10, "-DWRONG_TYPE"), folder)
-    done = noria("build", f"{guard}.txt", cwd=folder)
+    done = headrace("build", f"{guard}.txt", cwd=folder)
     assert done.returncode == 4
     assert "plugin MySwish (node 'swish') takes float32 and says that its outputs are int32" in (
         done.stderr
@@ -120,7 +120,7 @@ def test_a_missing_library_is_named_first(folder: Path) -> None:
     )
     Image.new("RGB", (16, 16)).save(folder / "p.png")
     for command in (["build", "c.txt"], ["trace-plugins", "c.txt"], ["run", "c.txt", "p.png"]):
-        done = noria(*command, cwd=folder)
+        done = headrace(*command, cwd=folder)
         assert done.returncode == 3
         errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
         assert len(errors) == 1
@@ -132,9 +132,9 @@ def test_a_file_without_creators_is_told(folder: Path) -> None:
     (folder / LIBRARY.replace("so", "py")).write_text("x = 1\n")
     text = CONFIG.format(library="libmyswish.py", guard="auto")
     (folder / "c.txt").write_text(text)
-    done = noria("build", "c.txt", cwd=folder)
+    done = headrace("build", "c.txt", cwd=folder)
     told = done.stderr.index("libmyswish.py was loaded and registers no creator")
-    assert told < done.stderr.index("noria init --plugin")
+    assert told < done.stderr.index("headrace init --plugin")
 
 
 PARSER = """#include "nvdsinfer_custom_impl.h"
@@ -150,10 +150,10 @@ PARSER = """#include "nvdsinfer_custom_impl.h"
 def test_what_a_library_lacks_is_told_when_it_is_compiled(folder: Path) -> None:
     shutil.which("g++") or pytest.skip("no g++")
     (folder / "plain.cpp").write_text(PARSER.format(""))
-    done = noria("compile", "plain.cpp", cwd=folder)
+    done = headrace("compile", "plain.cpp", cwd=folder)
     assert "no parser functions" in done.stdout
     assert 'write extern "C" before NvDsInferParseMine' in done.stderr
-    shown = noria("inspect", "libplain.so", cwd=folder).stdout
+    shown = headrace("inspect", "libplain.so", cwd=folder).stdout
     assert 'write extern "C" before NvDsInferParseMine' in shown
 
 
@@ -161,29 +161,29 @@ def test_what_a_library_lacks_is_told_when_it_is_compiled(folder: Path) -> None:
 def test_a_library_of_plugins_needs_no_parser(compile_host: Compile, folder: Path) -> None:
     put(compile_host("swish.cpp"), folder)
     for options in ([], ["--no-load"]):
-        shown = noria("inspect", LIBRARY, *options, cwd=folder).stdout
+        shown = headrace("inspect", LIBRARY, *options, cwd=folder).stdout
         assert "extern" not in shown
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("NORIA_SANITIZED" in os.environ, reason="its runtime is there")
+@pytest.mark.skipif("HEADRACE_SANITIZED" in os.environ, reason="its runtime is there")
 @pytest.mark.parametrize("guard", GUARDS)
 def test_a_sanitized_library_says_what_to_preload(folder: Path, guard: str) -> None:
     shutil.which("g++") or pytest.skip("no g++")
     (folder / "mine.cpp").write_text(PARSER.format('extern "C"'))
-    done = noria("compile", "mine.cpp", "-o", LIBRARY, "--sanitize", "address", cwd=folder)
+    done = headrace("compile", "mine.cpp", "-o", LIBRARY, "--sanitize", "address", cwd=folder)
     assert done.returncode == 0, done.stderr
-    done = noria("inspect", LIBRARY, cwd=folder)
+    done = headrace("inspect", LIBRARY, cwd=folder)
     assert "-fsanitize=address" in done.stdout
     code = f"""
-import noria.custom
-noria.custom.open_library({LIBRARY!r}, guard={guard!r}).bbox_parser("NvDsInferParseMine")
+import headrace.custom
+headrace.custom.open_library({LIBRARY!r}, guard={guard!r}).bbox_parser("NvDsInferParseMine")
 """
     failed = subprocess.run(
         [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
     )
     (line,) = [x for x in failed.stderr.splitlines() if "LD_PRELOAD=" in x]
-    preload = line.strip().removesuffix(" noria run …")
+    preload = line.strip().removesuffix(" headrace run …")
     ran = subprocess.run(
         ["bash", "-c", f'{preload} "$0" -c "$1"', sys.executable, code],
         cwd=folder, capture_output=True, text=True, timeout=120, check=False,

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.custom import CustomLibrary
-from noria.host.callback_errors import collected_errors
-from noria.plugins import (
+from headrace.custom import CustomLibrary
+from headrace.host.callback_errors import collected_errors
+from headrace.plugins import (
     DataType,
     PluginField,
     PluginFieldCollection,
@@ -21,9 +21,9 @@ from noria.plugins import (
     Tracer,
     get_plugin_registry,
 )
-from noria.plugins.drivers import add_layer
-from noria.plugins.registry import PluginRegistry
-from noria.plugins.types import TensorRTPhase
+from headrace.plugins.drivers import add_layer
+from headrace.plugins.registry import PluginRegistry
+from headrace.plugins.types import TensorRTPhase
 from tests.host.conftest import Compile
 from tests.plugins.life_cycles import X, live_on
 from tests.plugins.samples import PLUGINS, ScaleV3, Watched, creator_for

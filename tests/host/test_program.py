@@ -14,8 +14,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from noria.custom.compile.build_library import compile_library
-from noria.errors import CustomLibraryError
+from headrace.custom.compile.build_library import compile_library
+from headrace.errors import CustomLibraryError
 from tests.host.conftest import SOURCES
 
 
@@ -85,7 +85,7 @@ def test_a_call_that_fails_is_told_once(program: Path) -> None:
     done = start(program, "wrong")
     assert done.returncode == 0  # all flags are read, the last ones, too
     (line,) = done.stderr.splitlines()
-    assert re.match(r"noria: set_flag: .*BuilderFlag", line)
+    assert re.match(r"headrace: set_flag: .*BuilderFlag", line)
 
 
 @pytest.mark.slow
@@ -114,14 +114,14 @@ def test_sources_without_main_are_no_program(tmp_path: Path) -> None:
 
 
 def test_a_python_that_is_not_there_is_named(program: Path) -> None:
-    done = start(program, NORIA_PYTHON="/no/python")
+    done = start(program, HEADRACE_PYTHON="/no/python")
     assert done.returncode == 127
-    assert "/no/python cannot be started; NORIA_PYTHON names a Python" in done.stderr
+    assert "/no/python cannot be started; HEADRACE_PYTHON names a Python" in done.stderr
 
 
 def test_a_file_that_is_no_program_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("text")
-    command = [sys.executable, "-m", "noria.host.program", str(tmp_path / "x"), "x"]
+    command = [sys.executable, "-m", "headrace.host.program", str(tmp_path / "x"), "x"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "the program cannot be loaded" in done.stderr

@@ -1,6 +1,7 @@
 """Slow, independent model of clustering and attaching, written from the spec's text alone.
 
-Every number is a NumPy float32 scalar, one operation at a time. Nothing of `noria.infer` is used.
+Every number is a NumPy float32 scalar, one operation at a time. Nothing of `headrace.infer` is
+used.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Pre-processing again, slowly: float64, one pixel at a time, straight from the definitions.
 
-Shares no code with noria: positions are exact fractions, YUV to RGB is the inverse of the matrix
+Shares no code with headrace: positions are exact fractions, YUV to RGB is the inverse of the matrix
 that makes Y, Cb, Cr, and nothing is rounded; the caller compares bytes with levels.
 Source: spec A.2 to A.4.
 """

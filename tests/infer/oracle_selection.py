@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from noria.errors import GeometryError
-from noria.infer.geometry import Rect, fit
+from headrace.errors import GeometryError
+from headrace.infer.geometry import Rect, fit
 
 UNTRACKED = 0xFFFFFFFFFFFFFFFF
 DEFAULT = 2147483647

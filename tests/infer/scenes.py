@@ -10,11 +10,11 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from noria.infer.batch import Batch
-from noria.infer.inferencer import Inferencer
-from noria.infer.losses import InferenceLosses
-from noria.media import Frame, PixelFormat
-from noria.meta import UNTRACKED_OBJECT_ID, Detections, Space
+from headrace.infer.batch import Batch
+from headrace.infer.inferencer import Inferencer
+from headrace.infer.losses import InferenceLosses
+from headrace.media import Frame, PixelFormat
+from headrace.meta import UNTRACKED_OBJECT_ID, Detections, Space
 
 COLORS = {"red": (255, 0, 0), "green": (0, 255, 0), "blue": (0, 0, 255), "dark": (0, 0, 0)}
 Patch = tuple[str, tuple[int, int, int, int]]

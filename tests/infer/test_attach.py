@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.config import ClassAttrs
-from noria.config.model_config import ModelConfig
-from noria.errors import ConfigError
-from noria.infer.attach import Attacher, DropReason, Generation
-from noria.infer.geometry import Rect, ScaleTransform, fit
-from noria.infer.labels import Labels
-from noria.meta import UNTRACKED_OBJECT_ID, Detections, FrameMeta, Space
+from headrace.config import ClassAttrs
+from headrace.config.model_config import ModelConfig
+from headrace.errors import ConfigError
+from headrace.infer.attach import Attacher, DropReason, Generation
+from headrace.infer.geometry import Rect, ScaleTransform, fit
+from headrace.infer.labels import Labels
+from headrace.meta import UNTRACKED_OBJECT_ID, Detections, FrameMeta, Space
 from tests.infer import oracle_cluster as oracle
 from tests.profiles import examples
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from noria.infer.batch import Batch
-from noria.media import Frame
-from noria.meta import InputTensor, Roi
+from headrace.infer.batch import Batch
+from headrace.media import Frame
+from headrace.meta import InputTensor, Roi
 
 
 def frames(*ids: tuple[int, int]) -> list[Frame]:

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.config import ModelConfig
-from noria.config.enums import ClusterMode
-from noria.infer.attach import Attacher, Destination
-from noria.infer.cluster import Clusterer
-from noria.infer.geometry import Rect, fit
-from noria.meta import Detections, FrameMeta
+from headrace.config import ModelConfig
+from headrace.config.enums import ClusterMode
+from headrace.infer.attach import Attacher, Destination
+from headrace.infer.cluster import Clusterer
+from headrace.infer.geometry import Rect, fit
+from headrace.meta import Detections, FrameMeta
 from tests.profiles import examples
 
 CONFIG = """[property]

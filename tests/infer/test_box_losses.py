@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.infer.inferencer import Inferencer
-from noria.infer.losses import InferenceLosses
-from noria.infer.postprocess import _seldom
+from headrace.infer.inferencer import Inferencer
+from headrace.infer.losses import InferenceLosses
+from headrace.infer.postprocess import _seldom
 from tests.infer.models import node, write_config, write_model
 from tests.infer.scenes import looked_at
 
@@ -59,7 +59,7 @@ def detector(
         "labelfile_path": "labels.txt",
         "num_detected_classes": 2,
         "cluster_mode": 2,
-        "parse_bbox_func_name": "NoriaParseYoloV5",
+        "parse_bbox_func_name": "HeadraceParseYoloV5",
     } | keys
     text = f"[class-attrs-all]\npre-cluster-threshold=0.5\nnms-iou-threshold=0.5\n{attrs}\n"
     with Inferencer.from_config(write_config(folder, text, **settings), parser=parser) as model:
@@ -209,7 +209,7 @@ def test_what_another_mode_sets_is_not_blamed_on_the_user(tmp_path: Path) -> Non
 
 def own_parser(folder: Path, returned: str) -> dict[str, str]:
     """Keys of a Python parser that returns this."""
-    text = "from noria import Detections\ndef parse(layers, network, params):\n"
+    text = "from headrace import Detections\ndef parse(layers, network, params):\n"
     (folder / "own.py").write_text(f"{text}    return {returned}\n")
     return {"custom_lib_path": "own.py", "parse_bbox_func_name": "parse"}
 

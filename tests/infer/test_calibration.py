@@ -10,13 +10,13 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from noria.cli import main
-from noria.config import ModelConfig
-from noria.engine.precision import CalibrationTable
-from noria.engine.precision.collect import ActivationRunner, Collector
-from noria.errors import EngineError, MediaError
-from noria.infer.calibration import calibrate, calibration_path, select_frames
-from noria.network import network_from_onnx
+from headrace.cli import main
+from headrace.config import ModelConfig
+from headrace.engine.precision import CalibrationTable
+from headrace.engine.precision.collect import ActivationRunner, Collector
+from headrace.errors import EngineError, MediaError
+from headrace.infer.calibration import calibrate, calibration_path, select_frames
+from headrace.network import network_from_onnx
 from tests.engine.precision.graphs import small_net
 
 SCENE = Path(__file__).parents[2] / "examples" / "conveyor"
@@ -43,8 +43,8 @@ def test_minmax_is_the_largest_value_that_the_config_shows(config, tmp_path):
     network = network_from_onnx(tmp_path / "mean.onnx")
     runner = ActivationRunner(network)
     assert list(report.table.scales) == runner.names
-    from noria.infer.preprocess import Preprocessor
-    from noria.media import open_source
+    from headrace.infer.preprocess import Preprocessor
+    from headrace.media import open_source
 
     shown = Preprocessor.from_config(config, 8, 8, 3)
     largest = dict.fromkeys(runner.names, 0.0)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import noria
-from noria.errors import ConfigError, EngineError, MediaError
+import headrace
+from headrace.errors import ConfigError, EngineError, MediaError
 from tests.media.conftest import write_clip
 
 Config = Callable[..., Path]
@@ -25,8 +25,8 @@ def red(value: int) -> np.ndarray:  # type: ignore[type-arg]
 
 def test_arrays_frames_and_files_give_the_same(mean_config: Config, tmp_path: Path) -> None:
     Image.fromarray(red(51)).save(tmp_path / "red.png")
-    with noria.Inferencer.from_config(mean_config()) as model:
-        frame = noria.Frame.from_array(red(51), noria.PixelFormat.RGB)
+    with headrace.Inferencer.from_config(mean_config()) as model:
+        frame = headrace.Frame.from_array(red(51), headrace.PixelFormat.RGB)
         metas = [
             model(red(51), format="rgb"),
             model(np.ascontiguousarray(red(51)[:, :, ::-1])),
@@ -42,16 +42,16 @@ def test_arrays_frames_and_files_give_the_same(mean_config: Config, tmp_path: Pa
 
 def test_a_video_says_that_one_picture_of_it_is_taken(mean_config: Config, tmp_path: Path) -> None:
     clip = write_clip(tmp_path / "c.mp4", 12)
-    warned = pytest.warns(noria.NoriaWarning, match="holds 12 pictures")
-    with noria.Inferencer.from_config(mean_config()) as model, warned as told:
+    warned = pytest.warns(headrace.HeadraceWarning, match="holds 12 pictures")
+    with headrace.Inferencer.from_config(mean_config()) as model, warned as told:
         meta = model(clip)
     assert meta.frame == 0
-    assert f"noria.open_pipeline(CONFIG, sources={str(clip)!r})" in str(told[0].message)
+    assert f"headrace.open_pipeline(CONFIG, sources={str(clip)!r})" in str(told[0].message)
     assert told[0].filename == __file__
 
 
 def test_metadata_of_another_kind_is_refused(mean_config: Config) -> None:
-    with noria.Inferencer.from_config(mean_config()) as model:
+    with headrace.Inferencer.from_config(mean_config()) as model:
         meta = model(red(51))
         wrong: list[tuple[object, object]] = [(red(51), 5), (red(51), [meta])]
         wrong += [([red(51)], meta), ([red(51)], 5), ([red(51)], [5])]
@@ -62,14 +62,14 @@ def test_metadata_of_another_kind_is_refused(mean_config: Config) -> None:
 
 def test_keys_of_streams_skip_no_picture(mean_config: Config) -> None:
     config = mean_config(interval=3, stabilize_buffer_count=2)
-    with noria.Inferencer.from_config(config) as model:
+    with headrace.Inferencer.from_config(config) as model:
         assert [len(model(red(200), format="rgb").objects) for _ in range(5)] == [1] * 5
 
 
 def test_a_secondary_model_works_on_what_was_found(mean_config: Config) -> None:
-    first = noria.Inferencer.from_config(mean_config())
-    second = noria.Inferencer.from_config(
-        noria.ModelConfig.load(mean_config(process_mode=2, gie_unique_id=2))
+    first = headrace.Inferencer.from_config(mean_config())
+    second = headrace.Inferencer.from_config(
+        headrace.ModelConfig.load(mean_config(process_mode=2, gie_unique_id=2))
     )
     with first, second:
         meta = first(red(51), format="rgb")
@@ -90,7 +90,7 @@ def test_a_secondary_model_works_on_what_was_found(mean_config: Config) -> None:
 )
 def test_what_is_no_picture_is_refused(mean_config: Config, picture: object, words: str) -> None:
     with (
-        noria.Inferencer.from_config(mean_config()) as model,
+        headrace.Inferencer.from_config(mean_config()) as model,
         pytest.raises(MediaError, match=words),
     ):
         model(picture)  # type: ignore[arg-type]
@@ -98,7 +98,7 @@ def test_what_is_no_picture_is_refused(mean_config: Config, picture: object, wor
 
 def test_of_a_list_the_refused_picture_is_named(mean_config: Config) -> None:
     with (
-        noria.Inferencer.from_config(mean_config(batch_size=2)) as model,
+        headrace.Inferencer.from_config(mean_config(batch_size=2)) as model,
         pytest.raises(MediaError, match="picture, item 3: NoneType is not an array"),
     ):
         model([red(51), red(51), red(51), None])  # type: ignore[list-item]
@@ -109,7 +109,7 @@ def test_a_model_is_exchanged_between_two_batches(mean_config: Config, tmp_path:
     half = tmp_path / "half.txt"
     half.write_text(config.read_text().replace("0.00392156862745098", "0.00196078431372549"))
     told: list[tuple[int, Path]] = []
-    with noria.Inferencer.from_config(config) as model:
+    with headrace.Inferencer.from_config(config) as model:
         assert model(red(255), format="rgb").objects[0].confidence == pytest.approx(1)
         updater = model.update_model(config=half, on_updated=lambda *a: told.append(a))
         assert updater.wait(30)
@@ -135,8 +135,8 @@ def test_a_model_is_exchanged_in_a_running_pipeline(mean_config: Config, tmp_pat
             yield red(255)
 
     done: list[bool] = []
-    source = noria.ArraySource(pictures(), format="rgb")
-    pipeline = noria.open_pipeline(config, sources=source)
+    source = headrace.ArraySource(pictures(), format="rgb")
+    pipeline = headrace.open_pipeline(config, sources=source)
     seen = []
     for frame, meta in pipeline:
         seen.append(round(meta.objects[0].confidence, 2))
@@ -155,7 +155,7 @@ def test_a_list_is_a_batch_of_pictures(mean_config: Config, tmp_path: Path) -> N
     small = np.zeros((10, 20, 3), np.uint8)
     pictures = [red(102), tmp_path / "red.png", small, str(tmp_path / "red.png"), red(204)]
     sizes: list[int] = []
-    with noria.Inferencer.from_config(mean_config(interval=3), batch_size=2) as model:
+    with headrace.Inferencer.from_config(mean_config(interval=3), batch_size=2) as model:
         model.on_raw_output = lambda raw: sizes.append(len(next(iter(raw.outputs.values()))))
         metas = model(pictures, format="rgb")
         alone = [model(picture, format="rgb") for picture in pictures]
@@ -172,8 +172,8 @@ def test_a_list_is_a_batch_of_pictures(mean_config: Config, tmp_path: Path) -> N
 def test_a_list_for_a_secondary_model_comes_with_what_was_found(mean_config: Config) -> None:
     config = mean_config()
     with (
-        noria.Inferencer.from_config(config, batch_size=2) as first,
-        noria.Inferencer.from_config(config, process_mode=2, unique_id=2) as second,
+        headrace.Inferencer.from_config(config, batch_size=2) as first,
+        headrace.Inferencer.from_config(config, process_mode=2, unique_id=2) as second,
     ):
         pictures = [red(51), red(102), red(204)]
         metas = first(pictures, format="rgb")
@@ -189,7 +189,7 @@ def test_a_list_for_a_secondary_model_comes_with_what_was_found(mean_config: Con
 
 def test_one_of_a_list_that_is_no_picture_is_refused(mean_config: Config) -> None:
     with (
-        noria.Inferencer.from_config(mean_config()) as model,
+        headrace.Inferencer.from_config(mean_config()) as model,
         pytest.raises(MediaError, match=r"gone\.png"),
     ):
         model([red(1), "gone.png"])

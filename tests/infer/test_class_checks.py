@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.config import ModelConfig
-from noria.diagnose.dry_run import dry_run
-from noria.errors import ConfigError
-from noria.infer.class_checks import outputs_notices
-from noria.infer.inferencer import Inferencer
-from noria.infer.labels import load_labels
-from noria.infer.parser_choice import choose_parser
-from noria.meta import NetworkInfo
-from noria.network.tensor_spec import TensorSpec
+from headrace.config import ModelConfig
+from headrace.diagnose.dry_run import dry_run
+from headrace.errors import ConfigError
+from headrace.infer.class_checks import outputs_notices
+from headrace.infer.inferencer import Inferencer
+from headrace.infer.labels import load_labels
+from headrace.infer.parser_choice import choose_parser
+from headrace.meta import NetworkInfo
+from headrace.network.tensor_spec import TensorSpec
 from tests.infer.watch.detectors import config_for
 
 COCO = NetworkInfo(640, 640, 3)
-V8 = {"parse_bbox_func_name": "NoriaParseYoloV8"}
+V8 = {"parse_bbox_func_name": "HeadraceParseYoloV8"}
 V11 = {"parse_bbox_func_name": "NvDsInferParseYoloV11"}
-SSD = {"parse_bbox_func_name": "NoriaParseSSDCorners"}
+SSD = {"parse_bbox_func_name": "HeadraceParseSSDCorners"}
 ROWS = [("output0", (84, 8400))]
 
 
@@ -64,7 +64,7 @@ def names(count: int) -> list[str]:
         (V8, 80, [f"{i % 7} {i}" for i in range(80)], ROWS),
         (SSD, 2, 2, [("scores", (4420, 2)), ("boxes", (4420, 4))]),
         ({"parse_bbox_func_name": "NvDsInferParseYolo"}, 3, 3, [("o", (300, 6))]),
-        ({"parse_bbox_func_name": "NoriaParseDetrSoftmax"}, 91, 91, [("a", (100, 92)), ("b", (100, 4))]),
+        ({"parse_bbox_func_name": "HeadraceParseDetrSoftmax"}, 91, 91, [("a", (100, 92)), ("b", (100, 4))]),
         ({}, 4, 4, [("conv2d_cov", (4, 34, 60)), ("conv2d_bbox", (16, 34, 60))]),
         ({"network_type": 2}, 21, 21, [("o", (21, 64, 64))]),
         ({"network_type": 2, "segmentation_output_order": 1}, 3, None, [("o", (64, 64, 3))]),
@@ -93,7 +93,7 @@ def test_what_belongs_together_is_no_news(
         ({}, 2, names(2), [("conv2d_cov", (4, 34, 60)), ("conv2d_bbox", (16, 34, 60))], ["outputs hold 4 classes"]),
         ({"network_type": 2}, 20, names(20), [("o", (21, 64, 64))], ["outputs hold 21 classes"]),
         ({"parse_bbox_func_name": "NvDsInferParseCustomYoloV2"}, 80, names(80), [("o", (125, 13, 13))], ["outputs hold 20 classes"]),
-        (V8, 80, ["__background__", *names(79)], ROWS, ["the first label, '__background__', names class 0, and NoriaParseYoloV8 has no background"]),
+        (V8, 80, ["__background__", *names(79)], ROWS, ["the first label, '__background__', names class 0, and HeadraceParseYoloV8 has no background"]),
         ({"parse_bbox_func_name": "NvDsInferParseYolo"}, 3, names(5), [("o", (300, 6))], ["5 labels for num-detected-classes=3"]),
     ],
 )  # fmt: skip
@@ -130,7 +130,7 @@ def test_labels_of_a_classifier(
 def test_yolo_has_no_background(tmp_path: Path) -> None:
     labels = ["__background__", *names(79)]
     (text,) = told(tmp_path, labels, ROWS, num_detected_classes=80, **V8)
-    assert "NoriaParseYoloV8 has no background class" in text
+    assert "HeadraceParseYoloV8 has no background class" in text
     outputs = [("scores", (4420, 3)), ("boxes", (4420, 4))]
     assert not told(tmp_path, ["background", *names(2)], outputs, num_detected_classes=3, **SSD)
 

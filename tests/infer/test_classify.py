@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from noria.errors import ParserError
-from noria.infer.classify import BuiltinClassifier, complete_labels, narrow_outputs
-from noria.meta import Classification, ClassifierParams
-from noria.network.tensor_spec import TensorSpec
+from headrace.errors import ParserError
+from headrace.infer.classify import BuiltinClassifier, complete_labels, narrow_outputs
+from headrace.meta import Classification, ClassifierParams
+from headrace.network.tensor_spec import TensorSpec
 
 VALUES = st.sampled_from(
     [0.0, -0.0, 0.25, 0.5, np.float32(0.1), 0.75, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e-45]

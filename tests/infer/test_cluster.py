@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.config import ClassAttrs, ClusterMode
-from noria.infer.cluster import Clusterer, ClusterParams, ClusterResult, Reason
-from noria.meta import Detections
+from headrace.config import ClassAttrs, ClusterMode
+from headrace.infer.cluster import Clusterer, ClusterParams, ClusterResult, Reason
+from headrace.meta import Detections
 from tests.infer import oracle_cluster as oracle
 from tests.profiles import examples
 

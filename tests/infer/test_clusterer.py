@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from noria.config import ClassAttrs, ClusterMode
-from noria.config.model_config import ModelConfig
-from noria.infer.cluster import Clusterer
-from noria.meta import Detections
+from headrace.config import ClassAttrs, ClusterMode
+from headrace.config.model_config import ModelConfig
+from headrace.infer.cluster import Clusterer
+from headrace.meta import Detections
 
 BOXES = [(10.9 * i, 5.0, 10.0, 10.0) for i in range(30)]
 MANY = Detections(np.array(BOXES), np.linspace(0.5, 0.9, 30), np.zeros(30, int))

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.config import ColorFormat
-from noria.errors import GeometryError
-from noria.infer.geometry import Rect, croppable, fit, fit_crops
-from noria.infer.preprocess import Preprocessor
-from noria.media.frame import Frame
-from noria.media.pixel_format import ColorSpace, PixelFormat, plane_shapes
+from headrace.config import ColorFormat
+from headrace.errors import GeometryError
+from headrace.infer.geometry import Rect, croppable, fit, fit_crops
+from headrace.infer.preprocess import Preprocessor
+from headrace.media.frame import Frame
+from headrace.media.pixel_format import ColorSpace, PixelFormat, plane_shapes
 from tests.profiles import examples
 
 HUGE = [2.0**31, -(2.0**31), 2147483520.0, 1e30, float("inf"), float("-inf"), float("nan")]

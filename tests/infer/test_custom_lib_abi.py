@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from noria.custom import include_dir
-from noria.infer.inferencer import Inferencer
+from headrace.custom import include_dir
+from headrace.infer.inferencer import Inferencer
 from tests.infer.scenes import picture
 
 Config = Callable[..., Path]
@@ -47,7 +47,7 @@ def test_both_layouts_by_config_and_by_detection(mean_config: Config, size: int,
         custom_lib_abi=size if said == "size" else "auto",
     )
     (config.parent / "parse.cpp").write_text(PARSER)
-    options = ["-shared", "-fPIC", f"-DNORIA_BOX_BYTES={size}", f"-I{include_dir()}"]
+    options = ["-shared", "-fPIC", f"-DHEADRACE_BOX_BYTES={size}", f"-I{include_dir()}"]
     subprocess.run(
         [compiler, *options, "parse.cpp", "-o", "libparse.so"], cwd=config.parent, check=True
     )

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.errors import ConfigError, EngineError
-from noria.infer.dump import raw_file_name
-from noria.infer.inferencer import Inferencer
-from noria.media import Frame, PixelFormat
+from headrace.errors import ConfigError, EngineError
+from headrace.infer.dump import raw_file_name
+from headrace.infer.inferencer import Inferencer
+from headrace.media import Frame, PixelFormat
 from tests.infer.models import node, write_config, write_model
 from tests.infer.scenes import batch_of, classifier
 

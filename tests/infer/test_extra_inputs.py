@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.custom import include_dir
-from noria.errors import CustomLibraryError
-from noria.infer.inferencer import Inferencer
+from headrace.custom import include_dir
+from headrace.errors import CustomLibraryError
+from headrace.infer.inferencer import Inferencer
 from tests.infer.models import node, write_config, write_model
 from tests.infer.scenes import picture
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.errors import GeometryError
-from noria.infer.geometry import Rect, ScaleTransform, even_rect, fit
+from headrace.errors import GeometryError
+from headrace.infer.geometry import Rect, ScaleTransform, even_rect, fit
 
 sizes = st.integers(2, 5000)
 networks = st.integers(1, 2048)

@@ -9,8 +9,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from noria.infer.inferencer import Inferencer
-from noria.media import Frame, PixelFormat
+from headrace.infer.inferencer import Inferencer
+from headrace.media import Frame, PixelFormat
 
 CONFIG = """\
 [property]

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.errors import ConfigError, CustomLibraryError, EngineError, ParserError
-from noria.infer.inferencer import Inferencer
-from noria.infer.preprocess import Preprocessor
-from noria.media import Frame, PixelFormat
+from headrace.errors import ConfigError, CustomLibraryError, EngineError, ParserError
+from headrace.infer.inferencer import Inferencer
+from headrace.infer.preprocess import Preprocessor
+from headrace.media import Frame, PixelFormat
 
 Config = Callable[..., Path]
 

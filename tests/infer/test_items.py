@@ -8,9 +8,9 @@ import time
 import numpy as np
 import pytest
 
-from noria.infer.batch import Batch
-from noria.infer.inferencer import Inferencer
-from noria.meta import UNTRACKED_OBJECT_ID
+from headrace.infer.batch import Batch
+from headrace.infer.inferencer import Inferencer
+from headrace.meta import UNTRACKED_OBJECT_ID
 from tests.infer.scenes import Config, batch_of, classifier, picture, ran, texts
 
 RED, GREEN = ("red", (10, 10, 40, 40)), ("green", (60, 10, 40, 40))
@@ -200,7 +200,7 @@ def test_an_asynchronous_classifier_labels_later_frames(mean_config: Config) -> 
 
 
 def test_a_failing_engine_names_itself_and_frees_what_waited(mean_config: Config) -> None:
-    from noria.errors import EngineError
+    from headrace.errors import EngineError
 
     with Inferencer.from_config(classifier(mean_config)) as model:
         run = model.session.run

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.errors import ConfigError
-from noria.infer.labels import Labels, load_labels
+from headrace.errors import ConfigError
+from headrace.infer.labels import Labels, load_labels
 
 
 @pytest.mark.parametrize(

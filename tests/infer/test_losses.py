@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.infer.batch import Batch
-from noria.infer.inferencer import Inferencer
-from noria.infer.tally import ItemTally
-from noria.meta import InputTensor, Roi
+from headrace.infer.batch import Batch
+from headrace.infer.inferencer import Inferencer
+from headrace.infer.tally import ItemTally
+from headrace.meta import InputTensor, Roi
 from tests.infer.scenes import batch_of, classifier, looked_at, picture, ran, write_identity
 
 Config = Callable[..., Path]

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from noria.errors import ConfigError
-from noria.infer.mean_file import load_mean
+from headrace.errors import ConfigError
+from headrace.infer.mean_file import load_mean
 
 
 @pytest.fixture

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.config import ClassAttrs
-from noria.config.model_config import ModelConfig
-from noria.errors import GeometryError
-from noria.infer.attach import Attacher, DropReason
-from noria.infer.geometry import Rect, ScaleTransform, fit_crops
-from noria.infer.preprocess import Preprocessor
-from noria.media import as_frame
-from noria.media.frame import Frame
-from noria.media.pixel_format import ColorSpace, PixelFormat
-from noria.meta import Detections, FrameMeta
+from headrace.config import ClassAttrs
+from headrace.config.model_config import ModelConfig
+from headrace.errors import GeometryError
+from headrace.infer.attach import Attacher, DropReason
+from headrace.infer.geometry import Rect, ScaleTransform, fit_crops
+from headrace.infer.preprocess import Preprocessor
+from headrace.media import as_frame
+from headrace.media.frame import Frame
+from headrace.media.pixel_format import ColorSpace, PixelFormat
+from headrace.meta import Detections, FrameMeta
 from tests.profiles import examples
 
 RNG = np.random.default_rng(17)
@@ -134,9 +134,9 @@ def test_kernels_without_avx2_give_the_same_bits(
     else:
         frame = yuv_frame(401, 217, format)
     ours = scaled(modern(*net), frame)
-    monkeypatch.setenv("NORIA_GENERIC_KERNELS", "1")
+    monkeypatch.setenv("HEADRACE_GENERIC_KERNELS", "1")
     np.testing.assert_array_equal(scaled(modern(*net), frame), ours)
-    monkeypatch.delenv("NORIA_GENERIC_KERNELS")
+    monkeypatch.delenv("HEADRACE_GENERIC_KERNELS")
     np.testing.assert_array_equal(scaled(modern(*net, threads=4), frame), ours)
 
 

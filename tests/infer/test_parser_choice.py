@@ -8,23 +8,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.config import ModelConfig
-from noria.errors import ConfigError, CustomLibraryError, ParserError
-from noria.infer.parser_choice import (
+from headrace.config import ModelConfig
+from headrace.errors import ConfigError, CustomLibraryError, ParserError
+from headrace.infer.parser_choice import (
     Choice,
     choose_parser,
     misfit_notices,
     require_grid_outputs,
 )
-from noria.infer.parsers import (
+from headrace.infer.parsers import (
     WELL_KNOWN,
     WELL_KNOWN_CLASSIFIERS,
     WELL_KNOWN_INSTANCES,
     WELL_KNOWN_SEGMENTATIONS,
 )
-from noria.infer.segment import Segmenter
-from noria.meta import NetworkInfo
-from noria.network.tensor_spec import TensorSpec
+from headrace.infer.segment import Segmenter
+from headrace.meta import NetworkInfo
+from headrace.network.tensor_spec import TensorSpec
 
 PARSER = """
 def my_parser(layers, network, params):
@@ -204,7 +204,7 @@ def test_a_built_in_that_others_outdo_is_told(
     outputs = [TensorSpec("output0", np.dtype(np.float32), tuple(d or "n" for d in shape))]
     notices = misfit_notices(cfg, WELL_KNOWN[name], outputs, NetworkInfo(640, 640, 3))
     assert [n.level for n in notices] == ([] if fits else ["warning"])
-    assert fits or "NoriaParseYoloV8 or NvDsInferParseYoloV11 would" in notices[0].message
+    assert fits or "HeadraceParseYoloV8 or NvDsInferParseYoloV11 would" in notices[0].message
 
 
 @pytest.mark.parametrize("shape", [(1, 6, 24, 40), (1, 6, "height", 40)])
@@ -252,7 +252,7 @@ def test_the_warning_of_a_stand_in_says_how_to_have_the_library(tmp_path: Path) 
         (("n", 1000, 1, 1), "network-type=1"),
         (("n", 4, 160, 160), "network-type=2"),
         (("n", 160, 160, 4), "network-type=2"),
-        (("n", 84, 8400), "the outputs look like NoriaParseYoloV8, NvDsInferParseYoloV11"),
+        (("n", 84, 8400), "the outputs look like HeadraceParseYoloV8, NvDsInferParseYoloV11"),
         (("n", 197, 768), "or name your own parser"),
     ],
 )

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria import _native
-from noria.config import ColorFormat, ModelConfig, ScalingFilter, TensorOrder
-from noria.errors import ConfigError, GeometryError
-from noria.infer.geometry import Rect
-from noria.infer.preprocess import Preprocessor
-from noria.media.frame import Frame
-from noria.media.pixel_format import ColorSpace, PixelFormat, plane_shapes
+from headrace import _native
+from headrace.config import ColorFormat, ModelConfig, ScalingFilter, TensorOrder
+from headrace.errors import ConfigError, GeometryError
+from headrace.infer.geometry import Rect
+from headrace.infer.preprocess import Preprocessor
+from headrace.media.frame import Frame
+from headrace.media.pixel_format import ColorSpace, PixelFormat, plane_shapes
 from tests.profiles import examples
 
 _spec = importlib.util.spec_from_file_location(
@@ -229,8 +229,8 @@ def test_several_threads_at_once():
 def test_works_in_a_forked_child():
     code = """
 import os, sys, numpy as np
-from noria.infer.preprocess import Preprocessor
-from noria.media.frame import Frame
+from headrace.infer.preprocess import Preprocessor
+from headrace.media.frame import Frame
 pre, frame = Preprocessor(64, 64, threads=4), Frame.from_array(np.full((80, 80, 3), 7, np.uint8))
 out = pre.empty(1)
 pre(frame, out[0])
@@ -364,6 +364,6 @@ def test_offsets_of_a_config_are_counted(tmp_path):
 
 
 def test_kernels_can_be_forced_to_plain_code(monkeypatch):
-    monkeypatch.setenv("NORIA_GENERIC_KERNELS", "1")
+    monkeypatch.setenv("HEADRACE_GENERIC_KERNELS", "1")
     assert Preprocessor(4, 4)._generic
     assert isinstance(_native.has_avx2(), bool)

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.draw import Painter
-from noria.infer.batch import Batch
-from noria.infer.geometry import croppable
-from noria.infer.inferencer import Inferencer
-from noria.media import open_sink
-from noria.meta import Detections, Space
-from noria.track import open_tracker
+from headrace.draw import Painter
+from headrace.infer.batch import Batch
+from headrace.infer.geometry import croppable
+from headrace.infer.inferencer import Inferencer
+from headrace.media import open_sink
+from headrace.meta import Detections, Space
+from headrace.track import open_tracker
 from tests.infer.scenes import classifier, picture
 
 Config = Callable[..., Path]

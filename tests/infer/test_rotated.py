@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria import _native
-from noria.config import ClassAttrs, ModelConfig
-from noria.config.enums import ClusterMode
-from noria.diagnose.box_matching import Scored, agreement, shared
-from noria.diagnose.compare.matching import pair_boxes
-from noria.infer.cluster import Clusterer, Reason
-from noria.meta import Detections
+from headrace import _native
+from headrace.config import ClassAttrs, ModelConfig
+from headrace.config.enums import ClusterMode
+from headrace.diagnose.box_matching import Scored, agreement, shared
+from headrace.diagnose.compare.matching import pair_boxes
+from headrace.infer.cluster import Clusterer, Reason
+from headrace.meta import Detections
 
 Point = tuple[Fraction, Fraction]
 Turned = tuple[float, float, float, float, float]

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.config import ModelConfig
-from noria.errors import EngineError
-from noria.infer.batch import Batch
-from noria.infer.inferencer import Inferencer
-from noria.infer.model import LoadOptions, Model
-from noria.infer.record import Record
-from noria.media import ArraySource
-from noria.meta import FrameMeta, InputTensor, Roi
-from noria.model import load_or_build
-from noria.pipeline import Pipeline
+from headrace.config import ModelConfig
+from headrace.errors import EngineError
+from headrace.infer.batch import Batch
+from headrace.infer.inferencer import Inferencer
+from headrace.infer.model import LoadOptions, Model
+from headrace.infer.record import Record
+from headrace.media import ArraySource
+from headrace.meta import FrameMeta, InputTensor, Roi
+from headrace.model import load_or_build
+from headrace.pipeline import Pipeline
 from tests.infer.scenes import picture
 
 Config = Callable[..., Path]

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from noria.errors import ParserError
-from noria.infer.segment import Segmenter, class_map, segment
-from noria.meta import Layer, NetworkInfo, SegmentationParams
+from headrace.errors import ParserError
+from headrace.infer.segment import Segmenter, class_map, segment
+from headrace.meta import Layer, NetworkInfo, SegmentationParams
 
 Order = Literal["NCHW", "NHWC"]
 ORDERS: tuple[Order, Order] = ("NCHW", "NHWC")

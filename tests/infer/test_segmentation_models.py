@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.infer.inferencer import Inferencer
+from headrace.infer.inferencer import Inferencer
 from tests.infer.models import node, write_config, write_model
 from tests.infer.scenes import COLORS, Patch, batch_of, picture
 
@@ -114,7 +114,7 @@ def test_a_wrong_number_of_classes_costs_results_only(tmp_path: Path) -> None:
 
 PARSER = """
 import numpy as np
-from noria import Detections
+from headrace import Detections
 
 def parse(layers, network, params):
     boxes, masks, scores = (layers[n].data for n in ("boxes", "masks", "scores"))

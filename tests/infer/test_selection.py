@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.config import ModelConfig
-from noria.infer.selection import Selector
-from noria.meta import ClassifierMeta, Detections, FrameMeta, LabelInfo, Space
+from headrace.config import ModelConfig
+from headrace.infer.selection import Selector
+from headrace.meta import ClassifierMeta, Detections, FrameMeta, LabelInfo, Space
 from tests.infer.oracle_selection import remembered_result
 from tests.profiles import examples
 

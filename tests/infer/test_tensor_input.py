@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.errors import CustomLibraryError, EngineError
-from noria.infer.batch import Batch
-from noria.infer.inferencer import Inferencer
-from noria.meta import InputTensor, Roi
+from headrace.errors import CustomLibraryError, EngineError
+from headrace.infer.batch import Batch
+from headrace.infer.inferencer import Inferencer
+from headrace.meta import InputTensor, Roi
 from tests.infer.models import node, write_config, write_model
 from tests.infer.scenes import batch_of, classifier, picture
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.infer.inferencer import Inferencer
+from headrace.infer.inferencer import Inferencer
 from tests.infer.scenes import batch_of, classifier, picture
 
 Config = Callable[..., Path]

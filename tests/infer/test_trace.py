@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.infer.batch import Batch
-from noria.infer.candidates import Candidates, Fate, FateStage, iou
-from noria.infer.cluster import Reason
-from noria.infer.inferencer import Inferencer
-from noria.infer.steps import RunSteps
-from noria.infer.trace import FrameTrace, item_trace, trace_frame
-from noria.meta import Detections, InputTensor, Roi
+from headrace.infer.batch import Batch
+from headrace.infer.candidates import Candidates, Fate, FateStage, iou
+from headrace.infer.cluster import Reason
+from headrace.infer.inferencer import Inferencer
+from headrace.infer.steps import RunSteps
+from headrace.infer.trace import FrameTrace, item_trace, trace_frame
+from headrace.meta import Detections, InputTensor, Roi
 from tests.infer.scenes import batch_of, classifier, picture
 from tests.infer.test_box_losses import ROWS, detector, own_parser
 from tests.infer.test_segmentation_models import HALVES, instance_model, instances

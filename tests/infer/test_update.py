@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.config import ModelConfig
-from noria.errors import ConfigError, EngineError
-from noria.infer.inferencer import Inferencer
-from noria.infer.update import ModelUpdater
-from noria.media import ArraySource
-from noria.meta import FrameMeta, InputTensor, Roi
-from noria.model import load_or_build
-from noria.pipeline import Pipeline
+from headrace.config import ModelConfig
+from headrace.errors import ConfigError, EngineError
+from headrace.infer.inferencer import Inferencer
+from headrace.infer.update import ModelUpdater
+from headrace.media import ArraySource
+from headrace.meta import FrameMeta, InputTensor, Roi
+from headrace.model import load_or_build
+from headrace.pipeline import Pipeline
 from tests.infer.models import node, write_config, write_model
 from tests.infer.scenes import Batch, batch_of, classifier, picture, ran, texts
 
@@ -167,7 +167,7 @@ def test_a_crash_while_loading_is_told_too(tmp_path: Path, monkeypatch: pytest.M
         def crash(*args: object) -> None:
             raise MemoryError("two models do not fit")
 
-        monkeypatch.setattr("noria.infer.update.Model.load", crash)
+        monkeypatch.setattr("headrace.infer.update.Model.load", crash)
         updater.update(config=config)
         assert updater.wait(20)
         assert float(model.process([picture([])])[0].tensors[0]["out"].item()) == pytest.approx(60)

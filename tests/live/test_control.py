@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from noria.analytics import Analytics, AnalyticsRules, Region, SourceRules
-from noria.draw import Painter
-from noria.errors import NoriaError
-from noria.live import LiveView
-from noria.live.control import Controls
-from noria.pipeline import Pipeline
+from headrace.analytics import Analytics, AnalyticsRules, Region, SourceRules
+from headrace.draw import Painter
+from headrace.errors import HeadraceError
+from headrace.live import LiveView
+from headrace.live.control import Controls
+from headrace.pipeline import Pipeline
 from tests.pipeline.fakes import FakeModel, FakeSource
 
 FIRST = Region(name="first", points=((0, 0), (9, 0), (9, 9)))
@@ -47,7 +47,7 @@ def test_what_is_no_region(wanted: Any) -> None:
     analytics = Analytics(AnalyticsRules(sources={0: SourceRules(regions=(FIRST,))}))
     view = LiveView()
     pipeline = Pipeline(FakeSource(1), [FakeModel(), analytics], [view])
-    with pytest.raises(NoriaError):
+    with pytest.raises(HeadraceError):
         Controls(pipeline, view).set_regions(0, wanted)
     assert analytics.rules.sources[0].regions == (FIRST,)
     pipeline.close()
@@ -57,7 +57,7 @@ def test_regions_of_a_source_that_is_not_there() -> None:
     analytics = Analytics(AnalyticsRules(sources={}))
     view = LiveView()
     pipeline = Pipeline(FakeSource(1), [FakeModel(), analytics], [view])
-    with pytest.raises(NoriaError, match="there is no source 1"):
+    with pytest.raises(HeadraceError, match="there is no source 1"):
         Controls(pipeline, view).set_regions(1, [roi()])
     assert not analytics.rules.sources
     pipeline.close()

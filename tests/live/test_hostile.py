@@ -93,9 +93,9 @@ def test_sources_that_come_and_go(service: Service, tmp_path: Path) -> None:
             sizes.append(rss_kib(service))
     metrics = service.metrics
     for name, number in (("one", 0), ("two", 1)):
-        key = f'noria_frames_total{{source="{name}",id="{number}"}}'
+        key = f'headrace_frames_total{{source="{name}",id="{number}"}}'
         wait_until(lambda key=key: metrics().get(key) == 6000, 240)  # type: ignore[misc]
-        assert metrics()[f'noria_dropped_frames_total{{source="{name}",id="{number}"}}'] == 0
+        assert metrics()[f'headrace_dropped_frames_total{{source="{name}",id="{number}"}}'] == 0
     print(f"RSS after each 20 sources, MiB: {[size >> 10 for size in sizes]}")
     assert max(sizes[3:]) - sizes[2] < 48 * 1024
     service.end()

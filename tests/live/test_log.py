@@ -9,15 +9,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from noria._core.notices import Notice
-from noria.live.log import log_as_json, log_end, log_sources
-from noria.pipeline import Pipeline
+from headrace._core.notices import Notice
+from headrace.live.log import log_as_json, log_end, log_sources
+from headrace.pipeline import Pipeline
 from tests.pipeline.fakes import FakeModel, FakeSource
 
 
 @pytest.fixture
 def stream() -> Iterator[io.StringIO]:
-    root = logging.getLogger("noria")
+    root = logging.getLogger("headrace")
     before = root.handlers[:], root.level, root.propagate
     found = io.StringIO()
     log_as_json(found)
@@ -50,7 +50,7 @@ def test_an_error_with_its_trace(stream: io.StringIO) -> None:
     try:
         raise ValueError("broken")
     except ValueError:
-        logging.getLogger("noria.live").exception("it failed")
+        logging.getLogger("headrace.live").exception("it failed")
     (row,) = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert (row["level"], row["message"]) == ("error", "it failed")
     assert "ValueError: broken" in row["error"]

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import noria
-from noria.custom.guard import keeper
-from noria.live.metrics import metrics_text
+import headrace
+from headrace.custom.guard import keeper
+from headrace.live.metrics import metrics_text
 from tests.conftest import CONFIG, write_mean_model
 from tests.custom.conftest import Compile, compile_parser
 
@@ -31,7 +31,7 @@ extern "C" bool Parse(std::vector<NvDsInferLayerInfo> const &layers, NvDsInferNe
 def test_workers_that_die_are_counted(
     compile_parser: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("NORIA_CRASH_DIR", str(tmp_path / "crashes"))
+    monkeypatch.setenv("HEADRACE_CRASH_DIR", str(tmp_path / "crashes"))
     write_mean_model(tmp_path / "mean.onnx")
     (tmp_path / "labels.txt").write_text("thing\n")
     (tmp_path / "dies.cpp").write_text(DIES_ON_WHITE)
@@ -39,16 +39,16 @@ def test_workers_that_die_are_counted(
     text = CONFIG.replace("mean_parser.py", str(library)).replace("name=parse", "name=Parse")
     (tmp_path / "pgie.txt").write_text(f"{text}custom-lib-guard=always\n")
     pictures = [np.full((32, 32, 3), value, np.uint8) for value in (60, 255, 61, 255, 62)]
-    pipeline = noria.open_pipeline(
-        tmp_path / "pgie.txt", sources=[noria.ArraySource(pictures, name="cam")]
+    pipeline = headrace.open_pipeline(
+        tmp_path / "pgie.txt", sources=[headrace.ArraySource(pictures, name="cam")]
     )
-    name = f'noria_worker_deaths_total{{library="{library}"}}'
+    name = f'headrace_worker_deaths_total{{library="{library}"}}'
 
     def deaths() -> list[str]:
         return [line for line in metrics_text(pipeline).splitlines() if name in line]
 
     before = deaths()
-    with pytest.warns(noria.NoriaWarning, match="aborted"):
+    with pytest.warns(headrace.HeadraceWarning, match="aborted"):
         pipeline.run()
     assert (before, deaths()) == ([], [f"{name} 2"])
-    assert 'noria_frames_total{source="cam",id="0"} 5' in metrics_text(pipeline).splitlines()
+    assert 'headrace_frames_total{source="cam",id="0"} 5' in metrics_text(pipeline).splitlines()

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-import noria
-from noria.config import ModelConfig
-from noria.live import Address, LiveServer, LiveView
-from noria.pipeline.mux import Muxer
+import headrace
+from headrace.config import ModelConfig
+from headrace.live import Address, LiveServer, LiveView
+from headrace.pipeline.mux import Muxer
 from tests.live.test_server import FILES, SCENE
 from tests.media.conftest import write_clip
 from tests.media.sources import test_rtsp
@@ -59,7 +59,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, str
         "models: config_infer_primary.txt\ntracker: iou\nsinks: [fake]\n"
     )
     view = LiveView()
-    pipeline = noria.open_pipeline(folder / "live.yml", outputs=[view])
+    pipeline = headrace.open_pipeline(folder / "live.yml", outputs=[view])
     models = [ModelConfig.load(folder / "config_infer_primary.txt")]
     server = LiveServer(pipeline, view, Address(port=0), models)
     thread = threading.Thread(target=pipeline.run)
@@ -183,7 +183,7 @@ def test_full_screen(browser: Any, running: tuple[Any, str]) -> None:
 def test_more_sources_than_one_answer_holds(browser: Any, tmp_path: Path) -> None:
     """Films that are over do not keep pictures of those that run away."""
     view = LiveView()
-    pipeline = noria.Pipeline([], lambda _: time.sleep(0.05), [view], keep_open=True)
+    pipeline = headrace.Pipeline([], lambda _: time.sleep(0.05), [view], keep_open=True)
     server = LiveServer(pipeline, view, Address(port=0))
     run = threading.Thread(target=pipeline.run)
     run.start()
@@ -210,8 +210,8 @@ def test_a_source_that_is_killed_while_the_page_is_open(browser: Any) -> None:
     camera = test_rtsp.Server()
     camera.start("--size", "320x192", "--fps", "10")
     view = LiveView()
-    source = noria.open_source(camera.url(), timeout_s=5, reconnect=test_rtsp.FAST)
-    pipeline = noria.Pipeline([source], lambda _: None, [view])
+    source = headrace.open_source(camera.url(), timeout_s=5, reconnect=test_rtsp.FAST)
+    pipeline = headrace.Pipeline([source], lambda _: None, [view])
     server = LiveServer(pipeline, view, Address(port=0))
     run = threading.Thread(target=pipeline.run)
     run.start()
@@ -281,7 +281,7 @@ def test_latency_of_eight_sources(browser: Any, monkeypatch: pytest.MonkeyPatch)
     camera = test_rtsp.Server()
     camera.start("--size", "640x384", "--fps", "8")
     view = LiveView()
-    pipeline = noria.open_pipeline(
+    pipeline = headrace.open_pipeline(
         SCENE / "config_infer_primary.txt", sources=[camera.url()] * 8, tracker="iou",
         outputs=[view], limit=80,
     )  # fmt: skip

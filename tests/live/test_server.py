@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import noria
-from noria.config import ModelConfig
-from noria.errors import NoriaError
-from noria.live import Address, LiveServer, LiveView, live_address
-from noria.live.server import TOKEN
-from noria.media import Frame, PixelFormat
+import headrace
+from headrace.config import ModelConfig
+from headrace.errors import HeadraceError
+from headrace.live import Address, LiveServer, LiveView, live_address
+from headrace.live.server import TOKEN
+from headrace.media import Frame, PixelFormat
 from tests.pipeline.fakes import FakeModel, FakeSource
 
 SCENE = Path(__file__).parents[2] / "examples" / "conveyor"
@@ -78,7 +78,7 @@ def client(scene: Path) -> Iterator[Client]:
     """The demo scene, two sources, its frames held back until the end of the test."""
     view, gate = LiveView(), threading.Semaphore(6)
     config = scene / "config_infer_primary.txt"
-    pipeline = noria.open_pipeline(
+    pipeline = headrace.open_pipeline(
         config,
         sources=[SCENE / "conveyor.mp4", SCENE / "conveyor.mp4"],
         outputs=[view],
@@ -130,7 +130,7 @@ def test_it_waits_for_the_next_picture(client: Client, monkeypatch: pytest.Monke
     while client.pictures({0: 0, 1: 0})[0][0]["frame"] < 2:
         time.sleep(0.01)
     (head, _), *_ = client.pictures({0: 0})
-    monkeypatch.setattr("noria.live.app._WAIT_S", 0.4)
+    monkeypatch.setattr("headrace.live.app._WAIT_S", 0.4)
     start = time.monotonic()
     assert client.pictures({0: head["number"]}) == []
     assert time.monotonic() - start >= 0.4
@@ -167,7 +167,9 @@ def test_damaged_requests(quiet: Client, path: str, body: bytes) -> None:
 def quiet() -> Iterator[Client]:
     """A pipeline that has not begun."""
     view = LiveView()
-    server = LiveServer(noria.Pipeline(FakeSource(3), FakeModel(), [view]), view, Address(port=0))
+    server = LiveServer(
+        headrace.Pipeline(FakeSource(3), FakeModel(), [view]), view, Address(port=0)
+    )
     client = Client(server.address)
     yield client
     client.close()
@@ -201,7 +203,7 @@ def test_other_paths(quiet: Client) -> None:
     assert quiet.ask("/api/explain", {"source": 0, "x": 1, "y": 1})[0] == 404
     status, data, headers = quiet.ask("/")
     assert status == 200
-    assert b"<title>Noria</title>" in data
+    assert b"<title>Headrace</title>" in data
     assert "default-src 'none'" in headers["Content-Security-Policy"]
     assert b"http" not in data  # nothing is loaded from elsewhere
     assert quiet.ask("/app.js")[0] == quiet.ask("/app.css")[0] == 200
@@ -243,7 +245,7 @@ def test_half_open_connections_keep_nobody_out(quiet: Client, end: bytes) -> Non
 def test_a_request_that_never_ends(
     quiet: Client, begun: bytes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("noria.live.connections.REQUEST_S", 0.2)
+    monkeypatch.setattr("headrace.live.connections.REQUEST_S", 0.2)
     link = link_to(quiet, begun.replace(b"HOST", quiet.address.url[7:-1].encode()))
     assert is_closed(link)
     link.close()
@@ -253,7 +255,7 @@ def test_a_request_that_never_ends(
 
 def test_the_end_of_an_answer_does_not_wait_for_its_begin() -> None:
     view = LiveView()
-    pipeline = noria.Pipeline(FakeSource(1), sinks=[view])
+    pipeline = headrace.Pipeline(FakeSource(1), sinks=[view])
     server = LiveServer(pipeline, view, Address(port=0))
     client = Client(server.address)
     client.json("/api/state")
@@ -267,9 +269,11 @@ def test_the_end_of_an_answer_does_not_wait_for_its_begin() -> None:
 
 def test_pictures_that_take_long_come_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first does not wait for the others, and the next is the one not seen for longest."""
-    monkeypatch.setattr("noria.live.app._DRAW_S", 0.0)
+    monkeypatch.setattr("headrace.live.app._DRAW_S", 0.0)
     view = LiveView()
-    pipeline = noria.Pipeline([FakeSource(3, source_id=i) for i in range(3)], FakeModel(), [view])
+    pipeline = headrace.Pipeline(
+        [FakeSource(3, source_id=i) for i in range(3)], FakeModel(), [view]
+    )
     server = LiveServer(pipeline, view, Address(port=0))
     pipeline.run()
     client, seen, order = Client(server.address), {0: 0, 1: 0, 2: 0}, []
@@ -283,7 +287,7 @@ def test_pictures_that_take_long_come_one_by_one(monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_answer_that_nobody_reads(quiet: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("noria.live.connections.ANSWER_S", 0.2)
+    monkeypatch.setattr("headrace.live.connections.ANSWER_S", 0.2)
     with socket.socket() as link:
         link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         link.settimeout(10)
@@ -296,8 +300,8 @@ def test_an_answer_that_nobody_reads(quiet: Client, monkeypatch: pytest.MonkeyPa
 
 def test_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     view = LiveView()
-    pipeline = noria.Pipeline(FakeSource(3), FakeModel(), [view])
-    with pytest.raises(NoriaError, match=TOKEN):
+    pipeline = headrace.Pipeline(FakeSource(3), FakeModel(), [view])
+    with pytest.raises(HeadraceError, match=TOKEN):
         LiveServer(pipeline, view, Address("0.0.0.0", 0))
     monkeypatch.setenv(TOKEN, "secret")
     server = LiveServer(pipeline, view, Address("0.0.0.0", 0))
@@ -320,16 +324,18 @@ def test_addresses() -> None:
     assert live_address("localhost:1").is_local
     assert not live_address("0.0.0.0:1").is_local
     for text in ("video.mp4", "a:b:c", "1:99999", "http://127.0.0.1:1"):
-        with pytest.raises(NoriaError, match="--view=HOST:PORT"):
+        with pytest.raises(HeadraceError, match="--view=HOST:PORT"):
             live_address(text)
 
 
 def test_a_taken_port(quiet: Client) -> None:
     view = LiveView()
-    with pytest.raises(NoriaError, match="it is taken"):
-        LiveServer(noria.Pipeline(FakeSource(1), sinks=[view]), view, quiet.address)
-    with pytest.raises(NoriaError, match="--listen=127") as error:
-        LiveServer(noria.Pipeline(FakeSource(1), sinks=[view]), view, quiet.address, service=True)
+    with pytest.raises(HeadraceError, match="it is taken"):
+        LiveServer(headrace.Pipeline(FakeSource(1), sinks=[view]), view, quiet.address)
+    with pytest.raises(HeadraceError, match="--listen=127") as error:
+        LiveServer(
+            headrace.Pipeline(FakeSource(1), sinks=[view]), view, quiet.address, service=True
+        )
     assert error.value.where == "--listen"
 
 
@@ -342,7 +348,7 @@ def test_the_sink_does_no_work() -> None:
         for i in range(3)
     ]
     for frame in frames:
-        view.write(frame, noria.FrameMeta("s", 0, frame.frame, 0, 1920, 1080))
+        view.write(frame, headrace.FrameMeta("s", 0, frame.frame, 0, 1920, 1080))
     kept = view.frame_of(0, 0)
     assert kept is not None
     assert kept[0] is frames[-1]
@@ -361,7 +367,7 @@ def test_frames_of_sources_that_are_over_are_given_up() -> None:
     pixels = np.zeros((48, 64, 3), np.uint8)
     for i in range(20):
         frame = Frame.from_array(pixels, PixelFormat.RGB, frame=0, source=f"s{i}", source_id=i)
-        view.write(frame, noria.FrameMeta(f"s{i}", i, 0, 0, 64, 48))
+        view.write(frame, headrace.FrameMeta(f"s{i}", i, 0, 0, 64, 48))
         assert view.picture(i, 320) is not None
         if i:  # the first one goes on
             view.end(i)

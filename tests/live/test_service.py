@@ -1,4 +1,4 @@
-"""`noria serve`: sources over HTTP, metrics, the original's paths, an orderly end."""
+"""`headrace serve`: sources over HTTP, metrics, the original's paths, an orderly end."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from noria.live import Address, LiveServer, LiveView
-from noria.live.metrics import metrics_text
-from noria.pipeline import Pipeline
+from headrace.live import Address, LiveServer, LiveView
+from headrace.live.metrics import metrics_text
+from headrace.pipeline import Pipeline
 from tests.live.test_server import FILES, SCENE, Client
 from tests.media.conftest import write_clip
 from tests.media.sources import test_rtsp
@@ -30,7 +30,7 @@ class Service:
     """The command, and a connection to it."""
 
     def __init__(self, folder: Path, *arguments: str) -> None:
-        command = [sys.executable, "-m", "noria", "serve", *arguments, "--listen", "127.0.0.1:0"]
+        command = [sys.executable, "-m", "headrace", "serve", *arguments, "--listen", "127.0.0.1:0"]
         self.folder = folder
         self.process = subprocess.Popen(
             command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -74,10 +74,10 @@ def test_a_service(service: Service) -> None:
     assert service.client.json("/api/sources") == {"sources": []}
     status, data, _ = ask("/api/sources", {"uri": film, "name": "belt"})
     assert (status, json.loads(data)) == (201, {"id": 0})
-    frames = 'noria_frames_total{source="belt",id="0"}'
+    frames = 'headrace_frames_total{source="belt",id="0"}'
     wait_until(lambda: service.metrics().get(frames) == 250, 30)
-    wait_until(lambda: service.metrics()['noria_source_up{source="belt",id="0"}'] == 0)
-    assert service.metrics()['noria_objects_total{label="box"}'] > 100
+    wait_until(lambda: service.metrics()['headrace_source_up{source="belt",id="0"}'] == 0)
+    assert service.metrics()['headrace_objects_total{label="box"}'] > 100
 
     # what cannot be opened is refused with the reason, and nothing else happens
     status, data, _ = ask("/api/sources", {"uri": film, "loop": True})
@@ -139,8 +139,8 @@ def test_metrics_hold_hostile_names() -> None:
     pipeline = Pipeline(source, FakeModel())
     pipeline.run()
     text = metrics_text(pipeline)
-    assert 'noria_frames_total{source="a\\"b\\\\c\\nd",id="0"} 3' in text.splitlines()
-    assert "noria_up 0" in text.splitlines()
+    assert 'headrace_frames_total{source="a\\"b\\\\c\\nd",id="0"} 3' in text.splitlines()
+    assert "headrace_up 0" in text.splitlines()
 
 
 def test_metrics_are_not_rounded() -> None:
@@ -149,8 +149,8 @@ def test_metrics_are_not_rounded() -> None:
     pipeline.report.sources[0].frames = 123_456_789
     pipeline.report.stages["infer"] = 1_234_567.5
     lines = metrics_text(pipeline).splitlines()
-    assert 'noria_frames_total{source="a",id="0"} 123456789' in lines
-    assert 'noria_stage_seconds_total{stage="infer"} 1234567.5' in lines
+    assert 'headrace_frames_total{source="a",id="0"} 123456789' in lines
+    assert 'headrace_stage_seconds_total{stage="infer"} 1234567.5' in lines
 
 
 def test_one_camera_added_by_many_at_once(tmp_path: Path) -> None:
@@ -210,9 +210,9 @@ def test_every_metric_is_described() -> None:
     pipeline.run()
     lines = metrics_text(pipeline).splitlines()
     described = {line.split()[2] for line in lines if line.startswith("# TYPE")}
-    described |= {f"noria_stage_duration_seconds_{part}" for part in ("bucket", "sum", "count")}
-    counts = [line for line in lines if line.startswith("noria_stage_duration_seconds_count")]
-    assert 'noria_stage_duration_seconds_count{stage="decode"} 2' in counts  # and the end
+    described |= {f"headrace_stage_duration_seconds_{part}" for part in ("bucket", "sum", "count")}
+    counts = [line for line in lines if line.startswith("headrace_stage_duration_seconds_count")]
+    assert 'headrace_stage_duration_seconds_count{stage="decode"} 2' in counts  # and the end
     buckets = [int(line.split()[-1]) for line in lines if 'bucket{stage="decode"' in line]
     assert buckets == sorted(buckets)
     assert buckets[-1] == 2
@@ -229,7 +229,7 @@ def test_every_line_of_a_json_log_is_json(tmp_path: Path) -> None:
     found = Service(tmp_path, "config_infer_primary.txt", "--log-format", "json")
     status, data, _ = found.client.ask("/api/sources", {"uri": camera.url(), "name": "gate"})
     assert (status, json.loads(data)) == (201, {"id": 0})
-    frames = 'noria_frames_total{source="gate",id="0"}'
+    frames = 'headrace_frames_total{source="gate",id="0"}'
     wait_until(lambda: found.metrics().get(frames, 0) > 0, 30)
     camera.kill()
     state = "/api/state"
@@ -278,7 +278,7 @@ def test_settings_while_it_runs(service: Service) -> None:
 
     # it counts: one of five frames goes through the model
     assert ask("/api/sources", {"uri": film})[0] == 201
-    wait_until(lambda: any(k.startswith("noria_inferred") and v == 50 for k, v in
+    wait_until(lambda: any(k.startswith("headrace_inferred") and v == 50 for k, v in
                            service.metrics().items()), 30)  # fmt: skip
 
     # another model, from the folder of the running one alone

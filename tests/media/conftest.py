@@ -11,8 +11,8 @@ import av
 import numpy as np
 import pytest
 
-from noria.media import Frame, PixelFormat
-from noria.meta import Detections, FrameMeta, Space
+from headrace.media import Frame, PixelFormat
+from headrace.meta import Detections, FrameMeta, Space
 
 
 def luma_of(index: int) -> int:

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.media import SINK_KINDS, open_sink
-from noria.meta import ClassifierMeta, Detections, LabelInfo, Space
-from noria.meta.table import COLUMNS
+from headrace.media import SINK_KINDS, open_sink
+from headrace.meta import ClassifierMeta, Detections, LabelInfo, Space
+from headrace.meta.table import COLUMNS
 from tests.media.conftest import MakeMeta, gray_frame
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria._core.text import error_text, quoted, url_name, without_secrets
-from noria.media.names import matching_files, nearest_file, sniff
+from headrace._core.text import error_text, quoted, url_name, without_secrets
+from headrace.media.names import matching_files, nearest_file, sniff
 
 secrets = st.text(st.characters(codec="utf-8", exclude_categories=("Cc",)), max_size=12)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from noria.draw.colors import to_yuv
-from noria.media import ColorSpace, Frame, PixelFormat
-from noria.media.pixel_format import plane_shapes
-from noria.media.pixels import to_av, to_rgb
-from noria.media.sources.decoded import FrameReader
+from headrace.draw.colors import to_yuv
+from headrace.media import ColorSpace, Frame, PixelFormat
+from headrace.media.pixel_format import plane_shapes
+from headrace.media.pixels import to_av, to_rgb
+from headrace.media.sources.decoded import FrameReader
 
 COLORS = [(255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255), (0, 0, 0), (200, 100, 50)]
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from noria.messages.address import BrokerAddress
-from noria.messages.brokers import Broker, broker_for
+from headrace.messages.address import BrokerAddress
+from headrace.messages.brokers import Broker, broker_for
 
 pika = pytest.importorskip("pika")
 spec, frames = pika.spec, pika.frame
@@ -150,7 +150,7 @@ def test_what_no_queue_takes_is_unsent(refuses: bool) -> None:
 
 
 def test_a_server_that_falls_silent_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    from noria.messages import amqp
+    from headrace.messages import amqp
 
     monkeypatch.setattr(amqp, "_TIMEOUT_S", 0.2)
 

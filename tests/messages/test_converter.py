@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.errors import ConfigError
-from noria.messages.converter import numbers, read_converter_config, sensor_object
+from headrace.errors import ConfigError
+from headrace.messages.converter import numbers, read_converter_config, sensor_object
 
 INI = "[sensor0]\nenable=1\nid=CAM_1\nlocation=45.2;-75.4;48\n[place1]\nenable=0\nid=1\n"
 YAML = (

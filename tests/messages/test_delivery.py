@@ -20,17 +20,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria import open_sink
-from noria.errors import MediaError
-from noria.messages.address import BrokerAddress
-from noria.messages.brokers import broker_for
-from noria.messages.converter import read_converter_config
-from noria.messages.event import EventFilter, EventObject, MessageEvent
-from noria.messages.payload import payloads
-from noria.messages.sender import Sender
-from noria.messages.spool import Spool
-from noria.meta import Detections, FrameMeta, Space
-from noria.meta.analytics import FrameAnalytics, ObjectAnalytics
+from headrace import open_sink
+from headrace.errors import MediaError
+from headrace.messages.address import BrokerAddress
+from headrace.messages.brokers import broker_for
+from headrace.messages.converter import read_converter_config
+from headrace.messages.event import EventFilter, EventObject, MessageEvent
+from headrace.messages.payload import payloads
+from headrace.messages.sender import Sender
+from headrace.messages.spool import Spool
+from headrace.meta import Detections, FrameMeta, Space
+from headrace.meta.analytics import FrameAnalytics, ObjectAnalytics
 from tests.ports import free_port
 
 
@@ -196,7 +196,7 @@ def test_crossings_make_events(tmp_path: Path) -> None:
             assert event is None
             continue
         assert event is not None
-        (message,) = map(json.loads, payloads(event, "noria"))
+        (message,) = map(json.loads, payloads(event, "headrace"))
         assert message["event"] == "crossing"
         (car,) = message["objects"]
         assert (car["label"], car["crossed"], car["regions"]) == ("car", list(crossed), ["yard"])

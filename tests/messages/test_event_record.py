@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.messages.event_record import EventRecord, record_payloads
+from headrace.messages.event_record import EventRecord, record_payloads
 
 PERSON = {"gender": "male", "hair": "black", "cap": "none", "apparel": "formal", "age": 45}
 FACE = {"gender": "f", "hair": "h", "cap": "c", "glasses": "g", "facialhair": "x", "name": "n",

@@ -14,16 +14,16 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from noria import open_sink
-from noria.config.pipeline_keys import MESSAGE_SCHEMES
-from noria.config.pipeline_spec import SinkSpec
-from noria.config.pipeline_yaml import sink_text
-from noria.errors import ConfigError, MediaError
-from noria.media.sinks.opening import split_spec
-from noria.messages.address import BrokerAddress
-from noria.messages.brokers import broker_for
-from noria.messages.stream_brokers import FileBroker, KafkaBroker
-from noria.meta import Detections, FrameMeta, Space
+from headrace import open_sink
+from headrace.config.pipeline_keys import MESSAGE_SCHEMES
+from headrace.config.pipeline_spec import SinkSpec
+from headrace.config.pipeline_yaml import sink_text
+from headrace.errors import ConfigError, MediaError
+from headrace.media.sinks.opening import split_spec
+from headrace.messages.address import BrokerAddress
+from headrace.messages.brokers import broker_for
+from headrace.messages.stream_brokers import FileBroker, KafkaBroker
+from headrace.meta import Detections, FrameMeta, Space
 from tests.ports import free_port
 
 MESSAGES = [b'{"n":%d,"sensor":{"id":"cam%d"}}' % (n, n % 2) for n in range(20)]

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from noria.errors import DetectionsError
-from noria.meta import Detections
+from headrace.errors import DetectionsError
+from headrace.meta import Detections
 
 
 @pytest.mark.parametrize(

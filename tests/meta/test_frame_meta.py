@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.meta import (
+from headrace.meta import (
     UNTRACKED_OBJECT_ID,
     ClassifierMeta,
     ClassStyle,

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from noria.meta import Detections, Objects, Space
-from noria.meta.masks import (
+from headrace.meta import Detections, Objects, Space
+from headrace.meta.masks import (
     PlacedMask,
     object_mask,
     place_mask,

@@ -11,10 +11,10 @@ import pytest
 import supervision
 from PIL import Image
 
-from noria.draw import show
-from noria.media import Frame, PixelFormat
-from noria.media.pixel_format import plane_shapes
-from noria.meta import (
+from headrace.draw import show
+from headrace.media import Frame, PixelFormat
+from headrace.media.pixel_format import plane_shapes
+from headrace.meta import (
     ClassifierMeta,
     Detections,
     FrameMeta,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from noria.meta import Detections, FrameMeta, Space, table
+from headrace.meta import Detections, FrameMeta, Space, table
 
 
 @pytest.fixture

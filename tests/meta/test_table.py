@@ -11,9 +11,9 @@ import pandas
 import pyarrow.parquet as pq
 import pytest
 
-from noria.errors import MediaError, MissingExtraError, NoriaError
-from noria.meta import ClassifierMeta, Detections, FrameMeta, LabelInfo, Space
-from noria.meta.table import COLUMNS, arrow_schema, to_arrow, to_pandas, to_rows, write_parquet
+from headrace.errors import HeadraceError, MediaError, MissingExtraError
+from headrace.meta import ClassifierMeta, Detections, FrameMeta, LabelInfo, Space
+from headrace.meta.table import COLUMNS, arrow_schema, to_arrow, to_pandas, to_rows, write_parquet
 
 
 def meta_of(frame: int, count: int = 2, source: str = "cam") -> FrameMeta:
@@ -150,5 +150,5 @@ def test_a_missing_package_is_named(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=rf"pip install '{package}>=[0-9.]+'") as caught:
         call(rich_meta())
-    assert isinstance(caught.value, NoriaError)
+    assert isinstance(caught.value, HeadraceError)
     assert isinstance(caught.value, ModuleNotFoundError)

@@ -1,4 +1,4 @@
-"""`python -m tests.mistakes [DIR]`: which mistakes Noria names, case by case, and their share.
+"""`python -m tests.mistakes [DIR]`: which mistakes Headrace names, case by case, and their share.
 
 DIR has cases from elsewhere; without it those of this folder are written to a temporary one.
 """

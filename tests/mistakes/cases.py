@@ -2,7 +2,7 @@
 
 A folder with a `case.yml` is a case, wherever it comes from:
 
-    command: [run, config.txt, pictures, -o, out.jsonl]   # after `noria`, run in this folder
+    command: [run, config.txt, pictures, -o, out.jsonl]   # after `headrace`, run in this folder
     expect:
       words: [net-scale-factor, 0..1|255]   # each in the first lines; | parts alternatives
       rule: input-range                     # the finding's name in `--json`
@@ -46,7 +46,7 @@ class Setup:
         configs: file name to keys; `group.key` stands in a group of its own.
         files: other files, labels and parsers: name to text or bytes.
         models: names of files in the store.
-        command: arguments of `noria`.
+        command: arguments of `headrace`.
         boxes: whether `out.jsonl` has the painted squares.
     """
 
@@ -72,7 +72,7 @@ class Case:
         exit: the exit code, if it matters.
         scene: the pictures.
         kinds: classes that a right set-up still finds.
-        waits: why Noria does not name it yet; empty if it does.
+        waits: why Headrace does not name it yet; empty if it does.
     """
 
     name: str
@@ -157,7 +157,7 @@ def run_case(folder: Path) -> Outcome:
     """Run a case's command in this process, in its folder.
 
     Raises:
-        Exception: a defect of Noria's own.
+        Exception: a defect of Headrace's own.
     """
     result = _invoked(folder)
     lines = [line for line in result.output.splitlines() if line.strip()]
@@ -166,7 +166,7 @@ def run_case(folder: Path) -> Outcome:
 
 
 def _invoked(folder: Path, *more: str) -> Result:
-    from noria.cli import main
+    from headrace.cli import main
 
     before = Path.cwd()
     os.chdir(folder)

@@ -93,7 +93,7 @@ CASES = [
     Case("bare-yolov5", BARE, models={"yolov8.onnx": "yolov5.onnx"}),
     Case("bare-head-chosen", BARE, models={"yolov8.onnx": "yolox.onnx"}, files={
         "names.txt": LABELS,
-    }, command=[*BARE.command, "--set", "parse-bbox-func-name=NoriaParseYoloX",
+    }, command=[*BARE.command, "--set", "parse-bbox-func-name=HeadraceParseYoloX",
                 "--set", "maintain-aspect-ratio=1", "--set", "model-color-format=1",
                 "--labels", "names.txt"]),
     Case("bare-scale-chosen", BARE, models={"yolov8.onnx": "plain.onnx"}, files={

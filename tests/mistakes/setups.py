@@ -47,28 +47,28 @@ def _keys(keys: Mapping[str, Any]) -> dict[str, Any]:
     return {named(name): value for name, value in keys.items()}
 
 
-YOLOV8 = detector("yolov8.onnx", "NoriaParseYoloV8")
-YOLOV5 = detector("yolov5.onnx", "NoriaParseYoloV5")
+YOLOV8 = detector("yolov8.onnx", "HeadraceParseYoloV8")
+YOLOV5 = detector("yolov5.onnx", "HeadraceParseYoloV5")
 YOLOX = detector(
-    "yolox.onnx", "NoriaParseYoloX",
+    "yolox.onnx", "HeadraceParseYoloX",
     net_scale_factor=1, model_color_format=1, symmetric_padding=None,
 )  # fmt: skip
 SSD = detector(
-    "ssd.onnx", "NoriaParseSSDCorners", net_scale_factor="0.00784313725490196",
+    "ssd.onnx", "HeadraceParseSSDCorners", net_scale_factor="0.00784313725490196",
     offsets="127.5;127.5;127.5",
 )  # fmt: skip
 DETECTNET = detector(
     "detectnet.onnx", None, output_blob_names="output_cov/Sigmoid;output_bbox/BiasAdd"
 )
-NMS = detector("nms.onnx", "NoriaParseEfficientNMS", cluster_mode=4, all_nms_iou_threshold=None)
+NMS = detector("nms.onnx", "HeadraceParseEfficientNMS", cluster_mode=4, all_nms_iou_threshold=None)
 CHANNELS_LAST = detector(
-    "channels_last.onnx", "NoriaParseYoloV8",
+    "channels_last.onnx", "HeadraceParseYoloV8",
     network_input_order=1, infer_dims=f"3;{HEIGHT};{WIDTH}",
 )  # fmt: skip
 BARE = Setup({}, {}, ["yolov8.onnx"], ("run", "yolov8.onnx", "pictures", "-o", "out.jsonl"))
 PARSER = '''\
 import numpy as np
-from noria import Detections
+from headrace import Detections
 
 def parse_rows(layers, network, params):
     """Columns of centre box and scores."""

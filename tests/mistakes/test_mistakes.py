@@ -13,7 +13,7 @@ from tests.mistakes.cases import Case, faults, run_case
 from tests.mistakes.store import fill
 
 ALL = [*mistakes.CASES, *correct.CASES]
-ELSEWHERE = os.environ.get("NORIA_MISTAKES")
+ELSEWHERE = os.environ.get("HEADRACE_MISTAKES")
 
 
 def _params(cases: list[Case]) -> list[object]:
@@ -44,7 +44,7 @@ def test_case(case: Case, store: Path, tmp_path: Path) -> None:
     assert not faults(outcome), "\n".join(outcome.lines)
 
 
-@pytest.mark.skipif(not ELSEWHERE, reason="no NORIA_MISTAKES")
+@pytest.mark.skipif(not ELSEWHERE, reason="no HEADRACE_MISTAKES")
 @pytest.mark.parametrize(
     "path", sorted(Path(ELSEWHERE or ".").rglob("case.yml")) if ELSEWHERE else []
 )

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria import Inferencer
-from noria.config import ModelConfig
-from noria.custom.compile.build_library import compile_library
-from noria.custom.guard.keeper import can_guard
-from noria.engine import Plan
-from noria.errors import CustomLibraryError
-from noria.media import Frame, PixelFormat
-from noria.model import load_or_build
+from headrace import Inferencer
+from headrace.config import ModelConfig
+from headrace.custom.compile.build_library import compile_library
+from headrace.custom.guard.keeper import can_guard
+from headrace.engine import Plan
+from headrace.errors import CustomLibraryError
+from headrace.media import Frame, PixelFormat
+from headrace.model import load_or_build
 from tests.host.conftest import Compile
 from tests.host.darknet import Model, tiny_yolo
 from tests.network.darknet.models import Darknet
@@ -156,7 +156,7 @@ def test_a_precision_that_is_not_built_is_told_once_with_its_line(
 def test_a_function_that_calls_nothing_of_tensorrt(
     compile_host: Compile, model: Model, tmp_path: Path
 ) -> None:
-    """It is compiled against noria's headers all the same."""
+    """It is compiled against headrace's headers all the same."""
     source = tmp_path / "refuses.cpp"
     source.write_text(
         '#include "nvdsinfer_custom_impl.h"\nextern "C" bool Refuses('

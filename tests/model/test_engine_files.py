@@ -8,16 +8,16 @@ import types
 import numpy as np
 import pytest
 
-from noria.config import ModelConfig
-from noria.config.enums import TensorOrder
-from noria.engine import Plan
-from noria.engine.backends import BACKENDS
-from noria.engine.tuning.tactic import Tactic
-from noria.engine.tuning.tune import TuneOptions
-from noria.errors import EngineError
-from noria.model import load_or_build
-from noria.network.model_bytes import built_by, is_tensorrt_file, without_wrapper
-from noria.network.tensor_spec import TensorSpec
+from headrace.config import ModelConfig
+from headrace.config.enums import TensorOrder
+from headrace.engine import Plan
+from headrace.engine.backends import BACKENDS
+from headrace.engine.tuning.tactic import Tactic
+from headrace.engine.tuning.tune import TuneOptions
+from headrace.errors import EngineError
+from headrace.model import load_or_build
+from headrace.network.model_bytes import built_by, is_tensorrt_file, without_wrapper
+from headrace.network.tensor_spec import TensorSpec
 from tests.engine.plan_bytes import build_header, reseal
 from tests.network.onnx_models import picture_model, save
 
@@ -116,7 +116,7 @@ def test_a_folder_that_cannot_be_written_still_serves_what_is_there(config, monk
     def refused(*_):
         raise PermissionError
 
-    monkeypatch.setattr("noria.model.engine_files.os.replace", refused)
+    monkeypatch.setattr("headrace.model.engine_files.os.replace", refused)
     plan = load_or_build(config(), tactic=one)
     assert not built(plan)
     assert plan.tactic.tactic == one
@@ -128,18 +128,18 @@ def rewritten(path, **changes):
 
 
 @pytest.mark.parametrize("how", ["format", "field"])
-def test_the_engine_of_a_newer_noria_is_left_alone(config, tmp_path, how):
+def test_the_engine_of_a_newer_headrace_is_left_alone(config, tmp_path, how):
     path = load_or_build(config()).path
     if how == "format":
         data = bytearray(path.read_bytes())
         struct.pack_into("<I", data, 8, 99)
         path.write_bytes(data)
     else:
-        rewritten(path, noria="99.0", invented=1)
+        rewritten(path, headrace="99.0", invented=1)
     before = path.read_bytes()
     plan = load_or_build(config())
     assert built(plan)
-    assert "newer noria wrote it" in said(plan) or "noria 99.0 wrote it" in said(plan)
+    assert "newer headrace wrote it" in said(plan) or "headrace 99.0 wrote it" in said(plan)
     assert plan.path != path
     again = load_or_build(config())
     assert again.path == plan.path
@@ -160,7 +160,7 @@ def test_a_tuned_engine_outlives_its_runtime(config):
     rewritten(path, tuning=header["tuning"] | {"machine": "Abacus 3000"})
     plan = load_or_build(config())
     assert "tuned on Abacus 3000, here is" in said(plan)
-    assert "noria build --tune measures anew" in said(plan)
+    assert "headrace build --tune measures anew" in said(plan)
 
 
 # Engines of TensorRT's.

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria import Inferencer
-from noria.custom.guard import GuardOptions, keeper
-from noria.errors import CustomLibraryError, PluginError
-from noria.model import load_or_build
-from noria.model.guarded_engines import PRELOADS, GuardedEngines
-from noria.plugins import get_plugin_registry
+from headrace import Inferencer
+from headrace.custom.guard import GuardOptions, keeper
+from headrace.errors import CustomLibraryError, PluginError
+from headrace.model import load_or_build
+from headrace.model.guarded_engines import PRELOADS, GuardedEngines
+from headrace.plugins import get_plugin_registry
 from tests.host import conftest
 from tests.host.conftest import Compile
 from tests.host.darknet import Model
@@ -115,7 +115,7 @@ def test_a_crash_while_a_network_is_made(library: Path, model: Model) -> None:
     text = str(caught.value)
     assert "Crashes: the function crashed (SIGSEGV), writing a null pointer" in text
     assert "crash" in text.partition("#0")[2].partition("\n")[0]
-    assert "its inputs are saved; to repeat the call: noria replay" in text
+    assert "its inputs are saved; to repeat the call: headrace replay" in text
     assert "started again" not in text, "the run ends"
     assert not loaded(library)
 

@@ -10,10 +10,10 @@ import pytest
 from onnx import TensorProto, helper
 from PIL import Image
 
-from noria.custom.guard import keeper
+from headrace.custom.guard import keeper
 from tests.host import conftest
 from tests.host.conftest import Compile
-from tests.warm import noria
+from tests.warm import headrace
 
 compile_host = conftest.compile_host
 GUARDS = ["never"] + ["always"] * (keeper.can_guard() is None)
@@ -48,7 +48,7 @@ def write_model(folder: Path, library: Path, guard: str) -> Path:
 def _run(folder: Path, library: Path, guard: str, how: str) -> subprocess.CompletedProcess[str]:
     write_model(folder, library, guard)
     Image.new("RGB", (16, 16)).save(folder / "p.png")
-    return noria("run", "c.txt", "p.png", "-o", "o.jsonl", cwd=folder, HOSTILE=how)
+    return headrace("run", "c.txt", "p.png", "-o", "o.jsonl", cwd=folder, HOSTILE=how)
 
 
 CASES = [

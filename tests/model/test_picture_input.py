@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from noria.config import ColorFormat, ModelConfig, TensorOrder
-from noria.engine import TensorSpec
-from noria.errors import ConfigError, EngineError, NoriaError
-from noria.model.picture_input import network_dims
+from headrace.config import ColorFormat, ModelConfig, TensorOrder
+from headrace.engine import TensorSpec
+from headrace.errors import ConfigError, EngineError, HeadraceError
+from headrace.model.picture_input import network_dims
 
 
 def spec(*shape):
@@ -79,13 +79,13 @@ def test_what_cannot_be_fed_is_refused(shape, settings, error, words):
 
 
 def test_pre_027_offset_count():
-    with pytest.raises(NoriaError):
+    with pytest.raises(HeadraceError):
         network_dims(spec(1, 3, 8, 8), ModelConfig(offsets=(1, 2)))
 
 
 def test_pre_028_nhwc_without_infer_dims_is_read_as_chw():
     wrong = ModelConfig(network_input_order=NHWC)
-    with pytest.raises(NoriaError, match=r"3 channel.* but 224 are seen") as caught:
+    with pytest.raises(HeadraceError, match=r"3 channel.* but 224 are seen") as caught:
         network_dims(spec(1, 224, 224, 3), wrong)
     assert "set 3;224;224" in str(caught.value)
     right = ModelConfig(network_input_order=NHWC, infer_dims=(3, 224, 224))
@@ -101,5 +101,5 @@ def test_pre_029_channels_and_colour(color, channels, ok):
     if ok:
         assert network_dims(spec(1, channels, 8, 8), cfg)[0] == channels
     else:
-        with pytest.raises(NoriaError):
+        with pytest.raises(HeadraceError):
             network_dims(spec(1, channels, 8, 8), cfg)

@@ -5,11 +5,11 @@ import struct
 import numpy as np
 import pytest
 
-from noria.config import ModelConfig, NetworkMode, TensorOrder
-from noria.engine.builder import BuildOptions, build
-from noria.errors import ConfigError, EngineError, ModelError
-from noria.model import engine_path, load_or_build
-from noria.network import network_from_onnx
+from headrace.config import ModelConfig, NetworkMode, TensorOrder
+from headrace.engine.builder import BuildOptions, build
+from headrace.errors import ConfigError, EngineError, ModelError
+from headrace.model import engine_path, load_or_build
+from headrace.network import network_from_onnx
 from tests.engine.plan_bytes import build_header, reseal
 from tests.network.onnx_models import external_model, picture_model, save
 
@@ -53,7 +53,8 @@ def test_a_loaded_plan_imports_neither_onnx_nor_the_graph_library(config, tmp_pa
 
     path = load_or_build(config()).path
     code = (
-        "import sys; from noria.config import ModelConfig; from noria.model import load_or_build;"
+        "import sys; from headrace.config import ModelConfig; from headrace.model import "
+        "load_or_build;"
         f"load_or_build(ModelConfig(onnx_file={str(path.with_name('m.onnx'))!r})).open_session();"
         "print([m for m in ('onnx', 'onnx_ir', 'filelock') if m in sys.modules])"
     )
@@ -167,7 +168,7 @@ def flipped(path):
         (stale_backend, "built for other"),
         (stale_model, "model file changed"),
         (stale_model_of_same_size_and_time, "model file changed"),
-        (stale_format, "noria plan format 2 ≠ 1"),
+        (stale_format, "headrace plan format 2 ≠ 1"),
         (truncated, "damaged: truncated"),
         (flipped, "damaged: blob 'model' does not match its sha256"),
     ],
@@ -308,7 +309,7 @@ def test_an_unwritable_folder_keeps_the_engine_in_memory(config, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("noria.engine.plan.write_atomically", full)
+    monkeypatch.setattr("headrace.engine.plan.write_atomically", full)
     plan = load_or_build(config())
     assert plan.path is None
     assert "No space left on device; built at each start" in said(plan, "warning")

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.config import ModelConfig
-from noria.engine import Plan
-from noria.errors import CustomLibraryError
-from noria.model import load_or_build
+from headrace.config import ModelConfig
+from headrace.engine import Plan
+from headrace.errors import CustomLibraryError
+from headrace.model import load_or_build
 from tests.host.conftest import Compile
 from tests.network.caffe.models import caffemodel, layer, text_of
 from tests.network.uff.models import const, node, source, uff
@@ -189,7 +189,7 @@ def test_a_runtime_factory_that_says_false_builds_anew(
     path, calls = _library(compile_host, tmp_path, 7)
     load_or_build(_caffe(path))
     calls()
-    monkeypatch.setenv("NORIA_TEST_FACTORY", "no runtime")
+    monkeypatch.setenv("HEADRACE_TEST_FACTORY", "no runtime")
     plan = load_or_build(_caffe(path))
     assert "engine not used: NvDsInferPluginFactoryRuntimeGet: it returned false" in _told(plan)
     np.testing.assert_allclose(_run(plan), np.maximum(PICTURES, 0) * 2.5 + 1, rtol=1e-6)
@@ -219,7 +219,7 @@ def test_failures_are_told(
     compile_host: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str, words: str
 ) -> None:
     path, calls = _library(compile_host, tmp_path, 7)
-    monkeypatch.setenv("NORIA_TEST_FACTORY", asked)
+    monkeypatch.setenv("HEADRACE_TEST_FACTORY", asked)
     with pytest.raises(CustomLibraryError, match=words):
         load_or_build(_caffe(path))
     assert calls().count("CaffeDestroy") == (asked != "false")

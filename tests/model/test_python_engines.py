@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.config import ModelConfig
-from noria.errors import ConfigError, CustomLibraryError, NoriaError
-from noria.model import load_or_build
+from headrace.config import ModelConfig
+from headrace.errors import ConfigError, CustomLibraryError, HeadraceError
+from headrace.model import load_or_build
 
 HEAD = """
 import numpy as np
-import noria.trt as trt
-from noria.custom import IModelParser
+import headrace.trt as trt
+from headrace.custom import IModelParser
 
 def fill(network, factor=2.0):
     x = network.add_input("data", trt.float32, (-1, 3, 4, 5))
@@ -180,7 +180,7 @@ def test_model_parsers_that_fail(config, body, said):
 
 
 def test_library_of_parsers_alone_still_needs_a_model(config):
-    with pytest.raises((ConfigError, NoriaError), match="model"):
+    with pytest.raises((ConfigError, HeadraceError), match="model"):
         load_or_build(config("def parse(layers, network, params): ..."))
 
 

@@ -1,6 +1,6 @@
 """Public YOLO libraries, fetched by whoever runs this, compiled unchanged, from config to outputs.
 
-NORIA_CPP_SOURCES names a folder with what is there of
+HEADRACE_CPP_SOURCES names a folder with what is there of
 
     DeepStream-Yolo/nvdsinfer_custom_impl_Yolo/   of marcoslucianops/DeepStream-Yolo
     4.0.1/objectDetector_FasterRCNN/…             of Kwull/deepstream-4.0.1
@@ -20,22 +20,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria import Inferencer
-from noria.binary.gpu_code import gpu_evidence
-from noria.config import ModelConfig
-from noria.custom import open_library
-from noria.custom.compile.build_library import compile_library
-from noria.custom.compile.toolchain import find_nvcc, gpu_present
-from noria.media import Frame, PixelFormat
-from noria.model import load_or_build
-from noria.plugins import get_plugin_registry
+from headrace import Inferencer
+from headrace.binary.gpu_code import gpu_evidence
+from headrace.config import ModelConfig
+from headrace.custom import open_library
+from headrace.custom.compile.build_library import compile_library
+from headrace.custom.compile.toolchain import find_nvcc, gpu_present
+from headrace.media import Frame, PixelFormat
+from headrace.model import load_or_build
+from headrace.plugins import get_plugin_registry
 from tests.host.conftest import SOURCES
 from tests.host.darknet import Model, tiny_yolo
 from tests.network.caffe.models import caffemodel, layer
 
-FOLDER = os.environ.get("NORIA_CPP_SOURCES", "")
+FOLDER = os.environ.get("HEADRACE_CPP_SOURCES", "")
 ON_GPU = gpu_present() and find_nvcc() is not None
-pytestmark = pytest.mark.skipif(not FOLDER, reason="NORIA_CPP_SOURCES is not set")
+pytestmark = pytest.mark.skipif(not FOLDER, reason="HEADRACE_CPP_SOURCES is not set")
 
 CONFIG = """[property]
 gie-unique-id=1

@@ -5,11 +5,11 @@ import shutil
 import numpy as np
 import pytest
 
-from noria.config import ModelConfig
-from noria.errors import ConfigError, EngineError
-from noria.infer.inferencer import Inferencer
-from noria.media import Frame, PixelFormat
-from noria.model import load_or_build
+from headrace.config import ModelConfig
+from headrace.errors import ConfigError, EngineError
+from headrace.infer.inferencer import Inferencer
+from headrace.media import Frame, PixelFormat
+from headrace.model import load_or_build
 from tests.conftest import write_mean_model
 from tests.network.caffe.models import caffemodel, layer, text_of
 from tests.network.darknet.models import Darknet, header, net

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from onnx import numpy_helper
 
-from noria.errors import ModelError
-from noria.network import network_from_onnx
+from headrace.errors import ModelError
+from headrace.network import network_from_onnx
 from tests.network.onnx_models import external_model, save
 
 WEIGHTS = np.arange(72, dtype=np.float32)

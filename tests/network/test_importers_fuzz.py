@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.errors import ModelError
-from noria.network.darknet.importer import network_from_darknet_bytes
-from noria.network.uff.importer import network_from_uff_bytes
+from headrace.errors import ModelError
+from headrace.network.darknet.importer import network_from_darknet_bytes
+from headrace.network.uff.importer import network_from_uff_bytes
 from tests.fuzz import fuzz_importers as fuzz
 from tests.fuzz.edits import EDITS, edited, places, values
 from tests.profiles import examples
@@ -128,7 +128,7 @@ def test_a_kilobyte_stays_small(name, tmp_path):
     code = """
 import os, resource, sys
 sys.path.insert(0, sys.argv[1])
-import numpy, onnx, noria.network.ir
+import numpy, onnx, headrace.network.ir
 import fuzz_importers
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + 10**9, used + 10**9))

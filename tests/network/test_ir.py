@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from onnx import helper
 
-from noria.network.ir import node_from_proto
+from headrace.network.ir import node_from_proto
 
 
 def said(code: str, cwd: Path) -> str:
@@ -26,7 +26,8 @@ LOADED = "; print([n for n in sys.modules if n.split('.')[0] == 'sympy'][:3])"
 @pytest.mark.slow
 def test_a_model_is_built_without_sympy(mean_config, tmp_path):
     code = (
-        "import sys; from noria.config import ModelConfig; from noria.model import load_or_build; "
+        "import sys; from headrace.config import ModelConfig; from headrace.model import "
+        "load_or_build; "
         f"load_or_build(ModelConfig.load({str(mean_config())!r}))"
     )
     assert said(code + LOADED, tmp_path) == "[]"
@@ -34,13 +35,13 @@ def test_a_model_is_built_without_sympy(mean_config, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "first", ["from noria.network.ir import ir", "import onnx_ir as ir", "import sympy"]
+    "first", ["from headrace.network.ir import ir", "import onnx_ir as ir", "import sympy"]
 )
 def test_arithmetic_with_axes_is_sympys(first, tmp_path):
     code = f"""
 import sys
 {first}
-from noria.network.ir import ir
+from headrace.network.ir import ir
 assert ir is sys.modules["onnx_ir"]
 n = ir.SymbolicDim("n")
 print((n * 2 + 1).evaluate({{"n": 3}}))
@@ -63,7 +64,7 @@ def test_a_version_that_takes_no_stand_in_is_imported_as_it_is(tmp_path):
         "import sympy.core.add\nfrom sympy import Symbol\nis_one = sympy.core.add.Add\n"
     )
     code = (
-        "import sys; sys.path.insert(0, '.'); from noria.network.ir import ir; import sympy; "
+        "import sys; sys.path.insert(0, '.'); from headrace.network.ir import ir; import sympy; "
         "print(ir.deep.is_one is sympy.Add, ir.deep.Symbol is sympy.Symbol)"
     )
     assert said(code, tmp_path) == "True True"

@@ -2,7 +2,7 @@ import struct
 
 import pytest
 
-from noria.network.model_bytes import HEAD_BYTES, is_tensorrt_engine, looks_like
+from headrace.network.model_bytes import HEAD_BYTES, is_tensorrt_engine, looks_like
 
 CASES = [
     (b"ptrt" + b"\1" * 60, "TensorRT"),

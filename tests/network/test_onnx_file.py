@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from noria.errors import ModelError
-from noria.network import Network, network_from_onnx
-from noria.network.onnx_file import network_from_onnx_bytes
+from headrace.errors import ModelError
+from headrace.network import Network, network_from_onnx
+from headrace.network.onnx_file import network_from_onnx_bytes
 from tests.network.onnx_models import FLOAT, model_of, picture_model, save
 from tests.profiles import examples
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from noria.network.tensor_spec import TensorSpec
+from headrace.network.tensor_spec import TensorSpec
 
 
 @pytest.mark.parametrize(

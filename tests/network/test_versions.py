@@ -7,9 +7,9 @@ import onnx_ir as ir
 import pytest
 from onnx import TensorProto, helper
 
-from noria.engine.builder import BuildOptions, build
-from noria.network.network import Network
-from noria.network.versions import SURE_IR, SURE_OPSET, stamp_older
+from headrace.engine.builder import BuildOptions, build
+from headrace.network.network import Network
+from headrace.network.versions import SURE_IR, SURE_OPSET, stamp_older
 
 NEWEST_OPSET = onnx.defs.onnx_opset_version()
 NEWEST_IR = int(onnx.IR_VERSION)

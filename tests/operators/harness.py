@@ -13,10 +13,10 @@ import numpy as np
 import onnx
 import onnx.numpy_helper
 
-from noria.engine.builder import BuildOptions, build
-from noria.errors import NoriaError
-from noria.network.network import Network
-from noria.network.versions import stamp_older
+from headrace.engine.builder import BuildOptions, build
+from headrace.errors import HeadraceError
+from headrace.network.network import Network
+from headrace.network.versions import stamp_older
 
 __all__ = ["RUNTIMES", "Outcome", "cases", "judge"]
 
@@ -53,7 +53,7 @@ def cases() -> tuple[Any, ...]:
 
 
 def judge(case: Any, runtime: str) -> Outcome:
-    """Run one case through noria, and raw if that fails."""
+    """Run one case through headrace, and raw if that fails."""
     model = case.model
     nodes = [n.op_type for n in model.graph.node]
     # a case may use helpers around the operator that it is about: its name begins with it
@@ -61,8 +61,8 @@ def judge(case: Any, runtime: str) -> Outcome:
     named = sorted((n for n in nodes if spelled.startswith(n.lower())), key=len)
     operator = named[-1] if named else nodes[-1] if nodes else "(none)"
     try:
-        found = _failure(case, _through_noria(runtime))
-    except NoriaError as error:
+        found = _failure(case, _through_headrace(runtime))
+    except HeadraceError as error:
         found = str(error)
     if found is None:
         return Outcome(case.name, operator, "pass")
@@ -81,7 +81,7 @@ def judge(case: Any, runtime: str) -> Outcome:
     return Outcome(case.name, operator, "values", _short(alone))
 
 
-def _through_noria(runtime: str) -> Runner:
+def _through_headrace(runtime: str) -> Runner:
     def run(model: onnx.ModelProto, arrays: Sequence[Any]) -> list[Any]:
         import onnx_ir as ir
 

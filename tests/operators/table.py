@@ -11,18 +11,19 @@ from pathlib import Path
 
 import onnx
 
-from noria.engine.backends import get_backend
+from headrace.engine.backends import get_backend
 from tests.operators.harness import RUNTIMES, Outcome, cases, judge
 
 KINDS = {
     "type": "an input or output of the case is no tensor of numbers that a plan can carry "
     "(a sequence, an optional, strings, or a type of 8 bits and less that NumPy has not)",
-    "refused": "the runtime refuses the model, with noria and without",
-    "values": "the runtime computes other values, with noria and without",
-    "ours": "the runtime alone passes: a fault of noria",
+    "refused": "the runtime refuses the model, with headrace and without",
+    "values": "the runtime computes other values, with headrace and without",
+    "ours": "the runtime alone passes: a fault of headrace",
 }
 ABOUT = (
-    "Which of ONNX's own operator tests pass through Noria's plans and sessions, on each runtime "
+    "Which of ONNX's own operator tests pass through Headrace's plans and sessions, on each "
+    "runtime "
     "for CPUs. Made by `make operators`; measured with onnx {onnx}, {runtimes}."
 )
 HEAD = """# Operators

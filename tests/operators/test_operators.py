@@ -1,4 +1,4 @@
-"""A part of ONNX's operator tests: what a runtime computes alone, it computes through noria."""
+"""A part of ONNX's operator tests: what a runtime computes alone, it computes through headrace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EVERY = {"onnxruntime": 19, "openvino": 53}  # compiles ten times longer
 @pytest.mark.slow  # making the cases takes ONNX some seconds
 @pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.filterwarnings("ignore")
-def test_what_the_runtime_can_do_noria_can(runtime: str) -> None:
+def test_what_the_runtime_can_do_headrace_can(runtime: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         outcomes = [judge(case, runtime) for case in cases()[:: EVERY[runtime]]]

@@ -19,7 +19,7 @@ COLORS = {
 # The detector's grid of scores is a coarse mask of what it found.
 MASKS = '''
 import numpy as np
-from noria.meta import Detections
+from headrace.meta import Detections
 
 
 def suppressed(found, limit=0.5):

@@ -1,4 +1,4 @@
-"""Sources that the tests do not bring along: checkouts in the folder that NORIA_OUTSIDE names."""
+"""Sources that the tests do not bring along: checkouts in the folder HEADRACE_OUTSIDE."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 @pytest.fixture(scope="session")
 def outside() -> Path:
     """The folder with checkouts of public repositories, each under its own name."""
-    folder = os.environ.get("NORIA_OUTSIDE")
+    folder = os.environ.get("HEADRACE_OUTSIDE")
     if not folder:
-        pytest.skip("no NORIA_OUTSIDE: see CONTRIBUTING.md")
+        pytest.skip("no HEADRACE_OUTSIDE: see CONTRIBUTING.md")
     return Path(folder)
 
 

@@ -3,7 +3,7 @@
     python -m tests.outside.deepstream_apps FOLDER [--plain] [--keep REPORTS] [NAME…]
 
 FOLDER holds a checkout of `deepstream_python_apps`. The applications run in a scratch copy, in
-which configurations of the same names name the demo scene's models. `noria exec --report` counts
+which configurations of the same names name the demo scene's models. `headrace exec --report` counts
 frames, objects, classes, masks, class maps and raw outputs at the elements, whatever an application
 prints; --plain runs them by `python` without these counts. --keep leaves the reports, pictures and
 what the applications wrote in a folder.
@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from noria.gst.register import ELEMENTS
+from headrace.gst.register import ELEMENTS
 from tests.outside.app_models import MASKS, save_color_classes, save_ssd_detector
 from tests.ports import free_port
 
@@ -420,7 +420,7 @@ def run(
     plain: bool = False,
     timeout_s: float = 240,
 ) -> Outcome:
-    """Run one application as its README says, by `noria exec --report` unless it is to be plain."""
+    """Run one application as its README says, by `headrace exec --report` unless `plain`."""
     out, report, mqtt_port = scratch / "frames", scratch / "report.json", free_port()
     shutil.rmtree(out, ignore_errors=True)
     report.unlink(missing_ok=True)
@@ -434,7 +434,7 @@ def run(
         "mqtt": mqtt_port,
     }
     arguments = [argument.format(**values) for argument in app.arguments]
-    counted = [] if plain else ["-m", "noria", "exec", "--report", str(report)]
+    counted = [] if plain else ["-m", "headrace", "exec", "--report", str(report)]
     command = [sys.executable, *counted, app.script, *arguments]
     if app.isolated:
         network = "ip link set lo up multicast on && ip route add 224.0.0.0/4 dev lo"
@@ -448,7 +448,7 @@ def run(
     with mqtt_messages(mqtt_port) if app.messages else nullcontext([]) as messages:
         done = ended(
             command, timeout_s, cwd=copy / "apps" / app.folder,
-            env=os.environ | {"NORIA_GST_DISPLAY": "none", "XDG_STATE_HOME": str(scratch)},
+            env=os.environ | {"HEADRACE_GST_DISPLAY": "none", "XDG_STATE_HOME": str(scratch)},
         )  # fmt: skip
     found = re.findall(app.counts, done.stdout)
     if app.files:

@@ -1,7 +1,8 @@
 """PyTorch whose CUDA device is the host, for published tests that put tensors on a GPU.
 
 A pytest plugin, `-p host_torch`: `.cuda()` and `device="cuda"` give tensors of the CPU, whose
-addresses Noria reads as it reads those of a GPU. Also gives scripts `tensorrt`, as `noria exec`.
+addresses Headrace reads as it reads those of a GPU. Also gives scripts `tensorrt`, as `headrace
+exec`.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from contextlib import nullcontext
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from noria.trt.compat.script import install
-from noria.trt.compat.script_libraries import load_libraries
+from headrace.trt.compat.script import install
+from headrace.trt.compat.script_libraries import load_libraries
 
 _MAKERS = (
     "arange", "as_tensor", "empty", "eye", "full", "linspace", "ones", "rand", "randint", "randn",

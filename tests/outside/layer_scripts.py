@@ -1,11 +1,11 @@
-"""Scripts of single layers with logs recorded on TensorRT: `noria exec` must print the same.
+"""Scripts of single layers with logs recorded on TensorRT: `headrace exec` must print the same.
 
     python -m tests.outside.layer_scripts FOLDER [--layer NAME] [--report FILE]
 
 FOLDER has the checkouts `TensorRT` (NVIDIA/TensorRT, for tools/Polygraphy) and
 `trt-samples-for-hackathon-cn` (NVIDIA's, for its cookbook), at commit 9a88e268: the next one does
-not compile. The environment variable NORIA_OUTSIDE_PYTHON names a Python that has noria, PyTorch
-for the CPU, nvtx, onnxruntime and onnx_graphsurgeon; by default it is this one.
+not compile. The environment variable HEADRACE_OUTSIDE_PYTHON names a Python that has headrace,
+PyTorch for the CPU, nvtx, onnxruntime and onnx_graphsurgeon; by default it is this one.
 
 Scripts that draw random numbers get those of the record as inputs, so that results can be compared.
 
@@ -28,7 +28,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-PYTHON = os.environ.get("NORIA_OUTSIDE_PYTHON", sys.executable)
+PYTHON = os.environ.get("HEADRACE_OUTSIDE_PYTHON", sys.executable)
 LAYERS = "trt-samples-for-hackathon-cn/cookbook/02-API/Layer"
 POLYGRAPHY = "TensorRT/tools/Polygraphy"
 RELEASE = "10.16"
@@ -200,7 +200,7 @@ def run_scripts(folder: Path, only: Sequence[str] = ()) -> Scripts:
 
 def _run(script: Path, folder: Path, given: Any) -> tuple[str, str]:
     paths = [folder / LAYERS.removesuffix("/02-API/Layer"), folder / POLYGRAPHY]
-    with tempfile.TemporaryDirectory(prefix="noria-outside-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="headrace-outside-") as scratch:
         runner, record = Path(scratch, "runner.py"), Path(scratch, "inputs.json")
         runner.write_text(_RUNNER)
         record.write_text(json.dumps(given))
@@ -211,7 +211,7 @@ def _run(script: Path, folder: Path, given: Any) -> tuple[str, str]:
             "TRT_COOKBOOK_PATH": str(paths[0]),
         }
         done = subprocess.run(
-            [PYTHON, "-m", "noria", "exec", "--trt-version", RELEASE,
+            [PYTHON, "-m", "headrace", "exec", "--trt-version", RELEASE,
              str(runner), str(record), str(script)],
             cwd=scratch, env=environment, check=False, timeout=TIMEOUT_S,
             capture_output=True, text=True, errors="replace",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from noria.pyds.loading import gstreamer
+from headrace.pyds.loading import gstreamer
 
 
 def main() -> None:

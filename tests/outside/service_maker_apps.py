@@ -255,7 +255,7 @@ def run(
     with kafka_cluster(app.topic) if app.topic else nullcontext([]) as messages:
         done = ended(
             ["unshare", "-m", "bash", "-c", script], timeout_s, cwd=root.parent,
-            env=os.environ | {"NORIA_GST_DISPLAY": "none", "XDG_STATE_HOME": str(root.parent)},
+            env=os.environ | {"HEADRACE_GST_DISPLAY": "none", "XDG_STATE_HOME": str(root.parent)},
         )  # fmt: skip
     found = re.findall(app.counts, done.stdout)
     seconds = time.monotonic() - start

@@ -1,12 +1,12 @@
-"""Published test suites for TensorRT in Python, run on `noria.trt` in an environment of their own.
+"""Published test suites for TensorRT in Python, run on `headrace.trt` in their own environment.
 
     python -m tests.outside.tensorrt_suites FOLDER [--suite NAME] [--report FILE]
 
 FOLDER has the checkouts `TensorRT` (NVIDIA/TensorRT, for tools/Polygraphy) and `torch2trt`. The
-environment variable NORIA_OUTSIDE_PYTHON names a Python that has noria, PyTorch for the CPU and
-what the suites import (pytest 8, pytest-timeout, pytest-console-scripts, pytest-virtualenv,
-pytest-rerunfailures, onnx_graphsurgeon, onnxconverter_common, onnxmltools, onnxscript, colored,
-and a torchvision, which one file imports and does not use); by default it is this one.
+environment variable HEADRACE_OUTSIDE_PYTHON names a Python that has headrace, PyTorch for the CPU
+and what the suites import (pytest 8, pytest-timeout, pytest-console-scripts, pytest-virtualenv,
+pytest-rerunfailures, onnx_graphsurgeon, onnxconverter_common, onnxmltools, onnxscript, colored, and
+a torchvision, which one file imports and does not use); by default it is this one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 BOOT = Path(__file__).parent
-PYTHON = os.environ.get("NORIA_OUTSIDE_PYTHON", sys.executable)
+PYTHON = os.environ.get("HEADRACE_OUTSIDE_PYTHON", sys.executable)
 TIMEOUT_S = 3600
 
 
@@ -129,7 +129,7 @@ def run_suite(suite: Suite, checkout: Path) -> Outcome:
 
     Programs that it starts find the same by `sitecustomize`.
     """
-    with tempfile.TemporaryDirectory(prefix="noria-outside-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="headrace-outside-") as scratch:
         copy = Path(scratch, "suite")
         shutil.copytree(checkout, copy, symlinks=True)
         # In the suite's own folder: a test of Polygraphy sets PYTHONPATH to it, for all behind it.
@@ -138,7 +138,7 @@ def run_suite(suite: Suite, checkout: Path) -> Outcome:
         report = Path(scratch, "report.xml")
         environment = {
             **os.environ,
-            "NORIA_TRT_VERSION": suite.release,
+            "HEADRACE_TRT_VERSION": suite.release,
             "HOME": scratch,
             "POLYGRAPHY_INTERNAL_CORRECTNESS_CHECKS": "1",
             "PYTHONPATH": str(copy),

@@ -28,8 +28,8 @@ Finish
 def test_recorded_layer_scripts_are_equal_or_explained(
     outside: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if "NORIA_OUTSIDE_PYTHON" not in os.environ and importlib.util.find_spec("torch") is None:
-        pytest.skip("PyTorch is not installed; NORIA_OUTSIDE_PYTHON names a Python that has it")
+    if "HEADRACE_OUTSIDE_PYTHON" not in os.environ and importlib.util.find_spec("torch") is None:
+        pytest.skip("PyTorch is not installed; HEADRACE_OUTSIDE_PYTHON names a Python that has it")
     checkout(outside, "trt-samples-for-hackathon-cn")
     checkout(outside, "TensorRT")
     found = run_scripts(outside)

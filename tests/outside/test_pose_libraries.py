@@ -11,10 +11,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from noria.custom import include_dir
-from noria.infer.inferencer import Inferencer
-from noria.media import as_frame
-from noria.media.frame import Frame
+from headrace.custom import include_dir
+from headrace.infer.inferencer import Inferencer
+from headrace.media import as_frame
+from headrace.media.frame import Frame
 from tests.outside.conftest import checkout
 
 SIZE = 640

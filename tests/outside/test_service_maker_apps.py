@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from noria.pyds.loading import provide_bindings
+from headrace.pyds.loading import provide_bindings
 from tests.outside.conftest import checkout
 from tests.outside.service_maker_apps import APPS, install, run
 

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from noria.custom.compile.build_library import compile_library
+from headrace.custom.compile.build_library import compile_library
 from tests.outside.conftest import checkout
 
 

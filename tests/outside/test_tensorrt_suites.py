@@ -1,4 +1,4 @@
-"""Polygraphy's and torch2trt's own tests on `noria.trt`: their share, and each cause named."""
+"""Polygraphy's and torch2trt's own tests on `headrace.trt`: their share, and each cause named."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.outside.tensorrt_suites import SUITES, Outcome, run_suite, table
 def test_a_published_suite_passes(
     outside: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if "NORIA_OUTSIDE_PYTHON" not in os.environ and importlib.util.find_spec("torch") is None:
-        pytest.skip("PyTorch is not installed; NORIA_OUTSIDE_PYTHON names a Python that has it")
+    if "HEADRACE_OUTSIDE_PYTHON" not in os.environ and importlib.util.find_spec("torch") is None:
+        pytest.skip("PyTorch is not installed; HEADRACE_OUTSIDE_PYTHON names a Python that has it")
     suite = SUITES[name]
     outcome = run_suite(suite, checkout(outside, suite.folder))
     with capsys.disabled():

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from noria.custom import include_dir
-from noria.custom.compile.build_library import compile_library
+from headrace.custom import include_dir
+from headrace.custom.compile.build_library import compile_library
 from tests.outside.conftest import checkout
 
-PYTHON = os.environ.get("NORIA_OUTSIDE_PYTHON", sys.executable)
+PYTHON = os.environ.get("HEADRACE_OUTSIDE_PYTHON", sys.executable)
 PROGRAMS = {
     "mlp": ("mlp", "models/mlp.wts", 10),
     "lenet": ("lenet", "models/lenet.wts", 8),
@@ -51,7 +51,7 @@ def test_a_program_gives_pytorchs_numbers(outside: Path, tmp_path: Path, name: s
     source = next(found)
     models = Path(__file__).with_name("tensorrtx_models.py")
     if subprocess.run([PYTHON, "-c", "import torch"], capture_output=True).returncode:
-        pytest.skip("PyTorch is not installed; NORIA_OUTSIDE_PYTHON names a Python that has it")
+        pytest.skip("PyTorch is not installed; HEADRACE_OUTSIDE_PYTHON names a Python that has it")
     if name in PICTURES and not OPENCV.is_dir():
         pytest.skip("no OpenCV: apt install libopencv-dev")
     build = tmp_path / "build"

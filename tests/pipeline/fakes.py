@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from noria.errors import MediaError
-from noria.infer.batch import Batch
-from noria.infer.record import StageTimes
-from noria.media import Frame, PixelFormat
-from noria.meta import Detections, FrameMeta, Space
+from headrace.errors import MediaError
+from headrace.infer.batch import Batch
+from headrace.infer.record import StageTimes
+from headrace.media import Frame, PixelFormat
+from headrace.meta import Detections, FrameMeta, Space
 
 PICTURE = np.zeros((4, 6, 3), np.uint8)
 

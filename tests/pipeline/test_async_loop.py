@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from noria.errors import MediaError, NoriaError
-from noria.pipeline import Pipeline
+from headrace.errors import HeadraceError, MediaError
+from headrace.pipeline import Pipeline
 from tests.pipeline.fakes import FakeModel, FakeSink, FakeSource, sources
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
     """Run it; no thread may be left, and none may hold the end up."""
     asyncio.run(asyncio.wait_for(main, 30))
-    assert not [t for t in threading.enumerate() if t.name.startswith("noria-")]
+    assert not [t for t in threading.enumerate() if t.name.startswith("headrace-")]
 
 
 def test_it_gives_what_a_loop_gives_and_writes_what_was_changed() -> None:
@@ -217,7 +217,7 @@ def test_it_runs_once() -> None:
 
     async def main() -> None:
         assert len([meta async for _, meta in p]) == 5
-        with pytest.raises(NoriaError, match="run already"):
+        with pytest.raises(HeadraceError, match="run already"):
             async for _ in p:
                 pass
 
@@ -229,7 +229,7 @@ def test_a_second_loop_does_not_leave_the_first_one_open() -> None:
         async with Pipeline(FakeSource(10_000), FakeModel()) as p:
             first = aiter(p)
             await anext(first)
-            with pytest.raises(NoriaError, match="run already"):
+            with pytest.raises(HeadraceError, match="run already"):
                 await anext(aiter(p))
         assert p.state == "done"
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from noria.pipeline.channel import Channel, ChannelClosedError
+from headrace.pipeline.channel import Channel, ChannelClosedError
 
 
 def test_order_is_kept_and_the_end_comes_after_the_last_item() -> None:

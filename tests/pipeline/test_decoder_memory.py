@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-import noria
-from noria.errors import NoriaError
-from noria.media import open_source
-from noria.pipeline import decoder_memory
-from noria.pipeline.decoder_memory import DecoderMemory, free_memory, trim_heap
+import headrace
+from headrace.errors import HeadraceError
+from headrace.media import open_source
+from headrace.pipeline import decoder_memory
+from headrace.pipeline.decoder_memory import DecoderMemory, free_memory, trim_heap
 from tests.media.conftest import write_clip
 from tests.media.sources.films import write_film
 from tests.memory import resident
@@ -36,10 +36,10 @@ def test_more_films_than_memory_are_refused_before_they_run(
         memory.add(clip)
     one = memory.needed
     monkeypatch.setattr(decoder_memory, "free_memory", lambda: int(5.5 * one))
-    with noria.open_pipeline(repeated(tmp_path, 5)) as pipeline:
+    with headrace.open_pipeline(repeated(tmp_path, 5)) as pipeline:
         assert pipeline.run().frames == 5 * 12
-    with pytest.raises(NoriaError) as caught:
-        noria.open_pipeline(repeated(tmp_path, 1024))
+    with pytest.raises(HeadraceError) as caught:
+        headrace.open_pipeline(repeated(tmp_path, 1024))
     text = str(caught.value)
     assert "1024 sources are decoded side by side" in text
     assert "about 5 sources of that size" in text
@@ -48,7 +48,7 @@ def test_more_films_than_memory_are_refused_before_they_run(
 
 def test_one_film_is_never_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoder_memory, "free_memory", lambda: 0)
-    with noria.open_pipeline(repeated(tmp_path, 1)) as pipeline:
+    with headrace.open_pipeline(repeated(tmp_path, 1)) as pipeline:
         assert pipeline.run().frames == 12
 
 
@@ -79,8 +79,8 @@ def test_the_least_limit_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 MEASURE = """
 import sys
-from noria.media import open_source
-from noria.pipeline.decoder_memory import DecoderMemory
+from headrace.media import open_source
+from headrace.pipeline.decoder_memory import DecoderMemory
 
 def resident():
     lines = open("/proc/self/status").read().splitlines()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.pipeline.durations import BOUNDS_S, Durations
+from headrace.pipeline.durations import BOUNDS_S, Durations
 
 
 @given(st.lists(st.floats(0, 100)))

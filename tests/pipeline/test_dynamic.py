@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from noria import Pipeline
-from noria._core.notices import Notice
-from noria.analytics import Analytics, AnalyticsRules, Crowd, Line, SourceRules
-from noria.analytics.rules import ALL_SOURCES
-from noria.draw import Tiler
-from noria.errors import MediaError, NoriaError
-from noria.infer.batch import Batch
-from noria.pipeline.events import PipelineEvent
+from headrace import Pipeline
+from headrace._core.notices import Notice
+from headrace.analytics import Analytics, AnalyticsRules, Crowd, Line, SourceRules
+from headrace.analytics.rules import ALL_SOURCES
+from headrace.draw import Tiler
+from headrace.errors import HeadraceError, MediaError
+from headrace.infer.batch import Batch
+from headrace.pipeline.events import PipelineEvent
 from tests.pipeline.fakes import FakeModel, FakeSink, FakeSource
 from tests.profiles import slow
 
@@ -44,7 +44,7 @@ class Running:
     def _run(self) -> None:
         try:
             self.pipeline.run()
-        except NoriaError as error:
+        except HeadraceError as error:
             self.error = error
 
     def __enter__(self) -> Running:
@@ -175,13 +175,13 @@ def test_tiles_come_and_go() -> None:
 
 
 def test_who_may_add_sources(tmp_path: Path) -> None:
-    with pytest.raises(NoriaError, match="keep_open=True"):
+    with pytest.raises(HeadraceError, match="keep_open=True"):
         Pipeline(FakeSource(1)).add_source(FakeSource(1))
     with Running() as run:
         with pytest.raises(MediaError, match=r"nowhere\.mp4"):
             run.pipeline.add_source(tmp_path / "nowhere.mp4")
         assert run.pipeline.sources == []
-    with pytest.raises(NoriaError, match="its run is over"):
+    with pytest.raises(HeadraceError, match="its run is over"):
         run.pipeline.add_source(FakeSource(1))
 
 
@@ -226,11 +226,11 @@ def test_handlers_are_checked() -> None:
 
     async def later(event: PipelineEvent) -> None: ...
 
-    with pytest.raises(NoriaError, match="coroutine"):
+    with pytest.raises(HeadraceError, match="coroutine"):
         pipeline.on_event("source", later)  # type: ignore[arg-type]
-    with pytest.raises(NoriaError, match="one of source, crossing, crowd"):
+    with pytest.raises(HeadraceError, match="one of source, crossing, crowd"):
         pipeline.on_event("sauce", print)  # type: ignore[arg-type]
     pipeline.on_event("source", lambda event: event.nothing)  # type: ignore[attr-defined]
-    with pytest.raises(NoriaError, match=r"the handler .* failed") as caught:
+    with pytest.raises(HeadraceError, match=r"the handler .* failed") as caught:
         pipeline.run()
     assert "test_dynamic.py" in str(caught.value)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.errors import MediaError, NoriaError
-from noria.media import ArraySource
-from noria.pipeline import Pipeline
+from headrace.errors import HeadraceError, MediaError
+from headrace.media import ArraySource
+from headrace.pipeline import Pipeline
 from tests.pipeline.fakes import FakeModel, FakeSink, FakeSource, sources
 
 
@@ -20,7 +20,7 @@ def pipeline(source: Any, stages: Any, *sinks: Any, **options: Any) -> Pipeline:
 
 
 def no_thread_is_left() -> bool:
-    return not [t for t in threading.enumerate() if t.name.startswith("noria-")]
+    return not [t for t in threading.enumerate() if t.name.startswith("headrace-")]
 
 
 def test_a_loop_sees_every_frame_in_order() -> None:
@@ -106,7 +106,7 @@ def test_a_context_tells_what_a_loop_that_was_left_could_not() -> None:
     with pytest.raises(MediaError, match="end could not be written"), p:  # noqa: PT012
         for _ in p:
             break
-    with pytest.raises(NoriaError, match="has run already"):
+    with pytest.raises(HeadraceError, match="has run already"):
         p.run()
 
 

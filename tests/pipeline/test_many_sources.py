@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.errors import MediaError
-from noria.media import open_sink, open_source
-from noria.pipeline import Pipeline, RunReport
+from headrace.errors import MediaError
+from headrace.media import open_sink, open_source
+from headrace.pipeline import Pipeline, RunReport
 from tests.pipeline.fakes import FakeModel, FakeSink, FakeSource, FakeTracker, sources
 from tests.profiles import examples
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.infer.batch import Batch
-from noria.pipeline.mux import Muxer
+from headrace.infer.batch import Batch
+from headrace.pipeline.mux import Muxer
 from tests.pipeline.fakes import FakeSource, sources
 from tests.profiles import examples
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import noria
-from noria._core.html import facts, notice_list, safe, table
-from noria._core.notices import Notice
-from noria.pipeline.report import ModelReport, RunReport, SourceReport
+import headrace
+from headrace._core.html import facts, notice_list, safe, table
+from headrace._core.notices import Notice
+from headrace.pipeline.report import ModelReport, RunReport, SourceReport
 
 NASTY = "<script>alert('x')</script>&\udcff"
 
@@ -74,13 +74,13 @@ def test_a_report_shows_sources_models_and_warnings_first() -> None:
 def test_a_pipeline_and_its_parts_have_pictures_of_themselves(
     mean_config: Callable[..., Path],
 ) -> None:
-    source = noria.ArraySource([np.full((48, 64, 3), 255, np.uint8)], name="<white>")
+    source = headrace.ArraySource([np.full((48, 64, 3), 255, np.uint8)], name="<white>")
 
-    def look(batch: noria.Batch) -> None:
+    def look(batch: headrace.Batch) -> None:
         """Nothing."""
 
-    with pytest.warns(noria.NoriaWarning, match="netword-mode"):
-        pipeline = noria.open_pipeline(mean_config(netword_mode=1), look, sources=source)
+    with pytest.warns(headrace.HeadraceWarning, match="netword-mode"):
+        pipeline = headrace.open_pipeline(mean_config(netword_mode=1), look, sources=source)
     model = pipeline.models[0]
     assert repr(pipeline) == "Pipeline(<white>: config.txt, look; 0 sinks)"
     for thing, words in (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from noria.errors import EngineError, NoriaError, ParserError, PluginError
-from noria.pipeline.assembly import without_results
-from noria.pipeline.report import ModelReport, RunReport
+from headrace.errors import EngineError, HeadraceError, ParserError, PluginError
+from headrace.pipeline.assembly import without_results
+from headrace.pipeline.report import ModelReport, RunReport
 
 
-def _told(inferred: int, failed: int, **results: int) -> NoriaError | None:
+def _told(inferred: int, failed: int, **results: int) -> HeadraceError | None:
     good = ModelReport("good", 1, 5)
     other = ModelReport("other", 2, inferred, failed, results=results)
     return without_results(RunReport("source", models=[good, other]))
@@ -26,7 +26,7 @@ def _told(inferred: int, failed: int, **results: int) -> NoriaError | None:
     ],
 )
 def test_it_is_an_error(
-    counts: tuple[int, int], lost: dict[str, int], kind: type[NoriaError], code: int, words: str
+    counts: tuple[int, int], lost: dict[str, int], kind: type[HeadraceError], code: int, words: str
 ) -> None:
     error = _told(*counts, **lost)
     assert type(error) is kind

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from noria.config import ModelConfig
-from noria.pipeline.assembly import idle_models
-from noria.track import open_tracker
+from headrace.config import ModelConfig
+from headrace.pipeline.assembly import idle_models
+from headrace.track import open_tracker
 
 
 def model(number: int, kind: int = 0, **keys: Any) -> ModelConfig:

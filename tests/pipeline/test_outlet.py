@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.draw import Painter, Tiler
-from noria.errors import NoriaError
-from noria.media import Frame, PixelFormat
-from noria.meta import FrameMeta
-from noria.pipeline import Pipeline, Route
+from headrace.draw import Painter, Tiler
+from headrace.errors import HeadraceError
+from headrace.media import Frame, PixelFormat
+from headrace.meta import FrameMeta
+from headrace.pipeline import Pipeline, Route
 from tests.pipeline.fakes import FakeModel, FakeSink, sources
 
 
@@ -106,13 +106,15 @@ def test_a_sink_may_be_tiled_or_not_by_choice() -> None:
 
 
 def test_routes_that_lead_nowhere_are_refused() -> None:
-    with pytest.raises(NoriaError, match=r"there is no source 5 for it\n  expected one of 10, 11"):
+    with pytest.raises(
+        HeadraceError, match=r"there is no source 5 for it\n  expected one of 10, 11"
+    ):
         run((1, 1), [(FakeSink(name="x.mp4"), 5)])
-    with pytest.raises(NoriaError, match=r"x\.mp4: is to be tiled, but there is no tiler"):
+    with pytest.raises(HeadraceError, match=r"x\.mp4: is to be tiled, but there is no tiler"):
         run((1,), [Route(FakeSink(name="x.mp4"), tiled=True)])
 
 
-def test_the_tiler_of_noria_fits() -> None:
+def test_the_tiler_of_headrace_fits() -> None:
     wall = FakeSink(pixels=True)
     tiler = Tiler(1, 2, 64, 32)
     pipeline = Pipeline(sources(2, 2, 2), FakeModel(4), [wall], tiler=tiler)  # type: ignore[arg-type, list-item]

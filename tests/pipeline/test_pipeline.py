@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.errors import MediaError, NoriaError
-from noria.infer.batch import Batch
-from noria.meta import Detections, FrameMeta, Space
-from noria.pipeline import Pipeline, RunReport
+from headrace.errors import HeadraceError, MediaError
+from headrace.infer.batch import Batch
+from headrace.meta import Detections, FrameMeta, Space
+from headrace.pipeline import Pipeline, RunReport
 from tests.pipeline.fakes import FakeModel, FakeSink, FakeSource, FakeTracker, sources
 
 
@@ -139,7 +139,7 @@ def test_no_thread_is_left_behind() -> None:
     for _ in range(3):
         with pytest.raises(MediaError):
             run(sources(500, 500), [FakeModel(), FakeModel()], FakeSink(fail_at=3))
-    assert not [t for t in threading.enumerate() if t.name.startswith("noria-")]
+    assert not [t for t in threading.enumerate() if t.name.startswith("headrace-")]
 
 
 def test_models_trackers_and_probes_work_in_the_order_given() -> None:
@@ -189,7 +189,7 @@ def failing_probe(batch: Batch) -> None:
 
 def test_a_probe_that_fails_is_named_with_its_file_and_line() -> None:
     sink = FakeSink()
-    with pytest.raises(NoriaError) as caught:
+    with pytest.raises(HeadraceError) as caught:
         run(FakeSource(50), [FakeModel(), failing_probe], sink)
     line = failing_probe.__code__.co_firstlineno + 2
     assert str(caught.value).startswith(f"{__file__}:{line}: the probe failing_probe failed: Key")
@@ -203,13 +203,13 @@ def test_a_probe_that_fails_in_a_library_is_named_with_its_own_line() -> None:
         def __call__(self, batch: Batch) -> None:
             np.zeros(3).reshape(2, 2)
 
-    with pytest.raises(NoriaError, match=r"the probe Crop failed: ValueError: cannot") as caught:
+    with pytest.raises(HeadraceError, match=r"the probe Crop failed: ValueError: cannot") as caught:
         run(FakeSource(5), [FakeModel(), Crop()])
     assert caught.value.where == f"{__file__}:{Crop.__call__.__code__.co_firstlineno + 1}"
 
 
 def test_a_probe_that_leaves_frames_without_metadata_is_told() -> None:
-    with pytest.raises(NoriaError, match="left 1 frames, 0 metas and 1 buffer numbers"):
+    with pytest.raises(HeadraceError, match="left 1 frames, 0 metas and 1 buffer numbers"):
         run(FakeSource(5), lambda batch: batch.metas.clear())
 
 
@@ -228,28 +228,28 @@ class Later:
 
 @pytest.mark.parametrize("probe", [later, bit_by_bit, Later()])
 def test_a_probe_whose_body_would_never_run_is_refused(probe: Any) -> None:
-    with pytest.raises(NoriaError, match="function: calling it does nothing") as caught:
+    with pytest.raises(HeadraceError, match="function: calling it does nothing") as caught:
         Pipeline(FakeSource(1), [probe])  # type: ignore[arg-type]
     assert str(caught.value).startswith(f"{__file__}:")
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1.5, float("nan"), "5"])
 def test_a_limit_that_is_no_number_of_frames_is_refused(limit: Any) -> None:
-    with pytest.raises(NoriaError, match="is no number of frames"):
+    with pytest.raises(HeadraceError, match="is no number of frames"):
         Pipeline(FakeSource(1), [], limit=limit)  # type: ignore[arg-type]
 
 
 def test_what_is_no_stage_is_refused() -> None:
-    with pytest.raises(NoriaError, match=r"'model\.txt' cannot stand between sources and sinks"):
+    with pytest.raises(HeadraceError, match=r"'model\.txt' cannot stand between sources and sinks"):
         Pipeline(FakeSource(1), ["model.txt"])  # type: ignore[arg-type]
-    with pytest.raises(NoriaError, match="there is no source"):
+    with pytest.raises(HeadraceError, match="there is no source"):
         Pipeline([], FakeModel())
 
 
 def test_a_pipeline_runs_once() -> None:
     pipeline = Pipeline(FakeSource(1), FakeModel())  # type: ignore[arg-type]
     pipeline.run()
-    with pytest.raises(NoriaError, match="has run already"):
+    with pytest.raises(HeadraceError, match="has run already"):
         pipeline.run()
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-import noria
-from noria.config import ModelConfig
-from noria.errors import ConfigError
-from tests.warm import noria as noria_command
+import headrace
+from headrace.config import ModelConfig
+from headrace.errors import ConfigError
+from tests.warm import headrace as headrace_command
 
 Config = Callable[..., Path]
 
@@ -21,7 +21,7 @@ def test_the_program_wins_over_the_file(
     mean_config: Config, photos: Path, written: str | None, asked: str | None
 ) -> None:
     config = mean_config(**({"profile": written} if written else {}))
-    pipeline = noria.open_pipeline(config, sources=photos, profile=asked)  # type: ignore[arg-type]
+    pipeline = headrace.open_pipeline(config, sources=photos, profile=asked)  # type: ignore[arg-type]
     report = pipeline.run()
     wanted = asked or written or "nvinfer"
     assert report.profile == report.models[0].profile == wanted
@@ -31,9 +31,9 @@ def test_the_program_wins_over_the_file(
 
 def test_the_command_says_by_which_rules_it_ran(mean_config: Config, photos: Path) -> None:
     inputs = [str(mean_config(profile="modern")), str(photos)]
-    ran = noria_command("run", *inputs)
+    ran = headrace_command("run", *inputs)
     assert "fps, profile modern)" in ran.stdout, ran.stderr
-    ran = noria_command("run", *inputs, "--profile", "nvinfer")
+    ran = headrace_command("run", *inputs, "--profile", "nvinfer")
     assert "fps, profile nvinfer)" in ran.stdout, ran.stderr
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-import noria
-from noria import _native
-from noria.pipeline.report import count_objects
+import headrace
+from headrace import _native
+from headrace.pipeline.report import count_objects
 from tests.track.scenes import meta
 
 Config = Callable[..., Path]
@@ -27,7 +27,7 @@ def filtered(config: Path, name: str, *keys: str) -> Path:
 
 def test_losses_are_in_the_report_its_json_and_notebooks(mean_config: Config, photos: Path) -> None:
     config = filtered(mean_config(), "small.txt", "detected-max-w=3")
-    report = noria.open_pipeline(config, sources=photos).run()
+    report = headrace.open_pipeline(config, sources=photos).run()
     (model,) = report.models
     assert model.dropped == {"detected-max-w": {"thing": 3}}
     assert model.skipped == {}
@@ -40,26 +40,26 @@ def test_losses_are_in_the_report_its_json_and_notebooks(mean_config: Config, ph
 
 
 def test_a_run_that_found_something_gives_no_reasons(mean_config: Config, photos: Path) -> None:
-    report = noria.open_pipeline(mean_config(), sources=photos).run()
+    report = headrace.open_pipeline(mean_config(), sources=photos).run()
     (model,) = report.models
     assert (model.dropped, model.skipped, model.reasons) == ({}, {}, [])
 
 
 def test_each_run_of_one_model_counts_for_itself(mean_config: Config, photos: Path) -> None:
     config = filtered(mean_config(), "small.txt", "detected-max-w=3")
-    with noria.Inferencer.from_config(config) as model:
+    with headrace.Inferencer.from_config(config) as model:
         for limit in (3, 2):
-            report = noria.open_pipeline(model, sources=photos, limit=limit).run()
+            report = headrace.open_pipeline(model, sources=photos, limit=limit).run()
             assert report.models[0].dropped == {"detected-max-w": {"thing": limit}}
 
 
 def test_a_stage_that_counts_nothing_has_no_losses() -> None:
-    report = noria.pipeline.ModelReport("other")
+    report = headrace.pipeline.ModelReport("other")
     assert (report.dropped, report.skipped, report.reasons) == ({}, {}, [])
 
 
 def test_the_rate_counts_no_frame_that_was_dropped() -> None:
-    report = noria.pipeline.RunReport("camera:0", frames=100, dropped_frames=75, seconds=2.0)
+    report = headrace.pipeline.RunReport("camera:0", frames=100, dropped_frames=75, seconds=2.0)
     assert report.fps == 12.5
     assert report.to_dict()["fps"] == 12.5
     assert "12.5 fps" in repr(report)

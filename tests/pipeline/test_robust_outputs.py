@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from noria.cli.run import execute, spec_of
-from noria.errors import MediaError
+from headrace.cli.run import execute, spec_of
+from headrace.errors import MediaError
 from tests.media.conftest import write_clip
 
 Config = Callable[..., Path]
@@ -69,9 +69,9 @@ def test_class_maps_do_not_replace_the_pictures_they_are_of(tmp_path: Path) -> N
     import numpy as np
     from PIL import Image
 
-    from noria.infer.batch import frame_meta
-    from noria.media import open_sink, open_source
-    from noria.meta import SegmentationMeta
+    from headrace.infer.batch import frame_meta
+    from headrace.media import open_sink, open_source
+    from headrace.meta import SegmentationMeta
 
     Image.new("RGB", (32, 24)).save(tmp_path / "p.png")
     before = digest(tmp_path)

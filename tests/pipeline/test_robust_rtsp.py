@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from noria.infer.batch import Batch
-from noria.infer.inferencer import Inferencer
-from noria.media import ReconnectPolicy, open_source
-from noria.pipeline import Pipeline
+from headrace.infer.batch import Batch
+from headrace.infer.inferencer import Inferencer
+from headrace.media import ReconnectPolicy, open_source
+from headrace.pipeline import Pipeline
 from tests.media.conftest import write_clip
 from tests.media.sources.test_rtsp import Server, server  # noqa: F401 - a fixture
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.cli.run import execute, spec_of
-from noria.errors import MediaError, StrictError
-from noria.media import open_source
-from noria.pipeline.report import RunReport
+from headrace.cli.run import execute, spec_of
+from headrace.errors import MediaError, StrictError
+from headrace.media import open_source
+from headrace.pipeline.report import RunReport
 from tests.infer.scenes import classifier
 from tests.media.conftest import write_clip
 

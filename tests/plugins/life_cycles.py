@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from noria.network.tensor_spec import TensorSpec
-from noria.plugins import DataType, PluginRegistry
-from noria.plugins.drivers import add_layer, load_engine_plugin
-from noria.plugins.layer import LayerPlugin, Ranges
+from headrace.network.tensor_spec import TensorSpec
+from headrace.plugins import DataType, PluginRegistry
+from headrace.plugins.drivers import add_layer, load_engine_plugin
+from headrace.plugins.layer import LayerPlugin, Ranges
 from tests.plugins.samples import creator_for
 
 FLOAT = np.dtype(np.float32)

@@ -9,8 +9,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from noria.network import Network, network_from_onnx
-from noria.plugins import PluginRegistry
+from headrace.network import Network, network_from_onnx
+from headrace.plugins import PluginRegistry
 from tests.plugins.samples import PLUGINS, creator_for
 
 __all__ = ["FLOAT", "conv_plugin_conv", "model", "network", "registry", "save"]

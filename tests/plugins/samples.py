@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from noria.plugins import (
+from headrace.plugins import (
     DataType,
     IPluginCreator,
     IPluginCreatorV3One,

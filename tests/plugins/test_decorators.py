@@ -12,12 +12,12 @@ import pytest
 from onnx import helper
 from typing_extensions import TypeAliasType
 
-from noria.engine import Plan
-from noria.engine.builder import BuildOptions, build
-from noria.errors import PluginError
-from noria.plugins import DataType, array_at, get_plugin_registry
-from noria.plugins import decorators as trtp
-from noria.plugins.decorators import signature_of
+from headrace.engine import Plan
+from headrace.engine.builder import BuildOptions, build
+from headrace.errors import PluginError
+from headrace.plugins import DataType, array_at, get_plugin_registry
+from headrace.plugins import decorators as trtp
+from headrace.plugins.decorators import signature_of
 from tests.plugins.models import FLOAT, model, network
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.errors import PluginError
-from noria.plugins import (
+from headrace.errors import PluginError
+from headrace.plugins import (
     DimsExprs,
     PluginField,
     PluginFieldCollection,
@@ -17,7 +17,7 @@ from noria.plugins import (
     Tracer,
     calls,
 )
-from noria.plugins.standard import register_standard
+from headrace.plugins.standard import register_standard
 from tests.plugins.life_cycles import BATCHED, DYNAMIC_TWO_PROFILES, V3_ONE_PROFILE, X, live, steps
 from tests.plugins.samples import PLUGINS, Fault, ScaleV3, Watched
 
@@ -258,8 +258,8 @@ def test_an_error_of_a_creator_keeps_what_was_expected() -> None:
 
 
 def test_a_version_2_plugin_needs_an_implicit_batch() -> None:
-    from noria.plugins import DataType
-    from noria.plugins.drivers import add_layer
+    from headrace.plugins import DataType
+    from headrace.plugins.drivers import add_layer
 
     with pytest.raises(PluginError, match="an IPluginV2 in a network whose shapes include"):
         add_layer(PLUGINS["V2"](), layer="a", input_types=[DataType.FLOAT])

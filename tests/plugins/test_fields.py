@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.errors import ModelError
-from noria.plugins import PluginField, PluginFieldType
-from noria.plugins.fields import plain_fields_of
+from headrace.errors import ModelError
+from headrace.plugins import PluginField, PluginFieldType
+from headrace.plugins.fields import plain_fields_of
 
 Kind = PluginFieldType
 

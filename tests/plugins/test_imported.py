@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.engine.builder import BuildOptions, build
-from noria.errors import ModelError
-from noria.network.uff.importer import network_from_uff_bytes
-from noria.plugins.imported import ImportedPlugins
+from headrace.engine.builder import BuildOptions, build
+from headrace.errors import ModelError
+from headrace.network.uff.importer import network_from_uff_bytes
+from headrace.plugins.imported import ImportedPlugins
 from tests.network.uff.models import node, source, uff
 from tests.plugins.models import registry
 from tests.plugins.samples import PLUGINS, Watched
@@ -59,5 +59,5 @@ def test_an_unknown_plugin_is_told_and_nothing_is_left() -> None:
         read(data, known)
     assert "the plugin 'Unheard_TRT' is not available" in str(caught.value)
     assert "size=3" in str(caught.value)
-    assert "noria init --plugin Unheard_TRT" in str(caught.value)
+    assert "headrace init --plugin Unheard_TRT" in str(caught.value)
     assert Watched.made == Watched.destroyed

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from noria.plugins import IPluginCreator, PluginFieldCollection, PluginRegistry
-from noria.plugins.registry import ENTRY_POINTS, known_plugins
+from headrace.plugins import IPluginCreator, PluginFieldCollection, PluginRegistry
+from headrace.plugins.registry import ENTRY_POINTS, known_plugins
 
 
 class MineCreator(IPluginCreator):
@@ -29,8 +29,8 @@ def broken(registry: PluginRegistry) -> None:
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> PluginRegistry:
     registry = PluginRegistry()
-    monkeypatch.setattr("noria.plugins.registry.get_plugin_registry", lambda: registry)
-    monkeypatch.setattr("noria.plugins.registry._done", False)
+    monkeypatch.setattr("headrace.plugins.registry.get_plugin_registry", lambda: registry)
+    monkeypatch.setattr("headrace.plugins.registry._done", False)
     return registry
 
 

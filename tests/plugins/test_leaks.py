@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.engine import Plan
-from noria.engine.builder import BuildOptions, build
+from headrace.engine import Plan
+from headrace.engine.builder import BuildOptions, build
 from tests.memory import resident
 from tests.plugins.life_cycles import live
 from tests.plugins.models import conv_plugin_conv, network, registry

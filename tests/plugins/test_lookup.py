@@ -9,10 +9,10 @@ import onnx
 import onnx.parser
 import pytest
 
-from noria.engine.builder import BuildOptions, build
-from noria.errors import ModelError
-from noria.network import network_from_onnx
-from noria.plugins import PluginRegistry, Tracer
+from headrace.engine.builder import BuildOptions, build
+from headrace.errors import ModelError
+from headrace.network import network_from_onnx
+from headrace.plugins import PluginRegistry, Tracer
 from tests.engine.plugin_graph.test_split import Base, Creator
 
 HEADER = '<ir_version: 8, opset_import: ["" : 17, "mine" : 1]>\n'

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from noria.errors import CustomLibraryError
-from noria.plugins import (
+from headrace.errors import CustomLibraryError
+from headrace.plugins import (
     IPluginCreator,
     IPluginCreatorV3One,
     IPluginResource,
@@ -81,7 +81,7 @@ def test_generations_are_kept_apart() -> None:
 
 
 LIBRARY = """
-from noria.plugins import IPluginCreator, PluginFieldCollection
+from headrace.plugins import IPluginCreator, PluginFieldCollection
 
 class ACreator(IPluginCreator):
     def __init__(self):

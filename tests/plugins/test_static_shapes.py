@@ -6,7 +6,7 @@ import onnx
 import onnx.parser
 import pytest
 
-from noria.plugins.static_shapes import decided_by_values
+from headrace.plugins.static_shapes import decided_by_values
 
 
 def graph(body: str) -> onnx.GraphProto:

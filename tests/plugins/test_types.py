@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.errors import PluginError
-from noria.plugins import (
+from headrace.errors import PluginError
+from headrace.plugins import (
     DataType,
     DimensionOperation,
     Dims,
@@ -20,9 +20,9 @@ from noria.plugins import (
     address_of,
     array_at,
 )
-from noria.plugins.expressions import Axis, ShapeError
-from noria.plugins.memory import LentMemory
-from noria.plugins.types import DimsHW
+from headrace.plugins.expressions import Axis, ShapeError
+from headrace.plugins.memory import LentMemory
+from headrace.plugins.types import DimsHW
 
 SHAPES = st.lists(st.integers(-1, 100), max_size=8)
 

@@ -10,8 +10,8 @@ from typing import Any
 import av
 import pytest
 
-import noria
-from noria.errors import ConfigError
+import headrace
+from headrace.errors import ConfigError
 from tests.ports import free_port
 from tests.servicemaker.conftest import CONFIG, SCENE
 
@@ -21,7 +21,7 @@ FILM = SCENE / "conveyor.mp4"
 @pytest.fixture
 def maker(gst: Any) -> Any:
     """The module."""
-    from noria import servicemaker
+    from headrace import servicemaker
 
     return servicemaker
 
@@ -226,5 +226,5 @@ def test_a_stream_is_served(maker: Any) -> None:
     again = maker.Flow(maker.Pipeline("twice")).batch_capture([str(FILM)])
     with socket.create_server(("127.0.0.1", 0)) as taken:
         again.render(maker.RenderMode.STREAM, rtsp_port=taken.getsockname()[1])
-        with pytest.raises(noria.NoriaError, match="no RTSP server can listen at 127"):
+        with pytest.raises(headrace.HeadraceError, match="no RTSP server can listen at 127"):
             again()

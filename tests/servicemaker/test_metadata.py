@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("noria.servicemaker", reason="GStreamer is not installed", exc_type=ImportError)
-from noria import pyds, servicemaker
-from noria.pyds import functions as pool
-from noria.pyds.inference import NvDsInferLayerInfo, NvDsInferTensorMeta
-from noria.pyds.struct import text_at
-from noria.servicemaker import BatchMetadata, DisplayMetadata, Tensor, as_tensor, osd
+pytest.importorskip(
+    "headrace.servicemaker", reason="GStreamer is not installed", exc_type=ImportError
+)
+from headrace import pyds, servicemaker
+from headrace.pyds import functions as pool
+from headrace.pyds.inference import NvDsInferLayerInfo, NvDsInferTensorMeta
+from headrace.pyds.struct import text_at
+from headrace.servicemaker import BatchMetadata, DisplayMetadata, Tensor, as_tensor, osd
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import noria
-from noria.errors import ConfigError
+import headrace
+from headrace.errors import ConfigError
 from tests.servicemaker.conftest import CONFIG, SCENE
 
 FILM = SCENE / "conveyor.mp4"
@@ -24,7 +24,7 @@ FRAMES = 12
 @pytest.fixture
 def maker(gst: Any) -> Any:
     """The module."""
-    from noria import servicemaker
+    from headrace import servicemaker
 
     return servicemaker
 
@@ -62,7 +62,7 @@ def test_the_boxes_are_those_of_a_run(maker: Any) -> None:
     pipeline.start(messages.append).wait()
     expected = [
         (meta.frame, [(o.class_id, o.left, o.confidence) for o in meta.objects])
-        for _, meta in noria.open_pipeline(CONFIG, sources=FILM, limit=FRAMES)
+        for _, meta in headrace.open_pipeline(CONFIG, sources=FILM, limit=FRAMES)
     ]
     assert found[:10] == expected[:10], "at its end the decoder gives some frames and not others"
     assert len(found) == FRAMES
@@ -142,7 +142,7 @@ def test_exceptions_of_providers_and_retrievers_end_the_run(maker: Any) -> None:
     pipeline = maker.Pipeline("broken").add("appsrc", "src", {"caps": caps})
     pipeline.add("fakesink", "sink").link("src", "sink")
     pipeline.attach("src", maker.Feeder("feeder", Provider()))
-    with pytest.raises(noria.NoriaError, match=r"\(4, 4\) uint8 is no picture in RGB"):
+    with pytest.raises(headrace.HeadraceError, match=r"\(4, 4\) uint8 is no picture in RGB"):
         pipeline.start().wait()
 
 
@@ -187,14 +187,14 @@ def test_what_is_missing_is_named(maker: Any) -> None:
     pipeline.add("h264parse", "parser").add("videotestsrc", "test")
     with pytest.raises(ConfigError, match="output of test cannot be linked to parser"):
         pipeline.link("test", "parser")
-    with pytest.raises(noria.NoriaError, match="was not started"):
+    with pytest.raises(headrace.HeadraceError, match="was not started"):
         pipeline.wait()
 
 
 def test_an_error_of_an_element_is_raised(maker: Any, tmp_path: Path) -> None:
     pipeline = maker.Pipeline("no film").add("filesrc", "src", {"location": str(tmp_path / "no")})
     pipeline.add("fakesink", "sink").link("src", "sink")
-    with pytest.raises(noria.NoriaError, match="src: Resource not found"):
+    with pytest.raises(headrace.HeadraceError, match="src: Resource not found"):
         pipeline.start().wait()
 
 

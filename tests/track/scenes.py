@@ -15,10 +15,10 @@ import numpy.typing as npt
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from noria.media import Frame, PixelFormat
-from noria.meta import UNTRACKED_OBJECT_ID, Detections, FrameMeta, Space
-from noria.track import Tracker
-from noria.track.library import LIBRARY_TRACKERS
+from headrace.media import Frame, PixelFormat
+from headrace.meta import UNTRACKED_OBJECT_ID, Detections, FrameMeta, Space
+from headrace.track import Tracker
+from headrace.track.library import LIBRARY_TRACKERS
 
 TRUTH = Path(__file__).parents[2] / "examples" / "conveyor" / "truth.json"
 WIDTH, HEIGHT = 640, 384

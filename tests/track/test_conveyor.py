@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria import Inferencer, Pipeline, open_source
-from noria.meta import UNTRACKED_OBJECT_ID, FrameMeta
-from noria.track import open_tracker
+from headrace import Inferencer, Pipeline, open_source
+from headrace.meta import UNTRACKED_OBJECT_ID, FrameMeta
+from headrace.track import open_tracker
 from tests.track.scenes import ALL, PICTURE, TRUTH, Score, Truth, detections, film, meta, score
 
 FRAMES = 130

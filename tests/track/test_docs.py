@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from noria.track import TRACKERS, open_tracker, tracker_settings
-from noria.track.settings_file import KEYS_ACTED_ON
+from headrace.track import TRACKERS, open_tracker, tracker_settings
+from headrace.track.settings_file import KEYS_ACTED_ON
 from tests.track.scenes import needs_library
 
 PAGE = (Path(__file__).parents[2] / "docs" / "tracking.md").read_text()

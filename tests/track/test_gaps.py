@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from noria.meta import (
+from headrace.meta import (
     UNTRACKED_OBJECT_ID,
     ClassStyle,
     Detections,
     FrameMeta,
     Space,
 )
-from noria.track import open_tracker
+from headrace.track import open_tracker
 from tests.track.scenes import ALL, HEIGHT, PICTURE, WIDTH, ids, meta, track
 
 STYLES = {1: ClassStyle(border_color=(0, 1, 0, 1))}

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.meta import FrameMeta
-from noria.track import Tracker, TrackIds, open_tracker
+from headrace.meta import FrameMeta
+from headrace.track import Tracker, TrackIds, open_tracker
 from tests.track.scenes import ALL, PICTURE, meta, track
 
 A, B = [100, 100, 50, 50], [300, 200, 40, 60]

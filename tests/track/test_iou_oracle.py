@@ -8,11 +8,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria import _native
-from noria.meta import Detections, Objects, Space
-from noria.track.iou import IouFollower, IouSettings
-from noria.track.selection import Found, Selection
-from noria.track.tracker import TrackIds, predict
+from headrace import _native
+from headrace.meta import Detections, Objects, Space
+from headrace.track.iou import IouFollower, IouSettings
+from headrace.track.selection import Found, Selection
+from headrace.track.tracker import TrackIds, predict
 from tests.profiles import examples
 
 

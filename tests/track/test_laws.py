@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.meta import UNTRACKED_OBJECT_ID, FrameMeta
-from noria.track import open_tracker
+from headrace.meta import UNTRACKED_OBJECT_ID, FrameMeta
+from headrace.track import open_tracker
 from tests.profiles import examples
 from tests.track.scenes import ALL, PICTURE, meta
 

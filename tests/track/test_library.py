@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.errors import ConfigError
-from noria.track import open_tracker, tracker_settings
-from noria.track.library import LibraryFollower, library_tracker
-from noria.track.selection import Selection
-from noria.track.tracker import TrackIds
+from headrace.errors import ConfigError
+from headrace.track import open_tracker, tracker_settings
+from headrace.track.library import LibraryFollower, library_tracker
+from headrace.track.selection import Selection
+from headrace.track.tracker import TrackIds
 from tests.track.scenes import LIBRARY, meta, needs_library, track
 
 BOX = [100, 100, 50, 50]
@@ -78,7 +78,7 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
 
 def test_the_library_is_imported_only_when_it_is_asked_for() -> None:
     code = (
-        "import sys; from noria.track import open_tracker; open_tracker('iou');"
+        "import sys; from headrace.track import open_tracker; open_tracker('iou');"
         "sys.exit(any(m in sys.modules for m in ('trackers', 'supervision', 'scipy', 'cv2')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria import _native
+from headrace import _native
 from tests.profiles import examples
 from tests.track.scenes import iou
 

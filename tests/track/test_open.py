@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from noria.errors import ConfigError
-from noria.track import TRACKERS, open_tracker, tracker_settings
+from headrace.errors import ConfigError
+from headrace.track import TRACKERS, open_tracker, tracker_settings
 from tests.track.scenes import meta, track
 
 BOX = [100, 100, 50, 50]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from noria.meta import Detections, FrameMeta, Space
-from noria.track import open_tracker
-from noria.track.selection import Selection
+from headrace.meta import Detections, FrameMeta, Space
+from headrace.track import open_tracker
+from headrace.track.selection import Selection
 from tests.track.scenes import ALL, PICTURE, meta, track
 
 BOX = [100, 100, 50, 50]

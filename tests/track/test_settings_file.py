@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from noria.track import Tracker, open_tracker
-from noria.track.settings_file import KEYS_ACTED_ON
+from headrace.track import Tracker, open_tracker
+from headrace.track.settings_file import KEYS_ACTED_ON
 from tests.track.scenes import meta, track
 
 BOX = [100, 100, 50, 50]

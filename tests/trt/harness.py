@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-import noria.trt as trt
+import headrace.trt as trt
 
 
 class Messages(trt.ILogger):

@@ -221,7 +221,7 @@ class nn:
 
 HARDMAX = """
 import numpy as np
-from noria.plugins import (
+from headrace.plugins import (
     DataType, IPluginCreator, IPluginV2DynamicExt, PluginField, PluginFieldCollection,
     PluginFieldType, array_at,
 )

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-import noria.trt as trt
+import headrace.trt as trt
 from tests.trt.harness import Messages, engine_of, execute, network
 
 
@@ -334,12 +334,12 @@ def test_strongly_typed_networks_do_not_convert():
 
 
 def test_star_import_and_unknown_release(release):
-    from noria.errors import ConfigError
+    from headrace.errors import ConfigError
 
     names: dict[str, object] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        exec("from noria.trt import *", names)
+        exec("from headrace.trt import *", names)
     assert names["Builder"] is trt.Builder
     with pytest.raises(ConfigError, match=r"7\.1"):
         release("7.1")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import noria.trt as trt
-from noria.errors import EngineError
-from noria.trt import release
+import headrace.trt as trt
+from headrace.errors import EngineError
+from headrace.trt import release
 from tests.trt.harness import engine_of, execute, network, run_layer
 
 RNG = np.random.default_rng(7)
@@ -52,7 +52,7 @@ def test_methods_of_language_models_are_refused_by_name(name, looks_like):
     with pytest.raises(AttributeError, match=f"INetworkDefinition: {name} is refused: ") as caught:
         getattr(net, name)
     assert isinstance(caught.value, EngineError)
-    assert "Noria runs vision pipelines and does not compute" in str(caught.value)
+    assert "Headrace runs vision pipelines and does not compute" in str(caught.value)
     assert caught.value.fix[0].startswith("use ")
     without, first = REFUSED[name]
     looks_like(without)
@@ -67,7 +67,9 @@ def test_methods_of_language_models_are_refused_by_name(name, looks_like):
 def test_classes_of_language_models_are_refused_by_name(name, looks_like):
     assert not hasattr(trt, name)
     assert name not in dir(trt)
-    with pytest.raises(AttributeError, match=f"'tensorrt': {name} is refused: Noria runs vision"):
+    with pytest.raises(
+        AttributeError, match=f"'tensorrt': {name} is refused: Headrace runs vision"
+    ):
         getattr(trt, name)
     looks_like("8.6")
     with pytest.raises(AttributeError, match=f"no attribute '{name}' in TensorRT 8\\.6"):

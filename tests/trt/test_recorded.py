@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-import noria.trt as trt
-from noria.trt.compat.shims import cuda
+import headrace.trt as trt
+from headrace.trt.compat.shims import cuda
 from tests.trt.harness import engine_of, execute, network
 
 

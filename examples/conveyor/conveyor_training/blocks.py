@@ -62,7 +62,7 @@ class Graph:
         model = helper.make_model(
             graph,
             opset_imports=[helper.make_opsetid("", 17)],
-            producer_name="noria examples/conveyor",
+            producer_name="headrace examples/conveyor",
             doc_string=about,
         )
         model.ir_version = 8

@@ -1,8 +1,8 @@
 /* The view that programs of generation 6.x have of nvdsinfer.h: this folder comes first on the include path.
  *
- * Part of noria, Apache-2.0.
+ * Part of headrace, Apache-2.0.
  */
-#ifndef NORIA_NVDSINFER_GENERATION
-#define NORIA_NVDSINFER_GENERATION 6
+#ifndef HEADRACE_NVDSINFER_GENERATION
+#define HEADRACE_NVDSINFER_GENERATION 6
 #endif
 #include "../nvdsinfer.h"

@@ -8,9 +8,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from noria import trt
-from noria.cli.trtexec import run_trtexec
-from noria.engine import Plan
+from headrace import trt
+from headrace.cli.trtexec import run_trtexec
+from headrace.engine import Plan
 from tests.network.onnx_models import picture_model, save
 
 QUICK = ["--warmUp=5", "--duration=0", "--iterations=25"]
@@ -75,7 +75,7 @@ def test_what_is_measured_is_real(run, model_path, tmp_path, monkeypatch):
     """An engine that takes 5 ms is reported to take 5 ms."""
     import time
 
-    from noria.engine.backends.onnxruntime import OnnxRuntimeRunner
+    from headrace.engine.backends.onnxruntime import OnnxRuntimeRunner
 
     real = OnnxRuntimeRunner.run
 
@@ -150,7 +150,7 @@ def test_an_engine_is_saved_and_loaded(run, model_path, tmp_path):
     assert said.status == 1
     assert any("the engine takes 1 to 4" in line for line in said.errors)
     assert (
-        "Plan was created with noria"
+        "Plan was created with headrace"
         in run(f"--loadEngine={engine}", "--getPlanVersionOnly").raw[1]
     )
 
@@ -167,7 +167,7 @@ def test_engines_are_refittable_where_asked(run, model_path, tmp_path, word, can
     runtime = trt.Runtime(trt.Logger())
     assert runtime.deserialize_cuda_engine(engine.read_bytes()).refittable == can
     version = run(f"--loadEngine={engine}", "--verbose", "--getPlanVersionOnly")
-    assert "Plan was created with noria" in "".join(version.raw)
+    assert "Plan was created with headrace" in "".join(version.raw)
 
 
 def test_several_dynamic_inputs_of_integers(run, tmp_path):
@@ -196,7 +196,7 @@ def test_a_model_without_a_batch(run, tmp_path):
 
 
 def test_a_calibration_table_makes_int8(run, data_dir, tmp_path):
-    from noria.engine.precision.cache import CalibrationTable
+    from headrace.engine.precision.cache import CalibrationTable
 
     path = data_dir / "models" / "version-RFB-320.onnx"
     names = [o for n in onnx.load(path).graph.node for o in n.output] + ["input"]
@@ -289,7 +289,7 @@ def test_caffe_and_uff(run, data_dir):
 
 @pytest.mark.slow
 def test_tuning_keeps_its_times_in_the_file(run, model_path, tmp_path, monkeypatch):
-    monkeypatch.setattr("noria.cli.trtexec.engine.LEVEL_BUDGETS_S", (0, 5))
+    monkeypatch.setattr("headrace.cli.trtexec.engine.LEVEL_BUDGETS_S", (0, 5))
     cache = tmp_path / "times.cache"
     words = [f"--onnx={model_path}", f"--timingCacheFile={cache}", "--backend=onnxruntime",
              "--builderOptimizationLevel=1", "--skipInference"]  # fmt: skip

@@ -1,6 +1,6 @@
 import pytest
 
-from noria.cli.trtexec.options import OPTIONS, CommandLineError, help_text, parse, parse_shapes
+from headrace.cli.trtexec.options import OPTIONS, CommandLineError, help_text, parse, parse_shapes
 
 
 def test_defaults_are_those_of_trtexec():

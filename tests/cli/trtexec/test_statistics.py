@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.cli.trtexec.inference import Query
-from noria.cli.trtexec.report import (
+from headrace.cli.trtexec.inference import Query
+from headrace.cli.trtexec.report import (
     averages,
     percentile,
     summary,

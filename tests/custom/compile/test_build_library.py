@@ -1,4 +1,4 @@
-"""noria compile and includes: unchanged sources and Makefiles, and what is said of failures."""
+"""headrace compile and includes: unchanged sources and Makefiles, and what is said of failures."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from noria.binary.elf import ElfFile
-from noria.custom import open_library
-from noria.custom.compile import toolchain
-from noria.custom.compile.build_library import compile_library
-from noria.custom.compile.toolchain import find_nvcc, gpu_present, include_dir, make_variables
-from noria.errors import CustomLibraryError
+from headrace.binary.elf import ElfFile
+from headrace.custom import open_library
+from headrace.custom.compile import toolchain
+from headrace.custom.compile.build_library import compile_library
+from headrace.custom.compile.toolchain import find_nvcc, gpu_present, include_dir, make_variables
+from headrace.errors import CustomLibraryError
 from tests import warm
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
@@ -88,14 +88,14 @@ def test_both_views(project: Path, generation: str, size: int, layers, network, 
 @pytest.mark.parametrize("generation", ["9.x", "6.x"])
 @pytest.mark.sampled
 def test_a_usual_makefile_runs_unchanged(project: Path, generation: str) -> None:
-    printed = noria("includes", "--make", "--generation", generation)
+    printed = headrace("includes", "--make", "--generation", generation)
     done = subprocess.run(
         ["make", *printed.split()], cwd=project, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     elf = ElfFile.read(project / "libnvdsinfer_custom_impl_Mine.so")
     assert "NvDsInferParseMine" in elf.exported()
-    assert f"noria_abi_box_bytes_{28 if generation == '9.x' else 24}" in elf.exported()
+    assert f"headrace_abi_box_bytes_{28 if generation == '9.x' else 24}" in elf.exported()
     assert not any("nvinfer" in name for name in elf.needed)
 
 
@@ -114,7 +114,7 @@ def test_a_makefile_with_kernels_takes_host_files(project: Path) -> None:
         + "%.o: %.cu\n"
         + rule
     )
-    printed = noria("includes", "--make").split()
+    printed = headrace("includes", "--make").split()
     assert gpu_present() or f"NVCC={tool}" in printed
 
     def make(**env: str) -> subprocess.CompletedProcess[str]:
@@ -166,7 +166,7 @@ def test_makefiles_are_told_the_nvcc_of_the_machine(
 
 @pytest.mark.slow
 def test_the_makefile_runs_with_variables_of_the_shell(project: Path) -> None:
-    script = noria("includes", "--shell") + "make"
+    script = headrace("includes", "--shell") + "make"
     clean = {k: v for k, v in os.environ.items() if k not in make_variables()}
     subprocess.run(["bash", "-c", script], cwd=project, env=clean, check=True, capture_output=True)
     assert (project / "libnvdsinfer_custom_impl_Mine.so").is_file()
@@ -180,7 +180,7 @@ def test_without_the_variables_the_makefile_refuses(project: Path) -> None:
 
 @pytest.mark.slow
 def test_printed_flags_are_enough_for_a_compiler(project: Path) -> None:
-    flags = shlex.split(noria("includes")) + shlex.split(noria("includes", "--libs"))
+    flags = shlex.split(headrace("includes")) + shlex.split(headrace("includes", "--libs"))
     command = [
         "g++",
         "-shared",
@@ -241,7 +241,7 @@ def test_a_forgotten_include_of_the_cuda_runtime_is_no_code_for_the_gpu(tmp_path
     assert "if parsers do not need the file, leave it out" in message
     assert "-include" not in message
     source.write_text(HEADER + "void f() { cudaGraphicsMapResources(1, 0); }\n")
-    assert "leave it out" in refusal(source), "noria's headers have no such function"
+    assert "leave it out" in refusal(source), "headrace's headers have no such function"
 
 
 @pytest.mark.slow
@@ -289,23 +289,24 @@ def test_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "apt install g++" in refusal(tmp_path / "a.cpp")
 
 
-def noria(*arguments: str) -> str:
-    done = warm.noria(*arguments)
+def headrace(*arguments: str) -> str:
+    done = warm.headrace(*arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def test_compiling_loads_no_arrays() -> None:
     code = (
-        "import sys, noria.cli.compile, noria.custom.compile.build_library, "
-        "noria.binary.entry_points; print({'numpy', 'onnx', 'onnxruntime'} & set(sys.modules))"
+        "import sys, headrace.cli.compile, headrace.custom.compile.build_library, "
+        "headrace.binary.entry_points; print({'numpy', 'onnx', 'onnxruntime'} & set(sys.modules))"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"
 
 
 def test_a_module_does_not_hide_the_function_of_its_name() -> None:
     code = (
-        "import noria.custom.user_calls; from noria.custom import checked; print(callable(checked))"
+        "import headrace.custom.user_calls; "
+        "from headrace.custom import checked; print(callable(checked))"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "True\n"
 
@@ -343,8 +344,8 @@ def test_a_static_copy_of_the_cpp_library_stays_its_own(tmp_path: Path) -> None:
     assert [n for n in elf.exported() if n.startswith("_ZNSt") and n.endswith("2idE")] == []
     code = f"""
 import numpy as np
-from noria.custom import open_library
-from noria.meta import DetectionParams, Layer, NetworkInfo
+from headrace.custom import open_library
+from headrace.meta import DetectionParams, Layer, NetworkInfo
 
 parse = open_library({str(made.library)!r}).bbox_parser("NvDsInferParseMine")
 layers = {{"o": Layer("o", np.zeros((1, 4), np.float32))}}

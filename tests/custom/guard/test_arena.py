@@ -13,16 +13,16 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from noria.custom import open_library
-from noria.custom.compile.toolchain import gpu_present
-from noria.custom.guard import GuardOptions, LibraryDiedError, keeper
-from noria.custom.guard.arena import MIN_BYTES, OutputArena
-from noria.custom.guard.library import GuardedLibrary
-from noria.custom.guard.repro import load_case
-from noria.diagnose.replay import repeat
-from noria.infer.inferencer import Inferencer
-from noria.media.frame import Frame
-from noria.meta import DetectionParams, Layer, NetworkInfo
+from headrace.custom import open_library
+from headrace.custom.compile.toolchain import gpu_present
+from headrace.custom.guard import GuardOptions, LibraryDiedError, keeper
+from headrace.custom.guard.arena import MIN_BYTES, OutputArena
+from headrace.custom.guard.library import GuardedLibrary
+from headrace.custom.guard.repro import load_case
+from headrace.diagnose.replay import repeat
+from headrace.infer.inferencer import Inferencer
+from headrace.media.frame import Frame
+from headrace.meta import DetectionParams, Layer, NetworkInfo
 from tests.custom.conftest import Compile
 
 pytestmark = pytest.mark.skipif(
@@ -131,7 +131,7 @@ def test_leaving_a_tensor_is_noticed_and_repeated(
     wanted = rf"crashed \(SIGSEGV\), {what} past the end of output layer layer0 \({4 * size:,} "
     with pytest.raises(LibraryDiedError, match=wanted) as caught:
         sums(guarded, "ParseFar", tensor)
-    (folder,) = re.findall(r"noria replay (\S+)", str(caught.value))
+    (folder,) = re.findall(r"headrace replay (\S+)", str(caught.value))
     case, arrays, _ = load_case(Path(folder))
     with pytest.raises(LibraryDiedError, match=wanted):
         repeat(case, arrays, case.library, guard=True, timeout_s=60)

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import noria
-from noria.custom.guard import LibraryDiedError, keeper
+import headrace
+from headrace.custom.guard import LibraryDiedError, keeper
 from tests.conftest import CONFIG, PARSER, write_mean_model
 
 pytestmark = pytest.mark.skipif(
@@ -49,14 +49,14 @@ def pictures(white: int | None) -> list[np.ndarray]:
     return [np.full((32, 32, 3), 255 if i == white else 60 + i, np.uint8) for i in range(FRAMES)]
 
 
-def run(scene: Path, function: str, **keys: object) -> tuple[dict, noria.RunReport]:
+def run(scene: Path, function: str, **keys: object) -> tuple[dict, headrace.RunReport]:
     """(source, frame) -> boxes of the model with the harmful parser; the other is looked at."""
     harmful = {}
     sources = [
-        noria.ArraySource(pictures(WHITE), name="left"),
-        noria.ArraySource(pictures(None), name="right"),
+        headrace.ArraySource(pictures(WHITE), name="left"),
+        headrace.ArraySource(pictures(None), name="right"),
     ]
-    with noria.open_pipeline(
+    with headrace.open_pipeline(
         config(scene, function, **keys), scene / "sound.txt", sources=sources
     ) as pipeline:
         for _, meta in pipeline:
@@ -69,7 +69,7 @@ def run(scene: Path, function: str, **keys: object) -> tuple[dict, noria.RunRepo
     return harmful, pipeline.report
 
 
-def told(report: noria.RunReport, phrase: str) -> str:
+def told(report: headrace.RunReport, phrase: str) -> str:
     found = [str(n) for n in report.notices if phrase in str(n)]
     assert len(found) == 1, [str(n) for n in report.notices]
     return found[0]
@@ -97,8 +97,8 @@ DEADLY = {
 def test_a_frame_is_lost_and_nothing_else(
     scene: Path, function: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("NORIA_CRASH_DIR", str(tmp_path))
-    with pytest.warns(noria.NoriaWarning):
+    monkeypatch.setenv("HEADRACE_CRASH_DIR", str(tmp_path))
+    with pytest.warns(headrace.HeadraceWarning):
         found, report = run(scene, function, **{"custom-lib-guard-timeout": 1})
     assert found.pop((0, WHITE)) == []
     assert set(map(tuple, found.values())) == {tuple(GOOD)}
@@ -107,7 +107,7 @@ def test_a_frame_is_lost_and_nothing_else(
     assert f"libcrashes.so: {function}: the function" in text
     assert f"first in frame {WHITE} of left" in text
     (case,) = tmp_path.iterdir()
-    assert f"noria replay {case}" in text
+    assert f"headrace replay {case}" in text
     assert '"frame": 1' in (case / "case.json").read_text()
     if function in ("ParseSegfault", "ParseStack"):  # compiled with -g
         inner = "inner_function" if function == "ParseSegfault" else "deeper"
@@ -127,7 +127,7 @@ def test_a_frame_is_lost_and_nothing_else(
 )
 def test_errors_that_leave_the_worker_alive(scene: Path, function: str, phrase: str) -> None:
     memory = 256 if function == "ParseBomb" else 1024
-    with pytest.warns(noria.NoriaWarning):
+    with pytest.warns(headrace.HeadraceWarning):
         found, report = run(scene, function, **{"custom-lib-guard-memory": memory})
     assert found.pop((0, WHITE)) == []
     assert set(map(tuple, found.values())) == {tuple(GOOD)}
@@ -154,13 +154,17 @@ def test_as_without_a_worker(scene: Path, function: str) -> None:
 
 @pytest.mark.slow
 def test_the_report_of_a_sanitizer_is_pointed_at(compile_parser: Compile, tmp_path: Path) -> None:
-    library = noria.custom.open_library(
+    library = headrace.custom.open_library(
         compile_parser("crashes.cpp", "-DSANITIZED"),
         guard="always",
-        guard_options=noria.custom.guard.GuardOptions(crash_dir=tmp_path),
+        guard_options=headrace.custom.guard.GuardOptions(crash_dir=tmp_path),
     )
-    layers = {"mean": noria.Layer("mean", np.ones(3, np.float32))}
-    given = layers, noria.NetworkInfo(32, 32, 3), noria.DetectionParams(1, np.zeros(1, np.float32))
+    layers = {"mean": headrace.Layer("mean", np.ones(3, np.float32))}
+    given = (
+        layers,
+        headrace.NetworkInfo(32, 32, 3),
+        headrace.DetectionParams(1, np.zeros(1, np.float32)),
+    )
     with pytest.raises(LibraryDiedError) as error:
         library.bbox_parser("ParseReport")(*given)
     assert (
@@ -175,12 +179,12 @@ def test_the_report_of_a_sanitizer_is_pointed_at(compile_parser: Compile, tmp_pa
 def test_the_same_fault_is_told_once(
     scene: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("NORIA_CRASH_DIR", str(tmp_path))
+    monkeypatch.setenv("HEADRACE_CRASH_DIR", str(tmp_path))
     white = np.full((32, 32, 3), 255, np.uint8)
-    sources = [noria.ArraySource([white] * 3 + pictures(None)[:1])]
+    sources = [headrace.ArraySource([white] * 3 + pictures(None)[:1])]
     with (
-        pytest.warns(noria.NoriaWarning),
-        noria.open_pipeline(config(scene, "ParseAbort"), sources=sources) as pipeline,
+        pytest.warns(headrace.HeadraceWarning),
+        headrace.open_pipeline(config(scene, "ParseAbort"), sources=sources) as pipeline,
     ):
         report = pipeline.run()
     assert report.models[0].failed == 3
@@ -189,7 +193,7 @@ def test_the_same_fault_is_told_once(
 
 
 def test_no_frames_of_the_interpreter_are_shown() -> None:
-    from noria.custom.guard.symbols import MappedFile, trace
+    from headrace.custom.guard.symbols import MappedFile, trace
 
     places = ["/lib/libc.so.6", "/x/libuser.so", "/x/_native.so", "/usr/bin/python3.12", "/x/y.so"]
     maps = [MappedFile(i << 12, (i + 1) << 12, 0, path) for i, path in enumerate(places)]
@@ -214,18 +218,18 @@ def test_no_frames_of_the_interpreter_are_shown() -> None:
 
 
 def test_a_parser_that_dies_in_every_frame_is_given_up(scene: Path) -> None:
-    library = noria.custom.open_library(
+    library = headrace.custom.open_library(
         scene / "libcrashes.so",
         guard="always",
-        guard_options=noria.custom.guard.GuardOptions(restarts=2, crash_dir=scene / "given-up"),
+        guard_options=headrace.custom.guard.GuardOptions(restarts=2, crash_dir=scene / "given-up"),
     )
     parse = library.bbox_parser("ParseQuick")
-    layers = {"mean": noria.Layer("mean", np.ones(3, np.float32))}
-    params = noria.DetectionParams(1, np.zeros(1, np.float32))
+    layers = {"mean": headrace.Layer("mean", np.ones(3, np.float32))}
+    params = headrace.DetectionParams(1, np.zeros(1, np.float32))
     texts = []
     for _ in range(5):
         with pytest.raises(LibraryDiedError) as error:
-            parse(layers, noria.NetworkInfo(32, 32, 3), params)
+            parse(layers, headrace.NetworkInfo(32, 32, 3), params)
         texts.append(str(error.value))
     assert ["is started again" in t for t in texts] == [True, True, False, False, False]
     assert "not started again after 3 faults" in texts[2]

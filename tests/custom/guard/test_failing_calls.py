@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import noria
-from noria.custom import CustomLibrary, open_library
-from noria.custom.guard import keeper
-from noria.custom.guard.library import GuardedLibrary
-from noria.errors import ParserError
-from noria.meta import (
+import headrace
+from headrace.custom import CustomLibrary, open_library
+from headrace.custom.guard import keeper
+from headrace.custom.guard.library import GuardedLibrary
+from headrace.errors import ParserError
+from headrace.meta import (
     Classification,
     ClassifierParams,
     DetectionParams,
@@ -120,11 +120,11 @@ def test_a_frame_is_empty_and_its_error_is_a_warning(
     (tmp_path / "config.txt").write_text(text)
     pictures = [np.full((32, 32, 3), i, np.uint8) for i in range(CALLS)]
     fails = outcome != "Fine"
-    with noria.open_pipeline(
-        tmp_path / "config.txt", sources=[noria.ArraySource(pictures, name="pictures")]
+    with headrace.open_pipeline(
+        tmp_path / "config.txt", sources=[headrace.ArraySource(pictures, name="pictures")]
     ) as pipeline:
         if fails:
-            with pytest.warns(noria.NoriaWarning):
+            with pytest.warns(headrace.HeadraceWarning):
                 lefts = [[int(o.left) for o in meta.objects] for _, meta in pipeline]
         else:
             lefts = [[int(o.left) for o in meta.objects] for _, meta in pipeline]
@@ -143,7 +143,7 @@ def test_a_frame_is_empty_and_its_error_is_a_warning(
 PYTHON = """
 import sys
 import numpy as np
-from noria import Detections
+from headrace import Detections
 calls = 0
 class Unprintable(Exception):
     def __str__(self): raise RuntimeError
@@ -173,10 +173,10 @@ def test_whatever_a_python_parser_raises_costs_its_frame_only(
     (tmp_path / "mean_parser.py").write_text(PYTHON % statement)
     (tmp_path / "config.txt").write_text(f"{CONFIG}custom-lib-guard={guard}\n")
     pictures = [np.full((32, 32, 3), i, np.uint8) for i in range(CALLS)]
-    source = noria.ArraySource(pictures, name="pictures")
+    source = headrace.ArraySource(pictures, name="pictures")
     with (
-        noria.open_pipeline(tmp_path / "config.txt", sources=[source]) as pipeline,
-        pytest.warns(noria.NoriaWarning),
+        headrace.open_pipeline(tmp_path / "config.txt", sources=[source]) as pipeline,
+        pytest.warns(headrace.HeadraceWarning),
     ):
         lefts = [[int(o.left) for o in meta.objects] for _, meta in pipeline]
     assert lefts == [[] if i == FAILS - 1 else [i + 1] for i in range(CALLS)]

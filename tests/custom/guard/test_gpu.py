@@ -7,21 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from noria.custom.guard import keeper
+from headrace.custom.guard import keeper
 from tests.custom.gpu import BROKEN, KINDS, Gpu, gpu_library
 
 pytestmark = [
     pytest.mark.skipif(keeper.can_guard() is not None, reason="no workers here"),
-    pytest.mark.skipif("NORIA_SANITIZED" in os.environ, reason="its runtime is there"),
+    pytest.mark.skipif("HEADRACE_SANITIZED" in os.environ, reason="its runtime is there"),
 ]
 SOURCE = Path(__file__).parents[1] / "sources" / "gpu_parser.cpp"
 CALLS = """
 import json, sys
 import numpy as np
-from noria.custom import open_library
-from noria.custom.guard import GuardOptions
-from noria.errors import ParserError
-from noria.meta import DetectionParams, Layer, NetworkInfo
+from headrace.custom import open_library
+from headrace.custom.guard import GuardOptions
+from headrace.errors import ParserError
+from headrace.meta import DetectionParams, Layer, NetworkInfo
 
 guard, memory = sys.argv[2], int(sys.argv[3])
 options = GuardOptions(memory_mib=memory, timeout_s=3.0)
@@ -69,7 +69,7 @@ def test_a_broken_gpu_ends_the_worker_not_the_stream(
     assert (good, quick, after) == (True, True, True)
     assert f"ParseOnGpu: the function {BROKEN}; its worker process is started again" in bad
     assert "compute-sanitizer" in bad
-    assert "noria replay" in bad
+    assert "headrace replay" in bad
 
 
 REPLAYS = """
@@ -79,7 +79,7 @@ from pathlib import Path
 (saved,) = Path(sys.argv[2]).iterdir()
 told = []
 for how in ([], ["--guard"]):
-    command = [sys.executable, "-m", "noria", "replay", str(saved), *how]
+    command = [sys.executable, "-m", "headrace", "replay", str(saved), *how]
     done = subprocess.run(command, capture_output=True, text=True)
     told.append([done.returncode, done.stderr])
 print(json.dumps(told))
@@ -89,7 +89,7 @@ print(json.dumps(told))
 @pytest.mark.slow
 def test_a_replay_names_the_gpu(gpu: Gpu, tmp_path: Path) -> None:
     cases = tmp_path / "cases"
-    gpu.run(CALLS, "always", 4096, 666, cwd=tmp_path, NORIA_CRASH_DIR=str(cases))
+    gpu.run(CALLS, "always", 4096, 666, cwd=tmp_path, HEADRACE_CRASH_DIR=str(cases))
     for code, told in gpu.run(REPLAYS, cases, cwd=tmp_path):
         assert code == 5
         assert BROKEN in told

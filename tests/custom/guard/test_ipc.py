@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.custom.guard.ipc import (
+from headrace.custom.guard.ipc import (
     ProtocolError,
     SharedRegion,
     Writer,
@@ -15,7 +15,7 @@ from noria.custom.guard.ipc import (
     _write_detections,
     new_memory,
 )
-from noria.meta import Detections
+from headrace.meta import Detections
 
 SIZE = 4096
 

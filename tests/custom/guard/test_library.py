@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.custom import CustomLibrary, open_library
-from noria.custom.guard import GuardOptions, LibraryDiedError, keeper
-from noria.custom.guard.library import GuardedLibrary
-from noria.errors import NoriaError, ParserError
-from noria.meta import (
+from headrace.custom import CustomLibrary, open_library
+from headrace.custom.guard import GuardOptions, LibraryDiedError, keeper
+from headrace.custom.guard.library import GuardedLibrary
+from headrace.errors import HeadraceError, ParserError
+from headrace.meta import (
     ClassifierParams,
     DetectionParams,
     Layer,
@@ -140,7 +140,7 @@ def test_types_and_strides(pair: tuple[CustomLibrary, GuardedLibrary]) -> None:
             given = {"layer0": Layer("layer0", data)}
             try:
                 results.append(library.bbox_parser(name)(given, NETWORK, BOXES).boxes.tolist())
-            except NoriaError as error:
+            except HeadraceError as error:
                 results.append(str(error))
         assert results[0] == results[1]
 
@@ -180,7 +180,7 @@ def test_what_cannot_be_released_is_named(
             parse(layers(kind), NETWORK, PARAMS[kind])
         errors.append(raised.value)
     text = str(errors[0])
-    assert f"the function gave {field} that noria could not release (SIGABRT: " in text
+    assert f"the function gave {field} that headrace could not release (SIGABRT: " in text
     how = "strdup or malloc" if kind == "classifier" else "new float[]"
     assert f"{field.split()[1]} must be allocated with {how}" in text
     assert ("it was freed already" in text) == (name == "ParseLabelDamaged")
@@ -199,7 +199,7 @@ def test_inputs_are_filled_in_the_worker(compile_parser: Compile) -> None:
         given = {"a": np.zeros((4, 2, 3), np.float32), "b": np.zeros((4, 5), np.float32)}
         try:
             fill(given, NETWORK, 4)
-        except NoriaError as error:
+        except HeadraceError as error:
             results.append(str(error))
         else:
             results.append([a.tolist() for a in given.values()])
@@ -211,7 +211,7 @@ def test_inputs_are_filled_in_the_worker(compile_parser: Compile) -> None:
 @given(words=st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 300), min_size=16, max_size=16))
 def test_no_answer_of_a_broken_worker_is_believed(words: list[int]) -> None:
     """Whatever numbers stand there: a result within the region, or `ProtocolError`."""
-    from noria.custom.guard.ipc import RESULT_READERS, ProtocolError, SharedRegion, new_memory
+    from headrace.custom.guard.ipc import RESULT_READERS, ProtocolError, SharedRegion, new_memory
 
     region = SharedRegion(new_memory("test", 1 << 16))
     for read in RESULT_READERS.values():
@@ -235,7 +235,7 @@ def test_no_message_of_a_broken_worker_is_believed(
     items: Path, text: bytes, tmp_path: Path
 ) -> None:
     """It ends the worker, and is told as that; the next call has another."""
-    from noria.custom.guard import ipc
+    from headrace.custom.guard import ipc
 
     options = GuardOptions(crash_dir=tmp_path)
     library = open_library(items, guard="always", guard_options=options)
@@ -263,10 +263,10 @@ def test_no_message_of_a_broken_worker_is_believed(
 
     running.channel = Broken()  # type: ignore[assignment]
     with pytest.raises(LibraryDiedError, match="overwrote the memory of its worker"):
-        process.invoke("noria.custom.guard.serve:open_parser", what="test")
+        process.invoke("headrace.custom.guard.serve:open_parser", what="test")
     assert process.pid is None
     assert process.invoke(
-        "noria.custom.guard.serve:open_parser",
+        "headrace.custom.guard.serve:open_parser",
         {"kind": "instance", "name": "ParseMasks"},
         what="test",
     )
@@ -275,7 +275,7 @@ def test_no_message_of_a_broken_worker_is_believed(
 
 @pytest.mark.parametrize("size", [2**37, 2**47, 2**63])
 def test_no_region_is_as_large_as_a_worker_says(size: int) -> None:
-    from noria.custom.guard.ipc import ProtocolError, SharedRegion, new_memory
+    from headrace.custom.guard.ipc import ProtocolError, SharedRegion, new_memory
 
     region = SharedRegion(new_memory("test", 1 << 16))
     with pytest.raises((ProtocolError, OverflowError)):

@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import noria
-from noria.custom import CustomLibrary, open_library
-from noria.custom.guard import GuardOptions, LibraryDiedError, keeper
-from noria.custom.guard.library import GuardedLibrary
-from noria.custom.guard.trust import TrustStore, content_hash
-from noria.errors import ConfigError, CustomLibraryError
-from noria.infer.inferencer import Inferencer
-from noria.infer.parser_choice import custom_library
-from noria.meta import DetectionParams, Layer, NetworkInfo
+import headrace
+from headrace.custom import CustomLibrary, open_library
+from headrace.custom.guard import GuardOptions, LibraryDiedError, keeper
+from headrace.custom.guard.library import GuardedLibrary
+from headrace.custom.guard.trust import TrustStore, content_hash
+from headrace.errors import ConfigError, CustomLibraryError
+from headrace.infer.inferencer import Inferencer
+from headrace.infer.parser_choice import custom_library
+from headrace.meta import DetectionParams, Layer, NetworkInfo
 
 pytestmark = pytest.mark.skipif(
     keeper.can_guard() is not None, reason=f"no workers here: {keeper.can_guard()}"
@@ -33,7 +33,7 @@ def mean(value: float) -> dict[str, Layer]:
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return tmp_path / "state" / "noria"
+    return tmp_path / "state" / "headrace"
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_trust_is_for_the_content(
     library: Path, tmp_path: Path, opened: Callable[..., CustomLibrary]
 ) -> None:
     store = TrustStore()
-    store.add(content_hash(library), library, "noria trust")
+    store.add(content_hash(library), library, "headrace trust")
     copy = tmp_path / "copy.so"
     shutil.copy(library, copy)
     assert not isinstance(opened(copy, guard="auto"), GuardedLibrary)
@@ -121,7 +121,7 @@ def test_python_modules_are_guarded_only_always(
     tmp_path: Path, opened: Callable[..., CustomLibrary]
 ) -> None:
     (tmp_path / "parser.py").write_text(
-        "import os\nfrom noria import Detections\n"
+        "import os\nfrom headrace import Detections\n"
         "def parse(layers, network, params):\n"
         "    if layers['mean'].data[0] > 0.9:\n"
         "        os.abort()\n"
@@ -150,7 +150,7 @@ def test_the_config_sets_mode_and_limits(library: Path, mean_config: Callable[..
         custom_lib_guard_memory=512,
         custom_lib_guard_restarts=1,
     )
-    cfg = noria.ModelConfig.load(path)
+    cfg = headrace.ModelConfig.load(path)
     guarded = custom_library(cfg, library)
     assert isinstance(guarded, GuardedLibrary)
     assert guarded.options == GuardOptions(timeout_s=0.25, memory_mib=512, restarts=1)
@@ -158,7 +158,7 @@ def test_the_config_sets_mode_and_limits(library: Path, mean_config: Callable[..
         guarded.bbox_parser("ParseLoop")(mean(1), NETWORK, PARAMS)
     assert not isinstance(custom_library(cfg, library, guard="never"), GuardedLibrary)
     with pytest.raises(ConfigError, match="auto, always, never"):
-        noria.ModelConfig.load(mean_config(custom_lib_guard="sometimes"))
+        headrace.ModelConfig.load(mean_config(custom_lib_guard="sometimes"))
 
 
 def test_the_inferencer_ends_its_worker(library: Path, mean_config: Callable[..., Path]) -> None:

@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.custom import open_library
-from noria.custom.compile.toolchain import gpu_present
-from noria.custom.guard import GuardOptions, LibraryDiedError, keeper
-from noria.custom.guard.library import GuardedLibrary
-from noria.custom.guard.process import GuardedProcess
-from noria.errors import CustomLibraryError
-from noria.meta import DetectionParams, Layer, NetworkInfo
+from headrace.custom import open_library
+from headrace.custom.compile.toolchain import gpu_present
+from headrace.custom.guard import GuardOptions, LibraryDiedError, keeper
+from headrace.custom.guard.library import GuardedLibrary
+from headrace.custom.guard.process import GuardedProcess
+from headrace.errors import CustomLibraryError
+from headrace.meta import DetectionParams, Layer, NetworkInfo
 from tests.custom.conftest import Compile
 from tests.together import together
 
@@ -79,7 +79,7 @@ def test_what_it_gives_up(guarded: GuardedLibrary) -> None:
     assert Path(f"/proc/{pid}/oom_score_adj").read_text().strip() == "1000"
     assert not [n for n in guarded.decisions if "not closed off" in str(n)]
     names = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
-    others = [n for n in names if not n.startswith("/memfd:noria-")]
+    others = [n for n in names if not n.startswith("/memfd:headrace-")]
     assert len(others) == 3 + 1 + 2, "streams, the application's link, the pair that it made itself"
     assert os.readlink(f"/proc/{pid}/fd/0") == "/dev/null"
 
@@ -198,8 +198,8 @@ def test_nothing_is_left_behind(guarded: GuardedLibrary, compile_parser: Compile
 
 SCRIPT = """
 import sys, numpy as np
-from noria.custom import open_library
-from noria.meta import DetectionParams, Layer, NetworkInfo
+from headrace.custom import open_library
+from headrace.meta import DetectionParams, Layer, NetworkInfo
 library = open_library(sys.argv[1], guard="always")
 parse = library.bbox_parser("ParseLoop")
 print(library.process.pid, flush=True)
@@ -243,7 +243,7 @@ def test_a_forked_application_has_workers_of_its_own(guarded: GuardedLibrary) ->
 
 
 def reversed_sum(worker: object, payload: dict, arrays: list[np.ndarray]) -> tuple[dict, list]:
-    """What any part of Noria may ask a worker: arrays and JSON there and back."""
+    """What any part of Headrace may ask a worker: arrays and JSON there and back."""
     if payload.get("exit"):
         os._exit(9)
     return {"sum": float(arrays[0].sum()), **payload}, [arrays[0][::-1]]
@@ -265,10 +265,11 @@ def test_any_function_can_be_called_in_a_worker(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_reports_are_read_as_far_as_they_go() -> None:
-    from noria.custom.guard.crash import describe, read_report
+    from headrace.custom.guard.crash import describe, read_report
 
     whole = (
-        b"noria-crash 1\nsignal 11 1 0x10 write\nfunction f\nregion 0x1000 0x2000 output layer x\n"
+        b"headrace-crash 1\nsignal 11 1 0x10 write\nfunction f\n"
+        b"region 0x1000 0x2000 output layer x\n"
         b"pc 0x5000\nframe 0x5000\nmap 4000-6000 r-xp 0 00:00 0 /nowhere/lib.so\n"
         b"symbol 0x5000 16 _Z3foov\nend\n"
     )
@@ -277,7 +278,7 @@ def test_reports_are_read_as_far_as_they_go() -> None:
     assert trace == ["#0 foo() + 16 (lib.so)"]
     for size in range(len(whole)):
         describe(read_report(whole[:size]), -11, "died", 1)
-        describe(read_report(b"noria-crash 1\n" + whole[size:][::-1]), -11, "died", 1)
+        describe(read_report(b"headrace-crash 1\n" + whole[size:][::-1]), -11, "died", 1)
     assert read_report(b"something else") is None
 
 
@@ -295,8 +296,8 @@ def test_modules_that_cannot_be_imported_ahead_keep_no_worker_from_starting(
     compile_parser: Compile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = keeper.Keeper()
-    own.import_ahead(["noria.nothing"])
-    monkeypatch.setattr("noria.custom.guard.process.keeper", lambda: own)
+    own.import_ahead(["headrace.nothing"])
+    monkeypatch.setattr("headrace.custom.guard.process.keeper", lambda: own)
     library = open_library(compile_parser("crashes.cpp", "-g"), guard="always")
     assert isinstance(library, GuardedLibrary)
     assert library.process.pid is not None

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.custom import open_library
-from noria.custom.guard import GuardOptions, keeper
-from noria.custom.guard.library import GuardedLibrary
-from noria.custom.validate import CheckedParser
-from noria.errors import NoriaError
-from noria.meta import BoxParser, DetectionParams, Layer, NetworkInfo
+from headrace.custom import open_library
+from headrace.custom.guard import GuardOptions, keeper
+from headrace.custom.guard.library import GuardedLibrary
+from headrace.custom.validate import CheckedParser
+from headrace.errors import HeadraceError
+from headrace.meta import BoxParser, DetectionParams, Layer, NetworkInfo
 from tests.custom.conftest import Compile
 from tests.profiles import examples
 
@@ -39,8 +39,8 @@ def parsers(
     """One in this process, one in a worker, and that; boxes of both layouts."""
     flags = {
         "28": (),
-        "24": ("-DNORIA_BOX_BYTES=24",),
-        "told by frames": ("-DNORIA_NO_ABI_MARKER",),
+        "24": ("-DHEADRACE_BOX_BYTES=24",),
+        "told by frames": ("-DHEADRACE_NO_ABI_MARKER",),
     }
     path = compile_parser("commands.cpp", *flags[request.param])
     options = GuardOptions(crash_dir=tmp_path_factory.mktemp("crashes"))
@@ -110,7 +110,7 @@ def test_calls_go_on_when_the_memory_of_requests_has_moved(parsers: Parsers) -> 
         running = library.process._worker
         assert running is not None
         before = running.inputs.size
-        with pytest.raises(NoriaError):
+        with pytest.raises(HeadraceError):
             library.bbox_parser("No" * before)
         assert running.inputs.size > before
 
@@ -146,7 +146,7 @@ def test_layers_that_change_or_are_none_end_no_worker(parsers: Parsers) -> None:
     assert parse(layers, NETWORKS[0], PARAMS[0]).boxes[:, 2].tolist() == [2, 2]
     changing.change = lambda layers: layers.setdefault("b", Layer("b", array))
     assert parse(layers, NETWORKS[0], PARAMS[0]).boxes[:, 2].tolist() == [1, 1]
-    with pytest.raises(NoriaError, match="has no attribute"):
+    with pytest.raises(HeadraceError, match="has no attribute"):
         parse({"a": None, "b": layers["b"]}, NETWORKS[0], PARAMS[0])  # type: ignore[dict-item]
     assert library.process.pid == worker
 
@@ -156,7 +156,7 @@ def outcome(
 ) -> Any:
     try:
         found = parse(layers, network, params)
-    except NoriaError as error:
+    except HeadraceError as error:
         return type(error).__name__, error.found, error.expected
     arrays = (found.boxes, found.scores, found.class_ids)
     assert found.angles is None

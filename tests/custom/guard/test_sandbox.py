@@ -8,14 +8,14 @@ import sys
 
 import pytest
 
-from noria.custom.guard import keeper
+from headrace.custom.guard import keeper
 
 pytestmark = pytest.mark.skipif(keeper.can_guard() is not None, reason="no workers here")
 
 MIB = 1 << 20
 TRIES = f"""
 import errno, json, mmap, os, socket, sys, tempfile
-from noria import _native
+from headrace import _native
 
 left = _native.guard_sandbox(256 * {MIB}, gpu=sys.argv[1] == "gpu")
 done = {{"left": left}}

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.custom import open_library
-from noria.custom.guard import GuardOptions, LibraryDiedError, keeper
-from noria.custom.guard.library import GuardedLibrary
-from noria.errors import ParserError
-from noria.meta import DetectionParams, Layer, NetworkInfo
+from headrace.custom import open_library
+from headrace.custom.guard import GuardOptions, LibraryDiedError, keeper
+from headrace.custom.guard.library import GuardedLibrary
+from headrace.errors import ParserError
+from headrace.meta import DetectionParams, Layer, NetworkInfo
 from tests.custom.conftest import Compile
 
 pytestmark = pytest.mark.skipif(

@@ -1,4 +1,4 @@
-// A parser built without noria's headers: 24-byte boxes as in generation 6.x, no marker.
+// A parser built without headrace's headers: 24-byte boxes as in generation 6.x, no marker.
 // With WIDE it is one of 9.x; with QUIET its code holds no evidence of the size.
 #include <cstdlib>
 #include <new>

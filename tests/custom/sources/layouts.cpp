@@ -17,7 +17,7 @@ AT(NvDsInferLayerInfo, layerName, 48);
 AT(NvDsInferLayerInfo, buffer, 56);
 AT(NvDsInferLayerInfo, isInput, 64);
 SIZE(NvDsInferNetworkInfo, 12);
-SIZE(NvDsInferObjectDetectionInfo, NORIA_BOX_BYTES);
+SIZE(NvDsInferObjectDetectionInfo, HEADRACE_BOX_BYTES);
 AT(NvDsInferObjectDetectionInfo, detectionConfidence, 20);
 SIZE(NvDsInferInstanceMaskInfo, 48);
 AT(NvDsInferInstanceMaskInfo, mask_size, 40);
@@ -38,7 +38,7 @@ AT(NvDsInferContextInitParams, customLibPath, 39012);
 AT(NvDsInferContextInitParams, useDLA, 45164);
 AT(NvDsInferContextInitParams, clusterMode, 50316);
 AT(NvDsInferContextInitParams, numOutputIOFormats, 51352);
-#if NORIA_NVDSINFER_GENERATION == 6
+#if HEADRACE_NVDSINFER_GENERATION == 6
 SIZE(NvDsInferContextInitParams, 51384);
 AT(NvDsInferContextInitParams, layerDevicePrecisions, 51360);
 AT(NvDsInferContextInitParams, disableOutputHostCopy, 51380);
@@ -51,7 +51,7 @@ AT(NvDsInferContextInitParams, warmupEngine, 56572);
 #endif
 
 static_assert(FLOAT == 0 && HALF == 1 && INT8 == 2 && INT32 == 3 && INT64 == 4 && UINT8 == 5, "");
-constexpr int unknown_error = NORIA_NVDSINFER_GENERATION == 6 ? 9 : 10;
+constexpr int unknown_error = HEADRACE_NVDSINFER_GENERATION == 6 ? 9 : 10;
 static_assert(NVDSINFER_TRITON_ERROR == 8 && NVDSINFER_UNKNOWN_ERROR == unknown_error, "");
 static_assert(NvDsInferNetworkType_Other == 100 && NVDSINFER_CLUSTER_NONE == 4, "");
 

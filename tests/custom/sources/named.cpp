@@ -11,6 +11,6 @@ FUNCTION(NvDsInferYoloCudaEngineGet)
 FUNCTION(NvDsInferParseAbcBoxes)
 
 #ifdef BROKEN
-extern "C" int noria_test_function_of_nobody(int);
-extern "C" bool ParseAnything() { return noria_test_function_of_nobody(1) != 0; }
+extern "C" int headrace_test_function_of_nobody(int);
+extern "C" bool ParseAnything() { return headrace_test_function_of_nobody(1) != 0; }
 #endif

@@ -32,7 +32,7 @@ static Box box(float class_id, float left, float top, float width, float height,
     b.width = width;
     b.height = height;
     b.detectionConfidence = score;
-#if NORIA_BOX_BYTES == 28
+#if HEADRACE_BOX_BYTES == 28
     b.rotation_angle = -0.499f;  // as stack garbage would be
 #endif
     return b;

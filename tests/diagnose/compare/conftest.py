@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.config import ModelConfig
-from noria.diagnose.compare import Comparison, compare
-from noria.media import Frame, open_source
+from headrace.config import ModelConfig
+from headrace.diagnose.compare import Comparison, compare
+from headrace.media import Frame, open_source
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from noria.config.keys import CLASS_KEYS, PROPERTY_KEYS
-from noria.diagnose.compare.chain import ChainStage
-from noria.diagnose.compare.keys import _STAGES, KeyChange, key_changes
-from noria.diagnose.compare.sides import SideSpec, open_sides
+from headrace.config.keys import CLASS_KEYS, PROPERTY_KEYS
+from headrace.diagnose.compare.chain import ChainStage
+from headrace.diagnose.compare.keys import _STAGES, KeyChange, key_changes
+from headrace.diagnose.compare.sides import SideSpec, open_sides
 from tests.diagnose.compare.test_run import changed
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import onnx
 import pytest
 
-from noria.diagnose.compare import SideSpec, Tolerance, compare, layers
-from noria.diagnose.compare.layers import compare_layers, decibels
-from noria.diagnose.compare.sides import open_sides
-from noria.errors import EngineError
-from noria.model import load_or_build
+from headrace.diagnose.compare import SideSpec, Tolerance, compare, layers
+from headrace.diagnose.compare.layers import compare_layers, decibels
+from headrace.diagnose.compare.sides import open_sides
+from headrace.errors import EngineError
+from headrace.model import load_or_build
 
 
 def test_decibels():

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from noria.diagnose.box_matching import Scored, overlaps
-from noria.diagnose.compare.matching import Drift, Tolerance, pair_boxes
+from headrace.diagnose.box_matching import Scored, overlaps
+from headrace.diagnose.compare.matching import Drift, Tolerance, pair_boxes
 
 
 def objects(*rows: tuple[float, float, float, float, int, float]) -> Scored:

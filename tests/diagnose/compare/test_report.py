@@ -6,9 +6,9 @@ from math import nan
 
 import pytest
 
-from noria.diagnose.compare.chain import ChainStage
-from noria.diagnose.compare.stage_drift import StageTime
-from noria.errors import MediaError
+from headrace.diagnose.compare.chain import ChainStage
+from headrace.diagnose.compare.stage_drift import StageTime
+from headrace.errors import MediaError
 
 
 def test_a_report_has_stages_pictures_and_reasons(planted):

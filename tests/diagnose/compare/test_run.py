@@ -9,18 +9,18 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from noria.config import ModelConfig
-from noria.config.enums import ColorFormat
-from noria.config.overrides import combined, given_keywords
-from noria.diagnose.compare import SideSpec, Tolerance, compare
-from noria.diagnose.compare.chain import PURE, Chain, ChainTimes
-from noria.diagnose.compare.sides import open_sides
-from noria.engine.precision import CalibrationTable, export
-from noria.errors import ConfigError, MediaError
-from noria.infer.calibration import calibrate
-from noria.infer.inferencer import Inferencer
-from noria.model import load_or_build
-from noria.network import network_from_onnx
+from headrace.config import ModelConfig
+from headrace.config.enums import ColorFormat
+from headrace.config.overrides import combined, given_keywords
+from headrace.diagnose.compare import SideSpec, Tolerance, compare
+from headrace.diagnose.compare.chain import PURE, Chain, ChainTimes
+from headrace.diagnose.compare.sides import open_sides
+from headrace.engine.precision import CalibrationTable, export
+from headrace.errors import ConfigError, MediaError
+from headrace.infer.calibration import calibrate
+from headrace.infer.inferencer import Inferencer
+from headrace.model import load_or_build
+from headrace.network import network_from_onnx
 
 DECODE = "centre - reach[:, :2], centre + reach[:, 2:]"
 

@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from noria.config import ModelConfig
+from headrace.config import ModelConfig
 from tests.diagnose.evaluate.datasets.pictures import picture
 
 NO_BOXES = dict.fromkeys(

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from noria.diagnose.evaluate.class_map import match_classes
-from noria.errors import ConfigError
+from headrace.diagnose.evaluate.class_map import match_classes
+from headrace.errors import ConfigError
 
 
 def match(labels, classes, count=None, **chosen):

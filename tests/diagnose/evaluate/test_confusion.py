@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from noria.diagnose.box_matching import Scored, Truth
-from noria.diagnose.evaluate.confusion import NOTHING, box_confusion, confusion_of
+from headrace.diagnose.box_matching import Scored, Truth
+from headrace.diagnose.evaluate.confusion import NOTHING, box_confusion, confusion_of
 
 
 def test_classes_are_counted():

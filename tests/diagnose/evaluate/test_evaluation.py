@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import noria
-from noria import ModelConfig, evaluate, load_dataset
-from noria.diagnose.box_matching import Scored
-from noria.diagnose.evaluate import Dataset
-from noria.diagnose.evaluate.classification import best_attribute
-from noria.diagnose.evaluate.running import with_low_thresholds
-from noria.errors import ConfigError, MediaError, MissingExtraError, NoriaError
+import headrace
+from headrace import ModelConfig, evaluate, load_dataset
+from headrace.diagnose.box_matching import Scored
+from headrace.diagnose.evaluate import Dataset
+from headrace.diagnose.evaluate.classification import best_attribute
+from headrace.diagnose.evaluate.running import with_low_thresholds
+from headrace.errors import ConfigError, HeadraceError, MediaError, MissingExtraError
 from tests.diagnose.evaluate.conftest import BLUE, GREEN, RED
 from tests.diagnose.evaluate.datasets.pictures import mask, picture
 from tests.diagnose.test_average_precision import pycoco
@@ -39,7 +39,7 @@ def found_by(cfg, dataset):
     """The boxes of an ordinary run, in the order of the pictures."""
     found = []
     count = len(dataset.pictures) * dataset.step
-    with noria.open_pipeline(cfg, sources=dataset.film, limit=count) as pipeline:
+    with headrace.open_pipeline(cfg, sources=dataset.film, limit=count) as pipeline:
         for frame, meta in pipeline:
             if frame.frame % dataset.step == 0:
                 o = meta.objects
@@ -89,7 +89,7 @@ class TestDetector:
         ]
         assert report.below({"mAP50": 0}) == []
         assert report.below({"mAP small": 0})  # not known is below
-        with pytest.raises(NoriaError, match="there is no mIoU"):
+        with pytest.raises(HeadraceError, match="there is no mIoU"):
             report.below({"mIoU": 0})
 
     def test_pictures_of_any_turn_and_lost_and_false_boxes(self, mean_config, boxes, tmp_path):
@@ -295,7 +295,7 @@ class TestRefused:
         other = classifier.with_overrides(network_type=100)
         with pytest.raises(ConfigError, match="gives nothing that could be scored"):
             evaluate(other, dataset)
-        with pytest.raises(NoriaError, match="there is no config"):
+        with pytest.raises(HeadraceError, match="there is no config"):
             evaluate([], dataset)
 
     def test_no_picture_can_be_used(self, mean_config, boxes, tmp_path):

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from noria import evaluate, load_dataset
-from noria.errors import MediaError
+from headrace import evaluate, load_dataset
+from headrace.errors import MediaError
 from tests.diagnose.evaluate.conftest import BLUE, RED
 from tests.diagnose.evaluate.datasets.pictures import mask, picture
 

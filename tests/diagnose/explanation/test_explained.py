@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-import noria
-from noria._core.errors import ConfigError, MediaError
-from noria.diagnose.explanation import FrameExplanation, explain, records
-from noria.diagnose.explanation.gather import tensor_stats
-from noria.infer.inferencer import Inferencer
-from noria.media import ArraySource
-from noria.meta import Detections
+import headrace
+from headrace._core.errors import ConfigError, MediaError
+from headrace.diagnose.explanation import FrameExplanation, explain, records
+from headrace.diagnose.explanation.gather import tensor_stats
+from headrace.infer.inferencer import Inferencer
+from headrace.media import ArraySource
+from headrace.meta import Detections
 from tests.infer.scenes import classifier, picture
 from tests.infer.test_box_losses import ROWS, detector
 from tests.infer.test_segmentation_models import HALVES, semantic, softmax_model
@@ -29,7 +29,7 @@ PICTURE = np.full((64, 64, 3), 60, np.uint8)
 
 def test_the_steps_of_a_detector(tmp_path: Path) -> None:
     with detector(tmp_path) as model:
-        found = noria.explain(model, PICTURE)
+        found = headrace.explain(model, PICTURE)
         plain = model(PICTURE)
     (one,) = found.data.models
     assert (one.kind, one.items, one.objects) == ("detector", 1, len(plain.objects))
@@ -187,7 +187,7 @@ def test_statistics_leave_out_what_is_not_finite() -> None:
     assert (empty.minimum, empty.shape, empty.dtype) == (None, (0, 4), "int32")
 
 
-@pytest.mark.filterwarnings("ignore::noria.NoriaWarning")
+@pytest.mark.filterwarnings("ignore::headrace.HeadraceWarning")
 def test_a_network_whose_outputs_stay_tensors(mean_config: Config) -> None:
     config = mean_config(network_type=100, custom_lib_path=None, parse_bbox_func_name=None)
     found = explain(config, PICTURE)

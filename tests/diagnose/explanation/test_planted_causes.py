@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.diagnose.explanation import ModelExplanation, explain
+from headrace.diagnose.explanation import ModelExplanation, explain
 from tests.infer.scenes import classifier
 from tests.infer.test_box_losses import detector, own_parser
 from tests.mistakes.cases import Case
@@ -18,7 +18,7 @@ from tests.mistakes.models import MODELS
 from tests.mistakes.scene import write_scenes
 from tests.mistakes.setups import YOLOV8
 
-pytestmark = pytest.mark.filterwarnings("ignore::noria.NoriaWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::headrace.HeadraceWarning")
 Config = Callable[..., Path]
 PICTURE = np.full((64, 64, 3), 60, np.uint8)
 # two cars side by side whose boxes overlap with an IoU of 0.25
@@ -95,16 +95,16 @@ def test_the_edge_of_the_frame(tmp_path: Path) -> None:
 def test_a_parser_that_returns_nothing(tmp_path: Path) -> None:
     found = explained(tmp_path, **own_parser(tmp_path, "Detections.empty()"))
     assert found.verdict.startswith("0 objects: parse in own.py finds nothing")
-    assert "set parse-bbox-func-name=NoriaParseYoloV5 (config.txt:" in found.verdict
+    assert "set parse-bbox-func-name=HeadraceParseYoloV5 (config.txt:" in found.verdict
     assert found.reasons[0].startswith("the parser (parse in own.py) returned no boxes")
     assert found.classes == ()
 
 
 def test_a_parser_for_other_outputs(tmp_path: Path) -> None:
-    found = explained(tmp_path, parse_bbox_func_name="NoriaParseEfficientNMS")
-    assert found.verdict.startswith("0 objects: built-in NoriaParseEfficientNMS")
-    assert "set parse-bbox-func-name=NoriaParseYoloV5 (config.txt:" in found.verdict
-    assert found.reasons[0].startswith("parse-bbox-func-name=NoriaParseEfficientNMS: ")
+    found = explained(tmp_path, parse_bbox_func_name="HeadraceParseEfficientNMS")
+    assert found.verdict.startswith("0 objects: built-in HeadraceParseEfficientNMS")
+    assert "set parse-bbox-func-name=HeadraceParseYoloV5 (config.txt:" in found.verdict
+    assert found.reasons[0].startswith("parse-bbox-func-name=HeadraceParseEfficientNMS: ")
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from noria.diagnose.lint.catalogue import Example
+from headrace.diagnose.lint.catalogue import Example
 from tests.diagnose.lint.models import put_model
 from tests.mistakes import setups
 from tests.mistakes.cases import Setup

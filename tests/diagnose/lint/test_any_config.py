@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from noria.config.keys import CLASS_KEYS, PROPERTY_KEYS
-from noria.diagnose.lint.catalogue import Example, all_rules
-from noria.diagnose.lint.fixes import fixes_for
-from noria.diagnose.lint.linting import Linter
-from noria.diagnose.lint.targets import TARGETS
-from noria.diagnose.lint.text import json_data, sarif_text
+from headrace.config.keys import CLASS_KEYS, PROPERTY_KEYS
+from headrace.diagnose.lint.catalogue import Example, all_rules
+from headrace.diagnose.lint.fixes import fixes_for
+from headrace.diagnose.lint.linting import Linter
+from headrace.diagnose.lint.targets import TARGETS
+from headrace.diagnose.lint.text import json_data, sarif_text
 from tests.diagnose.lint.setups import write_example
 
 _PATHS = ("-file", "-path", "-files")  # kept: they would name files of this machine

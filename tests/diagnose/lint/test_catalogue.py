@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-import noria
+import headrace
 from docs._ext import lint_rules
-from noria._core import errors
-from noria._core.errors import NoriaError
-from noria.diagnose.lint.catalogue import all_rules, find_rule
+from headrace._core import errors
+from headrace._core.errors import HeadraceError
+from headrace.diagnose.lint.catalogue import all_rules, find_rule
 
-SOURCE = Path(noria.__file__).parent
+SOURCE = Path(headrace.__file__).parent
 # calls whose rule may stand by place: function -> the argument
 _BY_PLACE = {"Notice": 3, "Finding": 0, "_at": 2, "_of": 2, "_of_class": 3}
 
@@ -79,7 +79,7 @@ def test_the_catalogue_is_large_and_says_what_to_do() -> None:
 def test_errors_name_the_rule_of_their_class_or_their_own() -> None:
     kinds = [
         kind for kind in vars(errors).values()
-        if isinstance(kind, type) and issubclass(kind, NoriaError) and kind.rule
+        if isinstance(kind, type) and issubclass(kind, HeadraceError) and kind.rule
     ]  # fmt: skip
     assert kinds
     for kind in kinds:
@@ -88,7 +88,7 @@ def test_errors_name_the_rule_of_their_class_or_their_own() -> None:
 
 
 def test_a_rule_that_is_not_there_is_refused_with_near_ones() -> None:
-    with pytest.raises(NoriaError, match="class-count"):
+    with pytest.raises(HeadraceError, match="class-count"):
         find_rule("class-counts")
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from noria.diagnose.lint.catalogue import LintRule, all_rules
-from noria.diagnose.lint.linting import Linter
-from noria.diagnose.lint.targets import TARGETS
+from headrace.diagnose.lint.catalogue import LintRule, all_rules
+from headrace.diagnose.lint.linting import Linter
+from headrace.diagnose.lint.targets import TARGETS
 from tests.diagnose.lint.setups import write_example
 
 EXAMPLES = [rule for rule in all_rules().values() if rule.example is not None]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from noria._core.errors import ConfigError
-from noria.diagnose.lint.catalogue import Example, all_rules
-from noria.diagnose.lint.fixes import FIXABLE, fixes_for
-from noria.diagnose.lint.linting import Linter, LintReport
+from headrace._core.errors import ConfigError
+from headrace.diagnose.lint.catalogue import Example, all_rules
+from headrace.diagnose.lint.fixes import FIXABLE, fixes_for
+from headrace.diagnose.lint.linting import Linter, LintReport
 from tests.diagnose.lint.setups import write_example
 
 # what the wrong example's lines become; the other rules' edits are tried below

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from noria.diagnose.lint.catalogue import Example
-from noria.diagnose.lint.fixes import fixes_for
-from noria.diagnose.lint.linting import Linter, LintReport
-from noria.diagnose.lint.targets import TARGETS
+from headrace.diagnose.lint.catalogue import Example
+from headrace.diagnose.lint.fixes import fixes_for
+from headrace.diagnose.lint.linting import Linter, LintReport
+from headrace.diagnose.lint.targets import TARGETS
 from tests.custom import conftest
 from tests.diagnose.lint.setups import write_example
 

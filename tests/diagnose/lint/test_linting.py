@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from noria._core.errors import ConfigError
-from noria.diagnose.lint.catalogue import Example
-from noria.diagnose.lint.linting import Linter, LintReport
+from headrace._core.errors import ConfigError
+from headrace.diagnose.lint.catalogue import Example
+from headrace.diagnose.lint.linting import Linter, LintReport
 from tests.diagnose.lint.models import put_model
 from tests.diagnose.lint.setups import BASES, write_example
 from tests.mistakes import correct, mistakes

@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from noria.diagnose.pages import Series, line_chart
-from noria.diagnose.pages.charts import HEIGHT, WIDTH
+from headrace.diagnose.pages import Series, line_chart
+from headrace.diagnose.pages.charts import HEIGHT, WIDTH
 
 
 def _points(svg: str) -> list[list[tuple[float, float]]]:

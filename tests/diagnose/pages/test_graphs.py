@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from noria.diagnose.pages.graphs import Box, Link, layered_graph, svg_file
+from headrace.diagnose.pages.graphs import Box, Link, layered_graph, svg_file
 
 SVG = "{http://www.w3.org/2000/svg}"
 CAPS = ("video/x-raw(memory:NVMM)", "NV12 1920×1080 25/1 batch 4")

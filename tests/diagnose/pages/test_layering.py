@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.diagnose.pages.layering import arranged, layers_of
+from headrace.diagnose.pages.layering import arranged, layers_of
 
 LINKS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=25)
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from noria.diagnose.pages import picture_uri, render_page, write_page
-from noria.diagnose.pages.render import _environment
-from noria.errors import MediaError
+from headrace.diagnose.pages import picture_uri, render_page, write_page
+from headrace.diagnose.pages.render import _environment
+from headrace.errors import MediaError
 
 
 def test_a_page_is_escaped_and_has_no_outside_resource() -> None:

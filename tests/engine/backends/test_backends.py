@@ -12,11 +12,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from noria.engine import BuildOptions, Plan, build
-from noria.engine.backends import BACKENDS, RunOptions, get_backend, installed_backends
-from noria.errors import EngineError
-from noria.model import load_or_build
-from noria.network import network_from_onnx
+from headrace.engine import BuildOptions, Plan, build
+from headrace.engine.backends import BACKENDS, RunOptions, get_backend, installed_backends
+from headrace.errors import EngineError
+from headrace.model import load_or_build
+from headrace.network import network_from_onnx
 from tests.network.onnx_models import model_of, picture_model, save
 
 INSTALLED = installed_backends()
@@ -253,7 +253,7 @@ def test_a_runtime_that_is_there_is_found():
 
 
 def test_a_runtime_that_is_not_installed_names_the_extra(monkeypatch, config):
-    monkeypatch.setitem(BACKENDS, "openvino", "noria.engine.backends.not_there")
+    monkeypatch.setitem(BACKENDS, "openvino", "headrace.engine.backends.not_there")
     with pytest.raises(EngineError, match=r"pip install 'openvino>=[0-9.]+'"):
         load_or_build(config(), backend="openvino")
 
@@ -292,7 +292,7 @@ def test_the_runtime_leaves_no_file_of_its_own_in_the_users_cache(tmp_path):
     """onnxruntime writes a device's id there unless it is kept from it."""
     onnx.save(convolutions(), tmp_path / "a.onnx")
     lines = (
-        "import noria.engine, onnxruntime, sys;"
+        "import headrace.engine, onnxruntime, sys;"
         "onnxruntime.InferenceSession(sys.argv[1], providers=['CPUExecutionProvider'])"
     )
     home = tmp_path / "home"

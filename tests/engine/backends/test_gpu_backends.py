@@ -6,14 +6,14 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 
-from noria._core import cuda, cuda_tensors
-from noria.engine import BuildOptions, Plan, build
-from noria.engine.backends import RunOptions, get_backend, installed_backends
-from noria.engine.backends import onnxruntime_cuda as ort_cuda
-from noria.engine.plan import COMPILED_BLOB
-from noria.engine.session import Session
-from noria.errors import EngineError
-from noria.network import network_from_onnx
+from headrace._core import cuda, cuda_tensors
+from headrace.engine import BuildOptions, Plan, build
+from headrace.engine.backends import RunOptions, get_backend, installed_backends
+from headrace.engine.backends import onnxruntime_cuda as ort_cuda
+from headrace.engine.plan import COMPILED_BLOB
+from headrace.engine.session import Session
+from headrace.errors import EngineError
+from headrace.network import network_from_onnx
 from tests.engine.backends.test_backends import convolutions, pictures
 from tests.network.onnx_models import save
 

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from noria._core.errors import EngineError
-from noria.engine.backends import onnxruntime_package as package
+from headrace._core.errors import EngineError
+from headrace.engine.backends import onnxruntime_package as package
 from tests.network.onnx_models import picture_model, save
 
 _HALF = {
@@ -37,7 +37,7 @@ def test_half_a_package_is_one_clear_error(tmp_path: Path, kind: str) -> None:
     save(picture_model(), tmp_path / "m.onnx")
     (tmp_path / "pgie.txt").write_text("[property]\nonnx-file=m.onnx\nnetwork-type=100\n")
     done = subprocess.run(
-        [sys.executable, "-m", "noria", "build", str(tmp_path / "pgie.txt")],
+        [sys.executable, "-m", "headrace", "build", str(tmp_path / "pgie.txt")],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
         capture_output=True,
         text=True,

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.engine import BuildOptions, build
-from noria.engine.backends import installed_backends
-from noria.engine.session import Session
-from noria.errors import EngineError
-from noria.network import network_from_onnx
+from headrace.engine import BuildOptions, build
+from headrace.engine.backends import installed_backends
+from headrace.engine.session import Session
+from headrace.errors import EngineError
+from headrace.network import network_from_onnx
 from tests.engine.backends.test_backends import convolutions, node, pictures, value
 from tests.network.onnx_models import model_of, save
 
@@ -99,7 +99,7 @@ def test_padded_and_split_batches_and_unknown_shapes(backend, tmp_path) -> None:
 @pytest.mark.slow
 @each_backend
 def test_arrays_are_given_back(backend, tmp_path) -> None:
-    from noria.custom.guard.arena import OutputArena
+    from headrace.custom.guard.arena import OutputArena
 
     names = ("x", "y")
     model = model_of([node("Relu", ["x"], ["y"])], *([value(n, 1, ["n", 30000])] for n in names))

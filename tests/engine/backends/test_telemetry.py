@@ -11,8 +11,8 @@ from tests.conftest import write_mean_model
 
 RUN = """
 import numpy as np
-from noria.engine import build
-from noria.network import network_from_onnx
+from headrace.engine import build
+from headrace.network import network_from_onnx
 with build(network_from_onnx("mean.onnx")).open_session(threads=1) as session:
     session.run({s.name: np.zeros([max(d, 1) for d in s.dims], np.float32) for s in session.inputs})
 """

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from noria.engine.backends import RunOptions
-from noria.engine.backends.onnxruntime import OnnxRuntimeRunner
+from headrace.engine.backends import RunOptions
+from headrace.engine.backends.onnxruntime import OnnxRuntimeRunner
 
 
 class FakeBackend:

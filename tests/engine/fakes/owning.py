@@ -7,9 +7,9 @@ from typing import Any
 
 import onnx
 
-from noria.engine.backends import PluginKey, RunOptions
-from noria.engine.backends.onnxruntime import backend as onnxruntime
-from noria.errors import EngineError
+from headrace.engine.backends import PluginKey, RunOptions
+from headrace.engine.backends.onnxruntime import backend as onnxruntime
+from headrace.errors import EngineError
 
 
 class Owning:

@@ -1,4 +1,4 @@
-from noria.errors import EngineError
+from headrace.errors import EngineError
 from tests.engine.fakes import FakeBackend
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from noria.engine.builder import BuildOptions, build
-from noria.errors import PluginError
+from headrace.engine.builder import BuildOptions, build
+from headrace.errors import PluginError
 from tests.plugins.models import FLOAT, model, network, registry
 
 X = np.random.default_rng(0).standard_normal((4, 3, 8, 6)).astype(np.float32)

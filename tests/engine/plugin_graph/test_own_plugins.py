@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from noria.engine import Plan
-from noria.engine.backends import BACKENDS
-from noria.engine.tuning.tactic import Tactic
-from noria.errors import PluginError
-from noria.plugins import PluginRegistry
+from headrace.engine import Plan
+from headrace.engine.backends import BACKENDS
+from headrace.engine.tuning.tactic import Tactic
+from headrace.errors import PluginError
+from headrace.plugins import PluginRegistry
 from tests.engine.fakes import owning
 from tests.engine.plugin_graph.test_split import Base, built
 from tests.plugins.models import FLOAT, model
@@ -93,13 +93,13 @@ def test_a_refusal_is_told_and_it_is_cut(runtime: owning.Owning, tmp_path: Path)
 
 
 def tensorrt_like(monkeypatch: pytest.MonkeyPatch, **more: Any) -> ModuleType:
-    """`noria.engine.backends.tensorrt` on top of a package with these names."""
+    """`headrace.engine.backends.tensorrt` on top of a package with these names."""
     package = ModuleType("tensorrt")
     names = {"ILogger": object, "__version__": "0", **more}
     for name, value in names.items():
         setattr(package, name, value)
     monkeypatch.setitem(sys.modules, "tensorrt", package)
-    found = importlib.util.find_spec("noria.engine.backends.tensorrt")
+    found = importlib.util.find_spec("headrace.engine.backends.tensorrt")
     assert found is not None
     assert found.loader is not None
     module = importlib.util.module_from_spec(found)

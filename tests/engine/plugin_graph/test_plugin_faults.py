@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from noria.engine.builder import BuildOptions, build
-from noria.errors import EngineError, PluginError
-from noria.plugins import DataType, PluginRegistry, array_at
+from headrace.engine.builder import BuildOptions, build
+from headrace.errors import EngineError, PluginError
+from headrace.plugins import DataType, PluginRegistry, array_at
 from tests.engine.plugin_graph.test_split import Base, Creator, X, built, info, one_node, run
 from tests.plugins.models import FLOAT, model, network
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from noria.engine import Plan
-from noria.engine.builder import BuildOptions, build
-from noria.errors import EngineError, PluginError
-from noria.plugins import PluginRegistry, Tracer
+from headrace.engine import Plan
+from headrace.engine.builder import BuildOptions, build
+from headrace.errors import EngineError, PluginError
+from headrace.plugins import PluginRegistry, Tracer
 from tests.plugins.models import FLOAT, conv_plugin_conv, model, network, registry
 from tests.plugins.samples import PLUGINS, Watched
 
@@ -87,8 +87,8 @@ LIBRARY = "from tests.plugins.samples import ScaleDynamic, SecondCreator\n\n\n" 
 )
 LOADER = """
 import sys, numpy as np
-from noria.engine import Plan
-from noria.plugins import get_plugin_registry
+from headrace.engine import Plan
+from headrace.plugins import get_plugin_registry
 if len(sys.argv) > 2:
     get_plugin_registry().load_library(sys.argv[2])
 with Plan.load(sys.argv[1]).open_session() as session:
@@ -218,12 +218,12 @@ def test_an_operator_nobody_knows(tmp_path: Path) -> None:
     text = str(caught.value)
     assert "YoloLayer_TRT (node 'scale', version 7, fields: " in text
     assert "anchors (INTS), scale (FLOAT)" in text
-    assert "noria init --plugin YoloLayer_TRT" in text
+    assert "headrace init --plugin YoloLayer_TRT" in text
 
 
 def test_a_wrong_version_is_told(tmp_path: Path) -> None:
     made, _ = conv_plugin_conv("ScaleDynamic", plugin_version="2")
-    from noria.plugins import get_plugin_registry
+    from headrace.plugins import get_plugin_registry
 
     (creator,) = registry("V2DynamicExt").all_creators
     get_plugin_registry().register_creator(creator)
@@ -259,8 +259,8 @@ def test_the_domain_of_a_built_in_operator_is_not_looked_at(tmp_path: Path) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_tuning_works_with_plugins(tmp_path: Path, runtime: str) -> None:
-    from noria.engine.tuning.tactic import Tactic
-    from noria.engine.tuning.tune import TuneOptions
+    from headrace.engine.tuning.tactic import Tactic
+    from headrace.engine.tuning.tune import TuneOptions
 
     known = registry()
     made, _ = conv_plugin_conv(factor=2.0)

@@ -14,23 +14,23 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
-from noria import _native
-from noria.engine.backends import RunOptions, get_backend
-from noria.engine.builder import BuildOptions, build
-from noria.engine.plugin_graph.opening import (
+from headrace import _native
+from headrace.engine.backends import RunOptions, get_backend
+from headrace.engine.builder import BuildOptions, build
+from headrace.engine.plugin_graph.opening import (
     load_plugins,
     must_split,
     open_plugin_graph,
     split_at,
 )
-from noria.engine.plugin_graph.plugins_in_runtime import (
+from headrace.engine.plugin_graph.plugins_in_runtime import (
     CallbackRunner,
     PluginCallbacks,
     element_types,
 )
-from noria.engine.plugin_graph.split_runner import SplitRunner
-from noria.errors import EngineError, PluginError
-from noria.plugins import DataType, DimsExprs, Tracer, array_at
+from headrace.engine.plugin_graph.split_runner import SplitRunner
+from headrace.errors import EngineError, PluginError
+from headrace.plugins import DataType, DimsExprs, Tracer, array_at
 from tests.engine.plugin_graph.test_split import Base, InPlace, Nonzero, ToShape, built
 from tests.plugins.models import FLOAT, conv_plugin_conv, model, network, registry
 from tests.plugins.samples import Fault, Watched
@@ -420,7 +420,7 @@ class _Calls:
         ({}, False, None),
         ({"p": TensorProto.BFLOAT16}, True, "plugin 'P_p' takes or gives an unusual type"),
         ({"n": 0}, True, "a value at plugin 'P_p' is of unknown type"),
-        ({"noria.run.3": FLOAT}, True, "a value of the graph is called 'noria.run.3'"),
+        ({"headrace.run.3": FLOAT}, True, "a value of the graph is called 'headrace.run.3'"),
     ],
 )
 def test_one_decision_before_anything_is_split(
@@ -452,18 +452,18 @@ def test_a_runtime_that_takes_no_operators_gets_pieces(tmp_path: Path, monkeypat
 def test_a_graph_that_has_the_name_of_the_run_id_is_split(tmp_path: Path, runtime: str) -> None:
     made = middle()
     for each in made.graph.node:
-        each.input[:] = ["noria.run" if name == "x" else name for name in each.input]
-    made.graph.input[0].name = "noria.run"
+        each.input[:] = ["headrace.run" if name == "x" else name for name in each.input]
+    made.graph.input[0].name = "headrace.run"
     plan = built(Slow, made, tmp_path, max_batch=4, runtime=runtime)
     with plan.open_session(threads=1) as session:
         assert isinstance(session.runner, SplitRunner)
-        got = session.run({"noria.run": X[:1]})["y"]
+        got = session.run({"headrace.run": X[:1]})["y"]
     np.testing.assert_allclose(got, -(1 - X[:1]) - X[:1], atol=1e-5)
 
 
 def test_onnxruntime_finds_operators_only_while_they_are_offered() -> None:
     settings = onnxruntime.SessionOptions()
-    with pytest.raises(Exception, match="noria offers no operators now"):
+    with pytest.raises(Exception, match="headrace offers no operators now"):
         settings.register_custom_ops_library(_native.__file__)
     offered = _native.OrtOperators(lambda index, call: True, "d", [("Op", [6], [6], False)])
 
@@ -471,7 +471,7 @@ def test_onnxruntime_finds_operators_only_while_they_are_offered() -> None:
         settings.register_custom_ops_library(_native.__file__)
 
     offered.register_with(ask)
-    with pytest.raises(Exception, match="noria offers no operators now"):
+    with pytest.raises(Exception, match="headrace offers no operators now"):
         offered.register_with(ask)  # they are another session's already
 
 

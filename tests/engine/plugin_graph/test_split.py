@@ -10,9 +10,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from noria.engine.builder import BuildOptions, build
-from noria.errors import ModelError, PluginError
-from noria.plugins import (
+from headrace.engine.builder import BuildOptions, build
+from headrace.errors import ModelError, PluginError
+from headrace.plugins import (
     DataType,
     DimensionOperation,
     DimsExprs,
@@ -404,7 +404,7 @@ class Compiles:
     name = "onnxruntime"
 
     def __init__(self, *, refuses: bytes = b"nothing of it", here: bool = True) -> None:
-        from noria.engine.backends import get_backend
+        from headrace.engine.backends import get_backend
 
         self.inner = get_backend("onnxruntime")
         self.refuses, self.here = refuses, here
@@ -418,7 +418,7 @@ class Compiles:
         return None if self.here else "there is no device"
 
     def compile(self, model: bytes, options: Any) -> bytes:
-        from noria.errors import EngineError
+        from headrace.errors import EngineError
 
         if self.refuses in model:
             raise EngineError("this is refused")
@@ -435,8 +435,8 @@ def test_pieces_are_compiled_once_and_kept(
     here: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a runtime that compiles, the pieces between plugins are in the plan."""
-    from noria.engine import backends, builder
-    from noria.engine import plan as plans
+    from headrace.engine import backends, builder
+    from headrace.engine import plan as plans
 
     backend = Compiles(here=here)
     for module in (backends, builder, plans):
@@ -461,8 +461,8 @@ def test_pieces_are_compiled_once_and_kept(
 def test_a_piece_that_is_refused_is_told_at_the_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from noria.engine import builder
-    from noria.errors import EngineError
+    from headrace.engine import builder
+    from headrace.errors import EngineError
 
     backend = Compiles(refuses=b"w2", here=False)
     monkeypatch.setattr(builder, "get_backend", lambda name: backend)
@@ -479,7 +479,7 @@ def test_too_many_outputs(tmp_path: Path) -> None:
 
 
 def test_a_damaged_record_is_refused(tmp_path: Path) -> None:
-    from noria.engine.plugin_graph.plugin_record import PluginRecord
+    from headrace.engine.plugin_graph.plugin_record import PluginRecord
 
     plan = built(Base, one_node(), tmp_path)
     good = plan.header.plugins[0].to_dict()
@@ -521,7 +521,7 @@ def test_nodes_that_save_a_crossing_run_behind_the_cut(tmp_path: Path) -> None:
     ]
     shape = ["N", 3, 4, 4]
     made = model(nodes, [info("x", FLOAT, shape)], [info("y", FLOAT, shape)])
-    from noria.engine.plugin_graph.split import split_graph
+    from headrace.engine.plugin_graph.split import split_graph
 
     split = split_graph(_described(made, tmp_path), {"P_p": (("r",), ("p",))})
     first, second = split.sections

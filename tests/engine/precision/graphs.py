@@ -9,8 +9,8 @@ import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
-from noria.engine.layers import layers_of_model
-from noria.network.network import Network
+from headrace.engine.layers import layers_of_model
+from headrace.network.network import Network
 
 
 def network_of(proto: Any) -> Network:
@@ -76,8 +76,8 @@ def run(data: bytes, feeds: dict[str, np.ndarray], outputs: list[str] | None = N
 
 def ranges_of(proto: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> dict[str, float]:
     """Largest absolute value of every float activation."""
-    from noria.engine.precision.explicit import activation_names
-    from noria.engine.precision.prepare import prepare
+    from headrace.engine.precision.explicit import activation_names
+    from headrace.engine.precision.prepare import prepare
 
     grown = prepare(proto)
     names = activation_names(grown)

@@ -5,19 +5,19 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from noria.config import ModelConfig
-from noria.config.enums import NetworkMode
-from noria.engine.backends import installed_backends
-from noria.engine.builder import BuildOptions, build
-from noria.engine.plan import MODEL_BLOB
-from noria.engine.precision import CalibrationTable, capability, export, rules
-from noria.engine.precision.capability import choose
-from noria.engine.precision.rules import PrecisionRules
-from noria.engine.tuning.tactic import Tactic
-from noria.engine.tuning.tune import TuneOptions, Version, tune
-from noria.errors import ConfigError, EngineError
-from noria.model import load_or_build
-from noria.network.tensor_spec import TensorSpec
+from headrace.config import ModelConfig
+from headrace.config.enums import NetworkMode
+from headrace.engine.backends import installed_backends
+from headrace.engine.builder import BuildOptions, build
+from headrace.engine.plan import MODEL_BLOB
+from headrace.engine.precision import CalibrationTable, capability, export, rules
+from headrace.engine.precision.capability import choose
+from headrace.engine.precision.rules import PrecisionRules
+from headrace.engine.tuning.tactic import Tactic
+from headrace.engine.tuning.tune import TuneOptions, Version, tune
+from headrace.errors import ConfigError, EngineError
+from headrace.model import load_or_build
+from headrace.network.tensor_spec import TensorSpec
 from tests.engine.precision.graphs import layer_table, network_of, ranges_of, run, small_net, sqnr
 from tests.engine.precision.graphs import model as graph_of
 
@@ -297,7 +297,7 @@ def test_a_model_with_pairs_of_its_own_says_so(tmp_path):
 class TestTuning:
     @pytest.fixture(autouse=True)
     def cache(self, monkeypatch, tmp_path):
-        monkeypatch.setenv("NORIA_TIMING_CACHE", str(tmp_path / "timings"))
+        monkeypatch.setenv("HEADRACE_TIMING_CACHE", str(tmp_path / "timings"))
 
     def options(self):
         tactics = [Tactic("onnxruntime", 1, 1)]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.engine.precision.cache import DEFAULT_HEADER, CalibrationTable, table_header
-from noria.errors import EngineError
+from headrace.engine.precision.cache import DEFAULT_HEADER, CalibrationTable, table_header
+from headrace.errors import EngineError
 from tests.fuzz import fuzz_calibration
 
 FUZZ = Path(__file__).parents[2] / "fuzz"

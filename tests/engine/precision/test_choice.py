@@ -4,16 +4,16 @@ from hashlib import sha256
 
 import pytest
 
-from noria.engine.precision import CalibrationTable
-from noria.engine.precision.choice import (
+from headrace.engine.precision import CalibrationTable
+from headrace.engine.precision.choice import (
     Agreement,
     Int8Choice,
     TensorChoice,
     choice_of,
     choice_path,
 )
-from noria.engine.precision.rules import PrecisionRules
-from noria.errors import EngineError
+from headrace.engine.precision.rules import PrecisionRules
+from headrace.errors import EngineError
 
 
 def agreement(fp32=100, int8=100, equal=98):
@@ -79,7 +79,7 @@ def test_that_of_another_table_is_not_used(table, tmp_path):
 @pytest.mark.parametrize("text", [b"", b"{}", b'{"table": "x"}', b'{"table": 1, "more": 2}'])
 def test_what_is_none_is_refused(table, tmp_path, text):
     choice_path(tmp_path / "a.calib").write_bytes(text)
-    with pytest.raises(EngineError, match="noria calibrate"):
+    with pytest.raises(EngineError, match="headrace calibrate"):
         choice_of(table, tmp_path / "a.calib")
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from noria.engine.precision.even import even_out, round_weights
-from noria.engine.precision.prepare import prepare
-from noria.engine.precision.qdq import to_qdq
-from noria.engine.precision.ranges import Channels, choose_ranges
+from headrace.engine.precision.even import even_out, round_weights
+from headrace.engine.precision.prepare import prepare
+from headrace.engine.precision.qdq import to_qdq
+from headrace.engine.precision.ranges import Channels, choose_ranges
 from tests.engine.precision.graphs import model, run, sqnr
 
 REACH = np.array([30, 3, 0.3, 0.03], np.float32).reshape(4, 1, 1)

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria._core.cuda import why_no_gpu
-from noria.engine.backends import RunOptions, get_backend
-from noria.engine.precision import export
-from noria.engine.precision.collect import ActivationRunner
-from noria.engine.precision.lower import graph_precision
-from noria.errors import EngineError
-from noria.network import network_from_onnx
+from headrace._core.cuda import why_no_gpu
+from headrace.engine.backends import RunOptions, get_backend
+from headrace.engine.precision import export
+from headrace.engine.precision.collect import ActivationRunner
+from headrace.engine.precision.lower import graph_precision
+from headrace.errors import EngineError
+from headrace.network import network_from_onnx
 from tests.engine.precision.graphs import network_of, small_net
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "conveyor"

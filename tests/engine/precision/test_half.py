@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from noria.engine.precision import export
+from headrace.engine.precision import export
 from tests.engine.precision.graphs import model, network_of, run, small_net, sqnr
 
 IMAGE = np.random.default_rng(1).random((2, 3, 8, 8)).astype(np.float32)

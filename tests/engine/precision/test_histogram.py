@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from noria.engine.precision.histogram import BINS, Histogram, _least_divergence, clip_at
+from headrace.engine.precision.histogram import BINS, Histogram, _least_divergence, clip_at
 
 floats = hnp.arrays(np.float32, st.integers(1, 40), elements=st.floats(width=32, allow_nan=True))
 

@@ -5,10 +5,10 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from noria.config import ModelConfig
-from noria.engine.precision import CalibrationTable, export
-from noria.errors import EngineError
-from noria.model import export_onnx
+from headrace.config import ModelConfig
+from headrace.engine.precision import CalibrationTable, export
+from headrace.errors import EngineError
+from headrace.model import export_onnx
 from tests.engine.precision.graphs import network_of, ranges_of, run, small_net, sqnr
 
 IMAGE = np.random.default_rng(1).random((4, 3, 8, 8)).astype(np.float32)
@@ -122,7 +122,7 @@ def test_best_is_int8_with_fp16_around(scales):
 
 @pytest.mark.parametrize("table", [{}, {"image": 0.0}])
 def test_int8_without_scales_says_what_to_do(table):
-    with pytest.raises(EngineError, match="noria calibrate"):
+    with pytest.raises(EngineError, match="headrace calibrate"):
         export(network_of(small_net()), "int8", table)
 
 

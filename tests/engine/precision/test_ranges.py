@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper
 
-from noria.engine.precision.choice import TensorChoice
-from noria.engine.precision.prepare import prepare
-from noria.engine.precision.ranges import Channels, choose_ranges, sample_places
+from headrace.engine.precision.choice import TensorChoice
+from headrace.engine.precision.prepare import prepare
+from headrace.engine.precision.ranges import Channels, choose_ranges, sample_places
 from tests.engine.precision.graphs import model
 
 

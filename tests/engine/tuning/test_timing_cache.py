@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from noria.engine.plan_header import TacticRecord
-from noria.engine.tuning.timing_cache import TimingCache, TimingEntry
+from headrace.engine.plan_header import TacticRecord
+from headrace.engine.tuning.timing_cache import TimingCache, TimingEntry
 
 ASKED = {"model": "5f", "machine": "two cores"}
 

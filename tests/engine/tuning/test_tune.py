@@ -12,18 +12,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from noria.engine import BuildOptions, Plan, build
-from noria.engine.backends import BACKENDS, GPU_RUNTIMES, installed_backends
-from noria.engine.input_shapes import sample_inputs
-from noria.engine.tuning import tune as module
-from noria.engine.tuning.output_difference import difference
-from noria.engine.tuning.tactic import Tactic, candidates
-from noria.engine.tuning.tune import TuneOptions, tune
-from noria.errors import EngineError
-from noria.model import load_or_build
-from noria.model.picture_input import picture_range
-from noria.network import network_from_onnx
-from noria.network.tensor_spec import TensorSpec
+from headrace.engine import BuildOptions, Plan, build
+from headrace.engine.backends import BACKENDS, GPU_RUNTIMES, installed_backends
+from headrace.engine.input_shapes import sample_inputs
+from headrace.engine.tuning import tune as module
+from headrace.engine.tuning.output_difference import difference
+from headrace.engine.tuning.tactic import Tactic, candidates
+from headrace.engine.tuning.tune import TuneOptions, tune
+from headrace.errors import EngineError
+from headrace.model import load_or_build
+from headrace.model.picture_input import picture_range
+from headrace.network import network_from_onnx
+from headrace.network.tensor_spec import TensorSpec
 from tests.profiles import slow
 
 ROOT = Path(__file__).parents[3]
@@ -45,7 +45,7 @@ FAKES = [
 @pytest.fixture(autouse=True)
 def fakes(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(str(ROOT))
-    monkeypatch.setenv("NORIA_TIMING_CACHE", str(tmp_path / "timings"))
+    monkeypatch.setenv("HEADRACE_TIMING_CACHE", str(tmp_path / "timings"))
     monkeypatch.setattr(module, "_TRIAL_WINDOW_S", 0.02)
     monkeypatch.setattr(module, "_ROUND_WINDOW_S", 0.03)
     for name in FAKES:
@@ -269,11 +269,11 @@ def test_an_answer_for_lack_of_time_serves_no_larger_budget(network, impatient):
 def test_two_processes_tune_once(model_path, tmp_path):
     code = textwrap.dedent(f"""
         import sys; sys.path.insert(0, {str(ROOT)!r})
-        from noria.engine import BuildOptions, build
-        from noria.engine.backends import BACKENDS
-        from noria.engine.tuning.tactic import Tactic
-        from noria.engine.tuning.tune import TuneOptions
-        from noria.network import network_from_onnx
+        from headrace.engine import BuildOptions, build
+        from headrace.engine.backends import BACKENDS
+        from headrace.engine.tuning.tactic import Tactic
+        from headrace.engine.tuning.tune import TuneOptions
+        from headrace.network import network_from_onnx
         for name in ("slow", "quick"):
             BACKENDS[name] = f"tests.engine.fakes.{{name}}"
         options = TuneOptions(tactics=[Tactic("slow", 1, 1), Tactic("quick", 1, 1)], budget_s=20)
@@ -292,11 +292,11 @@ def test_two_processes_tune_once(model_path, tmp_path):
 def test_a_killed_tuner_leaves_no_process_and_no_lock(model_path, tmp_path):
     code = textwrap.dedent(f"""
         import sys; sys.path.insert(0, {str(ROOT)!r})
-        from noria.engine import BuildOptions, build
-        from noria.engine.backends import BACKENDS
-        from noria.engine.tuning.tactic import Tactic
-        from noria.engine.tuning.tune import TuneOptions
-        from noria.network import network_from_onnx
+        from headrace.engine import BuildOptions, build
+        from headrace.engine.backends import BACKENDS
+        from headrace.engine.tuning.tactic import Tactic
+        from headrace.engine.tuning.tune import TuneOptions
+        from headrace.network import network_from_onnx
         BACKENDS["hang"] = "tests.engine.fakes.hang"
         options = TuneOptions(tactics=[Tactic("hang", 1, 1)], budget_s=300)
         say = lambda done, total, text: print(text, flush=True)
@@ -355,8 +355,8 @@ def test_an_untuned_plan_is_tuned_when_asked(config):
 
 
 def test_a_plan_tuned_on_other_cores_shares_as_it_likes(config, monkeypatch):
-    from noria.engine import plan as module
-    from noria.model import engine_search as search
+    from headrace.engine import plan as module
+    from headrace.model import engine_search as search
 
     cfg = config()
     load_or_build(cfg, tuning=TuneOptions(budget_s=10, tactics=[Tactic("quick", 1, 2)]))

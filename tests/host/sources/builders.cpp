@@ -69,14 +69,14 @@ static INetworkDefinition *network_of(IBuilder &builder, IBuilderConfig &config,
 
 CREATOR(SavesItsEngine) {
     INetworkDefinition *network = network_of(*builder, *config, int(params->maxBatchSize));
-    engine = built(*builder, *config, *network, std::getenv("NORIA_TEST_ENGINE"));
+    engine = built(*builder, *config, *network, std::getenv("HEADRACE_TEST_ENGINE"));
     network->destroy();
     return engine;
 }
 
 CREATOR(LoadsAnEngine) {
     (void)config, (void)params;
-    engine = loaded(*builder, file(std::getenv("NORIA_TEST_ENGINE")));
+    engine = loaded(*builder, file(std::getenv("HEADRACE_TEST_ENGINE")));
     return engine;
 }
 
@@ -192,7 +192,7 @@ public:
     int32_t initialize() override { return 0; }
     void terminate() override {}
     size_t getWorkspaceSize(int32_t) const override { return 0; }
-    int32_t enqueue(int32_t batch, const void *const *in, NORIA_OUTPUTS out, void *,
+    int32_t enqueue(int32_t batch, const void *const *in, HEADRACE_OUTPUTS out, void *,
                     cudaStream_t) override {
         for (int i = 0; i < batch * count_; ++i)
             static_cast<float *>(out[0])[i] = 4 * static_cast<const float *>(in[0])[i];

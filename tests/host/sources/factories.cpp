@@ -25,7 +25,7 @@ static void log(const std::string &text) { calls += text + "\n"; }
 extern "C" const char *factory_calls() { return calls.c_str(); }
 extern "C" int factory_objects() { return objects; }
 static const char *asked() {
-    const char *text = std::getenv("NORIA_TEST_FACTORY");
+    const char *text = std::getenv("HEADRACE_TEST_FACTORY");
     return text ? text : "";
 }
 
@@ -119,7 +119,7 @@ public:
     int32_t initialize() override { return log("initialize"), 0; }
     void terminate() override { log("terminate"); }
     size_t getWorkspaceSize(int32_t) const override { return 0; }
-    int32_t enqueue(int32_t batch, const void *const *in, NORIA_OUTPUTS out, void *,
+    int32_t enqueue(int32_t batch, const void *const *in, HEADRACE_OUTPUTS out, void *,
                     cudaStream_t) override {
         state_.run(batch, in, out[0]);
         return 0;

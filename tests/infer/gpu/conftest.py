@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from noria._core import cuda
+from headrace._core import cuda
 
 ROOT = Path(__file__).parents[3]
 
@@ -28,7 +28,7 @@ def stand_in_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def driver(stand_in_library: Path) -> Iterator[ctypes.CDLL]:
-    """A driver whose GPU is the CPU; its own functions begin with `noria_test_`."""
+    """A driver whose GPU is the CPU; its own functions begin with `headrace_test_`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cuda, "_LIBRARY", str(stand_in_library))
         cuda._open.cache_clear()
@@ -42,7 +42,7 @@ def gpus(driver: ctypes.CDLL) -> Iterator[Callable[[int], None]]:
     """`gpus(count)`: the driver has as many for the rest of the test."""
 
     def have(count: int) -> None:
-        driver.noria_test_gpus(count)
+        driver.headrace_test_gpus(count)
         cuda._open.cache_clear()
 
     yield have

@@ -1,4 +1,4 @@
-"""TensorRT's package as far as noria's backend calls it; ONNX Runtime computes on the CPU.
+"""TensorRT's package as far as headrace's backend calls it; ONNX Runtime computes on the CPU.
 
 An engine's bytes are the model's. Device memory is the stand-in driver's: addresses of the host.
 """

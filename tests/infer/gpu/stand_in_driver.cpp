@@ -1,4 +1,4 @@
-// NVIDIA's driver as far as noria's scaler calls it, on the CPU: device memory is host memory, a launch
+// NVIDIA's driver as far as headrace's scaler calls it, on the CPU: device memory is host memory, a launch
 // runs the kernel's own source over its grid. Copies check that they stay inside what was allocated, and
 // launches that kernel, queue and memory are of the GPU whose context is current. There may be several GPUs.
 #include <cstdint>
@@ -32,7 +32,7 @@ size_t launches[8], retained[8];
 int chips[8] = {90, 90, 90, 90, 90, 90, 90, 90};
 int contexts[8];  // the address of each is that of a GPU's context
 thread_local int *current = nullptr;
-const char *const scaling = "noria_preprocess", *const finding = "noria_hits";
+const char *const scaling = "headrace_preprocess", *const finding = "headrace_hits";
 
 int gpu_of(const int *context) { return int(context - contexts); }
 int here() { return current ? gpu_of(current) : -1; }
@@ -57,7 +57,7 @@ int cuDriverGetVersion(int *version) {
 }
 int cuDeviceGetCount(int *count) { return *count = gpus, 0; }
 int cuDeviceGet(int *device, int number) { return *device = number, number < gpus ? 0 : 101; }
-void noria_test_chip(int gpu, int number) { chips[gpu] = number; }
+void headrace_test_chip(int gpu, int number) { chips[gpu] = number; }
 int cuDeviceGetAttribute(int *value, int attribute, int gpu) {
     if (attribute != 75 && attribute != 76) return 1;  // its compute capability
     return *value = attribute == 75 ? chips[gpu] / 10 : chips[gpu] % 10, 0;
@@ -76,12 +76,12 @@ int cuGetErrorString(int status, const char **text) {
     return *text = said, 0;
 }
 
-void noria_test_fail_allocations(int count) { fail_allocations = count; }
-void noria_test_gpus(int count) { gpus = count; }
-void noria_test_lose(int gpu) { lost = gpu; }
-size_t noria_test_retained(int gpu) { return retained[gpu]; }
-size_t noria_test_launches(int gpu) { return launches[gpu]; }
-size_t noria_test_allocated() {
+void headrace_test_fail_allocations(int count) { fail_allocations = count; }
+void headrace_test_gpus(int count) { gpus = count; }
+void headrace_test_lose(int gpu) { lost = gpu; }
+size_t headrace_test_retained(int gpu) { return retained[gpu]; }
+size_t headrace_test_launches(int gpu) { return launches[gpu]; }
+size_t headrace_test_allocated() {
     std::lock_guard<std::mutex> hold(lock);
     return allocated.size();
 }

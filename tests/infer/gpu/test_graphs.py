@@ -12,15 +12,15 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 
-import noria
-from noria._core.cuda import decoder_begins, decoder_ends
-from noria._core.cuda_tensors import CudaTensor
-from noria._core.errors import EngineError
-from noria.config import ModelConfig
-from noria.engine.backends import RunOptions
-from noria.engine.backends import onnxruntime_cuda as ort_cuda
-from noria.engine.tuning.tactic import Tactic, candidates
-from noria.model.planning import load_or_build
+import headrace
+from headrace._core.cuda import decoder_begins, decoder_ends
+from headrace._core.cuda_tensors import CudaTensor
+from headrace._core.errors import EngineError
+from headrace.config import ModelConfig
+from headrace.engine.backends import RunOptions
+from headrace.engine.backends import onnxruntime_cuda as ort_cuda
+from headrace.engine.tuning.tactic import Tactic, candidates
+from headrace.model.planning import load_or_build
 from tests.infer.gpu.test_runs import Binding, Session, boxes, frames, gpu
 from tests.infer.gpu.test_scaler import on_gpu
 from tests.pipeline.fakes import FakeSource
@@ -189,7 +189,7 @@ def test_more_runs_at_once_go_without_it_and_say_so(
 ) -> None:
     config = mean_config(batch_size=4)
     load_or_build(ModelConfig.load(config), tactic=Tactic.parse("onnxruntime-cuda:graph=1"))
-    with noria.Inferencer.from_config(config, device="cuda", streams=streams) as model:
+    with headrace.Inferencer.from_config(config, device="cuda", streams=streams) as model:
         assert model.session.options.graph == (streams == 1)
         assert sum("CUDA graph is not used" in str(n) for n in model.notices) == told
 
@@ -204,11 +204,11 @@ def test_graphs_are_captured_before_a_source_is_read(
 ) -> None:
     config = mean_config(batch_size=4, warmup_engine=warm)
     load_or_build(ModelConfig.load(config), tactic=Tactic.parse(TACTIC))
-    with noria.Inferencer.from_config(config, device="cuda", streams=None) as model:
+    with headrace.Inferencer.from_config(config, device="cuda", streams=None) as model:
         assert model.streams == 1
         graphs.clear()
         sources = [FakeSource(6, source_id=n, live=live, delay_s=0.01) for n in range(4)]
-        pipeline = noria.Pipeline(sources, model)
+        pipeline = headrace.Pipeline(sources, model)
         before: list[int] = []
         start = pipeline._mux.start
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria import _native
-from noria._core.cuda_tensors import CudaTensor
-from noria.infer.gpu import hits
-from noria.infer.gpu.hits import HitFinder
-from noria.infer.parsers.boxes import TableHits, room_for_hits, table_hits, to_float32
-from noria.infer.parsers.device_tables import DeviceTables
+from headrace import _native
+from headrace._core.cuda_tensors import CudaTensor
+from headrace.infer.gpu import hits
+from headrace.infer.gpu.hits import HitFinder
+from headrace.infer.parsers.boxes import TableHits, room_for_hits, table_hits, to_float32
+from headrace.infer.parsers.device_tables import DeviceTables
 
 WILD = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 0.5, 1.0], np.float32)
 

@@ -11,22 +11,22 @@ import av
 import numpy as np
 import pytest
 
-import noria
-from noria._core import cuda
-from noria._core.cuda import current_gpu, driver, entered
-from noria._core.errors import ConfigError, EngineError
-from noria.batches.units import BatchUnit
-from noria.batches.work import Work, Worker
-from noria.config.pipeline_spec import SourceSpec
-from noria.engine.device import CPU, Device
-from noria.engine.session import Session
-from noria.infer.inferencer import Inferencer
-from noria.media.sources import gpu_decoding as decoding
-from noria.media.sources import video
-from noria.pipeline import pipeline as pipeline_module
-from noria.pipeline.assembly import AssemblyOptions
-from noria.pipeline.opening import pipeline_spec
-from noria.pipeline.source_opening import decoding_device, gpu_of
+import headrace
+from headrace._core import cuda
+from headrace._core.cuda import current_gpu, driver, entered
+from headrace._core.errors import ConfigError, EngineError
+from headrace.batches.units import BatchUnit
+from headrace.batches.work import Work, Worker
+from headrace.config.pipeline_spec import SourceSpec
+from headrace.engine.device import CPU, Device
+from headrace.engine.session import Session
+from headrace.infer.inferencer import Inferencer
+from headrace.media.sources import gpu_decoding as decoding
+from headrace.media.sources import video
+from headrace.pipeline import pipeline as pipeline_module
+from headrace.pipeline.assembly import AssemblyOptions
+from headrace.pipeline.opening import pipeline_spec
+from headrace.pipeline.source_opening import decoding_device, gpu_of
 from tests.infer.gpu.test_runs import boxes, frames, gpu
 
 __all__ = ["gpu"]  # a fixture
@@ -112,14 +112,14 @@ def test_sources_that_come_later_are_decoded_where_the_model_computes(
     gpus(2)
     asked: list[dict[str, Any]] = []
 
-    def opened(source: str, **options: Any) -> noria.media.Source:
+    def opened(source: str, **options: Any) -> headrace.media.Source:
         asked.append(options)
-        return noria.media.ArraySource(frames(1))
+        return headrace.media.ArraySource(frames(1))
 
     monkeypatch.setattr(pipeline_module, "open_source", opened)
     with Inferencer.from_config(mean_config(), device="cuda:1") as model:
         assert gpu_of([model]) == 1
-        pipeline = noria.Pipeline([], model, keep_open=True)
+        pipeline = headrace.Pipeline([], model, keep_open=True)
         pipeline.add_source("rtsp://camera/1")
         pipeline.add_source("rtsp://camera/2", gpu=None)
         pipeline.close()
@@ -134,13 +134,13 @@ def test_an_opened_model_says_where_its_films_are_decoded(
     gpus(2)
     with Inferencer.from_config(mean_config(), device="cuda:1") as model:
         for device in ("auto", "cuda", "cuda:1"):
-            noria.open_pipeline(model, sources=film, device=device).close()
+            headrace.open_pipeline(model, sources=film, device=device).close()
         assert asked == [1, 1, 1]
         for device in ("cpu", "cuda:0"):
             with pytest.raises(ConfigError, match="computes on cuda:1 already"):
-                noria.open_pipeline(model, sources=film, device=device)
+                headrace.open_pipeline(model, sources=film, device=device)
         with pytest.raises(ConfigError, match="no device is called 'nonsense'"):
-            noria.open_pipeline(model, sources=film, device="nonsense")
+            headrace.open_pipeline(model, sources=film, device="nonsense")
 
 
 @pytest.mark.parametrize("models", [[0], [1, 0]])
@@ -156,7 +156,7 @@ def test_a_source_of_a_gpu_that_is_not_there(gpu: None, gpus: Gpus, models: list
 
 @pytest.fixture
 def unit(gpus: Gpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A video unit that works, as far as noria can tell."""
+    """A video unit that works, as far as headrace can tell."""
     gpus(1)
     monkeypatch.setattr(decoding, "hwdevices_available", lambda: ["cuda"])
     monkeypatch.setattr(decoding.ctypes, "CDLL", lambda name: None)
@@ -184,7 +184,7 @@ def test_a_unit_that_cannot_be_used_is_told(
     assert "hwaccel" in decoding.gpu_decoding(0)
     assert "does not decode its codec or format (yuv444p)" in decoding.on_cpu_instead("yuv444p", 0)
     decoding._usable.clear()
-    monkeypatch.setattr(f"noria.media.sources.gpu_decoding.{part}", stand_in)
+    monkeypatch.setattr(f"headrace.media.sources.gpu_decoding.{part}", stand_in)
     assert decoding.gpu_decoding(0) == {}
     assert wanted in decoding.on_cpu_instead("yuv420p", 0)
     found = decoding.decoding_error(9)

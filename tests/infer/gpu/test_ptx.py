@@ -17,6 +17,6 @@ def test_the_ptx_is_compiled_from_these_sources() -> None:
     for name in script.NAMES:
         text = script.ptx(name).read_text()
         assert text.startswith(f"// {script.digest(name)}\n"), "make ptx"
-        assert f".entry noria_{name}(" in text
+        assert f".entry headrace_{name}(" in text
         assert ".target sm_52" in text
         assert "fma.rn.f32" not in text  # a fused multiply-add would give other bits than the CPU

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.infer.gpu.run_size import _PATIENCE, RunSize
+from headrace.infer.gpu.run_size import _PATIENCE, RunSize
 
 
 @given(st.integers(1, 48), st.lists(st.integers(1, 48), max_size=80))

@@ -14,22 +14,22 @@ import onnxruntime as ort
 import pytest
 from click.testing import CliRunner
 
-import noria
-from noria._core.cuda import entered
-from noria._core.cuda_tensors import CudaTensor
-from noria._core.errors import ConfigError, DeviceMemoryError, EngineError
-from noria.cli import main
-from noria.config import ModelConfig
-from noria.engine.backends import onnxruntime_cuda as ort_cuda
-from noria.engine.device import choose_device
-from noria.engine.tuning import precisions
-from noria.engine.tuning.tune import TuneOptions
-from noria.infer.gpu import hits
-from noria.infer.watch.watch import Watch
-from noria.media.frame import Frame
-from noria.media.pixel_format import ColorSpace, PixelFormat
-from noria.model.planning import load_or_build
-from noria.pipeline.assembly import AssemblyOptions, open_model
+import headrace
+from headrace._core.cuda import entered
+from headrace._core.cuda_tensors import CudaTensor
+from headrace._core.errors import ConfigError, DeviceMemoryError, EngineError
+from headrace.cli import main
+from headrace.config import ModelConfig
+from headrace.engine.backends import onnxruntime_cuda as ort_cuda
+from headrace.engine.device import choose_device
+from headrace.engine.tuning import precisions
+from headrace.engine.tuning.tune import TuneOptions
+from headrace.infer.gpu import hits
+from headrace.infer.watch.watch import Watch
+from headrace.media.frame import Frame
+from headrace.media.pixel_format import ColorSpace, PixelFormat
+from headrace.model.planning import load_or_build
+from headrace.pipeline.assembly import AssemblyOptions, open_model
 from tests.engine.backends.test_gpu_backends import FakeBinding, FakeSession
 from tests.infer.gpu.test_scaler import on_gpu, picture
 from tests.infer.watch.detectors import config_for
@@ -81,7 +81,7 @@ class Session(FakeSession):
 
 @pytest.fixture
 def gpu(driver: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A GPU with onnxruntime-gpu, as far as noria can tell."""
+    """A GPU with onnxruntime-gpu, as far as headrace can tell."""
     fake = SimpleNamespace(
         __version__=ort.__version__,
         InferenceSession=Session,
@@ -100,7 +100,7 @@ def frames(count: int) -> list[Frame]:
 
 
 def boxes(config: Path, pictures: list[Frame], device: str) -> tuple[list[object], list[str]]:
-    with noria.Inferencer.from_config(config, device=device) as inferencer:
+    with headrace.Inferencer.from_config(config, device=device) as inferencer:
         assert inferencer.session.device == {"cuda": "cuda:0"}.get(device, device)
         size = inferencer.config.batch_size
         starts = range(0, len(pictures), size)
@@ -143,7 +143,7 @@ def test_inputs_that_somebody_wants_to_see_are_those_of_the_cpu(
     seen: dict[str, np.ndarray] = {}
     for device, most in (("cpu", 99), ("cuda", 99), ("cuda", 2)):
         monkeypatch.setattr(Binding, "most", most)
-        with noria.Inferencer.from_config(config, device=device) as inferencer:
+        with headrace.Inferencer.from_config(config, device=device) as inferencer:
             name = f"{device} {most}"
             inferencer.runs.on_steps = lambda steps, name=name: seen.update(
                 {name: steps.inputs["image"]}
@@ -155,7 +155,7 @@ def test_inputs_that_somebody_wants_to_see_are_those_of_the_cpu(
 def test_auto_takes_the_gpu_and_its_own_engine(gpu: None, mean_config: Config) -> None:
     config = mean_config(batch_size=2)
     assert boxes(config, frames(2), "cpu")[0]
-    with noria.Inferencer.from_config(config) as inferencer:
+    with headrace.Inferencer.from_config(config) as inferencer:
         assert inferencer.session.device == "cuda:0"
         assert inferencer.engine_path is not None
     text = " ".join(map(str, inferencer.model.notices))
@@ -166,7 +166,7 @@ def test_an_engine_built_ahead_is_the_one_that_runs(gpu: None, mean_config: Conf
     config = mean_config(batch=1, batch_size=4)
     command = CliRunner().invoke(main, ["build", str(config)])
     assert command.exit_code == 0, command.output
-    with noria.Inferencer.from_config(config) as inferencer:
+    with headrace.Inferencer.from_config(config) as inferencer:
         assert inferencer.session.device == "cuda:0"
         assert any("engine: loaded" in str(n) for n in inferencer.notices)
         assert not any("not used" in str(n) for n in inferencer.notices)
@@ -230,7 +230,7 @@ def test_candidates_of_built_in_heads_are_found_on_the_gpu(
     monkeypatch.setattr(hits.HitFinder, "__call__", find)
     assert boxes(config, pictures, "cuda")[0] == known
     assert len(asked) == (0 if head == "corners" else len(pictures))
-    with noria.Inferencer.from_config(config, device="cuda") as inferencer:
+    with headrace.Inferencer.from_config(config, device="cuda") as inferencer:
         raw: list[type] = []
         inferencer.on_raw_output = lambda out: raw.extend(map(type, out.outputs.values()))
         inferencer.process(pictures[:1])
@@ -255,10 +255,10 @@ def test_a_gpu_without_memory_for_candidates_gives_them_to_the_host(
 
 def test_a_pipeline_on_a_gpu_fills_its_runs(gpu: None, mean_config: Config) -> None:
     config = mean_config(batch_size=4)
-    with noria.Inferencer.from_config(config, device="cuda") as inferencer:
+    with headrace.Inferencer.from_config(config, device="cuda") as inferencer:
         assert inferencer.run_rows == 4
         many = [FakeSource(8, source_id=n) for n in range(6)]
-        pipeline = noria.Pipeline(many, inferencer)
+        pipeline = headrace.Pipeline(many, inferencer)
         sizes: list[int] = []
         begin = inferencer.begin
         inferencer.begin = lambda batch: sizes.append(len(batch.frames)) or begin(batch)  # type: ignore
@@ -280,11 +280,13 @@ def test_kernels_are_planned_before_live_frames_come(
         rows.append(value.shape[0])
         bind(self, name, value)
 
-    with noria.Inferencer.from_config(mean_config(batch_size=8), device="cuda", streams=2) as model:
+    with headrace.Inferencer.from_config(
+        mean_config(batch_size=8), device="cuda", streams=2
+    ) as model:
         sources = [FakeSource(3, source_id=n) for n in range(4)]
         for source in sources:
             source.live = live
-        pipeline = noria.Pipeline(sources, model)
+        pipeline = headrace.Pipeline(sources, model)
         monkeypatch.setattr(Binding, "bind_ortvalue_input", seen)
         start = pipeline._mux.start
         monkeypatch.setattr(pipeline._mux, "start", lambda: rows.append(-1) or start())  # type: ignore

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria._core.cuda_kernels import PinnedPool
-from noria._core.errors import EngineError
-from noria.config.enums import ColorFormat, ScalingFilter, TensorOrder
-from noria.infer.gpu.items import ITEM, Settings
-from noria.infer.gpu.scaler import GpuScaler
-from noria.infer.items import FramePiece
-from noria.infer.preprocess import Preprocessor
-from noria.media.device_planes import DevicePlanes
-from noria.media.frame import Frame
-from noria.media.pixel_format import ColorSpace, PixelFormat, plane_shapes
+from headrace._core.cuda_kernels import PinnedPool
+from headrace._core.errors import EngineError
+from headrace.config.enums import ColorFormat, ScalingFilter, TensorOrder
+from headrace.infer.gpu.items import ITEM, Settings
+from headrace.infer.gpu.scaler import GpuScaler
+from headrace.infer.items import FramePiece
+from headrace.infer.preprocess import Preprocessor
+from headrace.media.device_planes import DevicePlanes
+from headrace.media.frame import Frame
+from headrace.media.pixel_format import ColorSpace, PixelFormat, plane_shapes
 from tests.profiles import examples
 
 FILTERS = [f for f in ScalingFilter if f is not ScalingFilter.ALGO4]
@@ -189,20 +189,20 @@ def test_memory_is_given_back(driver: ctypes.CDLL) -> None:
     frame = picture(np.random.default_rng(5), PixelFormat.BGR, 40, 30, ColorSpace.BT601)
     scaler = GpuScaler(pre)
     scaler([whole(pre, frame)], 1)
-    before = driver.noria_test_allocated()
+    before = driver.headrace_test_allocated()
     for _ in range(50):
         scaler([whole(pre, frame)], 1)
-    assert driver.noria_test_allocated() == before
+    assert driver.headrace_test_allocated() == before
     del scaler
     gc.collect()
-    assert driver.noria_test_allocated() == 0
+    assert driver.headrace_test_allocated() == 0
 
 
 def test_no_memory_on_the_gpu_is_said(driver: ctypes.CDLL) -> None:
     pre = Preprocessor(20, 20)
     frame = picture(np.random.default_rng(6), PixelFormat.GRAY, 40, 30, ColorSpace.BT601)
     scaler = GpuScaler(pre)
-    driver.noria_test_fail_allocations(1)
+    driver.headrace_test_fail_allocations(1)
     with pytest.raises(EngineError, match="out of memory"):
         scaler([whole(pre, frame)], 1)
     assert scaler([whole(pre, frame)], 1).numpy().any()

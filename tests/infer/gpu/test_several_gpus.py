@@ -15,19 +15,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import noria
-from noria._core import cuda
-from noria._core.cuda import Memory, Stream, current_gpu, entered
-from noria._core.cuda_tensors import CudaTensor
-from noria._core.errors import EngineError
-from noria._core.visible_gpus import environment_for
-from noria.config.pipeline_spec import SourceSpec
-from noria.engine.device import CPU, Device, choose_device
-from noria.engine.tuning.worker import TuningWorker
-from noria.infer.gpu.hits import HitFinder
-from noria.infer.parsers.device_tables import DeviceTables
-from noria.media.pixel_format import PixelFormat
-from noria.pipeline.source_opening import decoding_device
+import headrace
+from headrace._core import cuda
+from headrace._core.cuda import Memory, Stream, current_gpu, entered
+from headrace._core.cuda_tensors import CudaTensor
+from headrace._core.errors import EngineError
+from headrace._core.visible_gpus import environment_for
+from headrace.config.pipeline_spec import SourceSpec
+from headrace.engine.device import CPU, Device, choose_device
+from headrace.engine.tuning.worker import TuningWorker
+from headrace.infer.gpu.hits import HitFinder
+from headrace.infer.parsers.device_tables import DeviceTables
+from headrace.media.pixel_format import PixelFormat
+from headrace.pipeline.source_opening import decoding_device
 from tests.infer.gpu.test_runs import boxes, frames, gpu
 from tests.infer.gpu.test_scaler import on_gpu
 from tests.infer.watch.detectors import config_for
@@ -103,26 +103,26 @@ def test_each_model_has_its_gpu(
     gpu: None, gpus: Gpus, driver: ctypes.CDLL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gpus(2)
-    monkeypatch.setattr("noria.infer.watch.watch.Watch.due", lambda watch: False)
+    monkeypatch.setattr("headrace.infer.watch.watch.Watch.due", lambda watch: False)
     config, pictures = config_for(tmp_path), frames_of("objects", count=4)
     known, _ = boxes(config, pictures, "cpu")
-    before = [driver.noria_test_launches(n) for n in (0, 1)]
+    before = [driver.headrace_test_launches(n) for n in (0, 1)]
     assert boxes(config, pictures, "cuda:1")[0] == known
-    assert driver.noria_test_launches(0) == before[0]
-    after = driver.noria_test_launches(1)
+    assert driver.headrace_test_launches(0) == before[0]
+    after = driver.headrace_test_launches(1)
     assert after > before[1]
     with (
-        noria.Inferencer.from_config(config, unique_id=1) as first,
-        noria.Inferencer.from_config(config, unique_id=2, gpu_id=1) as second,
+        headrace.Inferencer.from_config(config, unique_id=1) as first,
+        headrace.Inferencer.from_config(config, unique_id=2, gpu_id=1) as second,
     ):
         assert [m.session.device for m in (first, second)] == ["cuda:0", "cuda:1"]
-        pipeline = noria.Pipeline(noria.media.ArraySource(pictures), [first, second])
+        pipeline = headrace.Pipeline(headrace.media.ArraySource(pictures), [first, second])
         report = pipeline.run()
     assert [m.device for m in report.models] == ["cuda:0", "cuda:1"]
     attached = [m.results["attached"] for m in report.models]
     assert attached == [attached[0]] * 2
-    assert driver.noria_test_launches(0) > before[0]
-    assert driver.noria_test_launches(1) > after
+    assert driver.headrace_test_launches(0) > before[0]
+    assert driver.headrace_test_launches(1) > after
     assert current_gpu() == 0
 
 
@@ -132,15 +132,15 @@ def test_another_gpu_is_left_alone(
 ) -> None:
     config, pictures = config_for(tmp_path, head), frames_of("objects", count=4)
     gpus(2)
-    before = driver.noria_test_retained(0)
-    with noria.Inferencer.from_config(config, device="cuda:1") as model:
+    before = driver.headrace_test_retained(0)
+    with headrace.Inferencer.from_config(config, device="cuda:1") as model:
         there = [on_gpu(f, gpu=1) if f.format is PixelFormat.NV12 else f for f in pictures]
-        noria.Pipeline(noria.media.ArraySource([*there, *pictures]), model).run()
+        headrace.Pipeline(headrace.media.ArraySource([*there, *pictures]), model).run()
         model.process(frames(2))
     del model, there
     gc.collect()
-    assert driver.noria_test_retained(0) == before
-    assert driver.noria_test_retained(1)
+    assert driver.headrace_test_retained(0) == before
+    assert driver.headrace_test_retained(1)
 
 
 @pytest.mark.parametrize("wide", [False, True])
@@ -218,7 +218,7 @@ def test_child_processes_see_the_models_gpu_first(
 
 SHOWS_VARIABLE = """
 import os
-from noria import Detections
+from headrace import Detections
 
 def parse(layers, network, params):
     assert os.environ.get("CUDA_VISIBLE_DEVICES") == "1", os.environ.get("CUDA_VISIBLE_DEVICES")
@@ -266,7 +266,7 @@ def test_a_lost_gpu_is_found_whichever_it_is(
     monkeypatch.setattr(cuda, "_in_use", lambda: driver)
     assert cuda.why_lost() is None
     try:
-        driver.noria_test_lose(2)
+        driver.headrace_test_lose(2)
         assert cuda.why_lost() == "error 700"
     finally:
-        driver.noria_test_lose(-1)
+        driver.headrace_test_lose(-1)

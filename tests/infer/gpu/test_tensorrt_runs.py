@@ -11,17 +11,17 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-import noria
-from noria._core.cuda_tensors import CudaTensor
-from noria._core.errors import EngineError
-from noria.config import ModelConfig
-from noria.engine.backends import RunOptions, get_backend, installed_backends
-from noria.engine.backends import onnxruntime_cuda as ort_cuda
-from noria.engine.device import choose_device
-from noria.infer.gpu import scaler
-from noria.infer.items import FramePiece
-from noria.media.frame import Frame
-from noria.model.planning import load_or_build
+import headrace
+from headrace._core.cuda_tensors import CudaTensor
+from headrace._core.errors import EngineError
+from headrace.config import ModelConfig
+from headrace.engine.backends import RunOptions, get_backend, installed_backends
+from headrace.engine.backends import onnxruntime_cuda as ort_cuda
+from headrace.engine.device import choose_device
+from headrace.infer.gpu import scaler
+from headrace.infer.items import FramePiece
+from headrace.media.frame import Frame
+from headrace.model.planning import load_or_build
 from tests.infer.gpu.fake_tensorrt import Builder, Engine, package, rtx_package
 from tests.infer.gpu.test_runs import boxes, frames
 from tests.infer.gpu.test_scaler import on_gpu
@@ -31,7 +31,7 @@ from tests.infer.watch.detectors import frames as frames_of
 
 Config = Callable[..., Path]
 Chips = Callable[..., None]
-_NAME = "noria.engine.backends.tensorrt"
+_NAME = "headrace.engine.backends.tensorrt"
 
 
 @pytest.fixture
@@ -66,12 +66,12 @@ def rtx(
     def have(*chips: int) -> None:
         gpus(len(chips))
         for number, chip in enumerate(chips):
-            driver.noria_test_chip(number, chip)
+            driver.headrace_test_chip(number, chip)
         install(monkeypatch, tensorrt=None)
 
     yield have
     for number in range(2):
-        driver.noria_test_chip(number, 90)
+        driver.headrace_test_chip(number, 90)
 
 
 @pytest.fixture
@@ -106,8 +106,8 @@ def test_the_engine_reads_what_the_scaler_wrote(
 
 def test_a_bare_model_is_built_once(tensorrt: None, tmp_path: Path) -> None:
     model = yolov8(tmp_path / "m.onnx")
-    source = noria.media.ArraySource(frames(2))
-    with noria.open_pipeline(model, sources=source, device="cuda") as pipeline:
+    source = headrace.media.ArraySource(frames(2))
+    with headrace.open_pipeline(model, sources=source, device="cuda") as pipeline:
         assert len(list(pipeline)) == 2
         texts = [notice.message for notice in pipeline.report.notices]
     assert [text for text in texts if "built" in text] == ["built from m.onnx"]
@@ -126,9 +126,9 @@ def test_a_pipeline_finds_candidates_in_the_engines_memory(
 
 
 def found(config: Path, pictures: list[Frame], device: str) -> list[tuple[object, object]]:
-    with noria.Inferencer.from_config(config, device=device) as inferencer:
+    with headrace.Inferencer.from_config(config, device=device) as inferencer:
         assert (inferencer.model.gpu_hits is not None) == (device == "cuda")
-        pipeline = noria.Pipeline(noria.media.ArraySource(pictures), inferencer)
+        pipeline = headrace.Pipeline(headrace.media.ArraySource(pictures), inferencer)
         return [
             (meta.objects.rects.tolist(), meta.objects.confidences.tolist()) for _, meta in pipeline
         ]
@@ -177,7 +177,7 @@ def test_an_engine_of_tensorrt_is_of_its_chip(
     gpus(2)
     config = mean_config(batch_size=4)
     try:
-        driver.noria_test_chip(1, 89)
+        driver.headrace_test_chip(1, 89)
         known = boxes(config, frames(2), "cuda:0")
         assert any("built from" in text for text in known[1])
         again = boxes(config, frames(2), "cuda:1")
@@ -186,7 +186,7 @@ def test_an_engine_of_tensorrt_is_of_its_chip(
         assert "11.0 for compute capability 9.0 ≠ tensorrt 11.0 for compute capability 8.9" in told
         assert "loaded" in "\n".join(boxes(config, frames(2), "cuda:1")[1])
     finally:
-        driver.noria_test_chip(1, 90)
+        driver.headrace_test_chip(1, 90)
 
 
 def test_an_error_of_tensorrt_has_no_names_of_its_source(
@@ -227,12 +227,12 @@ def test_a_package_that_cannot_be_loaded_is_no_runtime(
     assert "libnvinfer" in str(caught.value) or text in ("", "libnvinfer = 1 / 0", "libnvinfer =")
 
 
-def test_norias_own_module_under_that_name_is_no_runtime(
+def test_headraces_own_module_under_that_name_is_no_runtime(
     driver: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import noria.trt
+    import headrace.trt
 
-    monkeypatch.setitem(sys.modules, "tensorrt", noria.trt)
+    monkeypatch.setitem(sys.modules, "tensorrt", headrace.trt)
     forget(monkeypatch)
     assert not choose_device().is_gpu
     with pytest.raises(EngineError, match="tensorrt is not installed"):

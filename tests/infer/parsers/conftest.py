@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from noria.infer.parsers import WELL_KNOWN
-from noria.meta import DetectionParams, Layer, NetworkInfo
+from headrace.infer.parsers import WELL_KNOWN
+from headrace.meta import DetectionParams, Layer, NetworkInfo
 
 
 @pytest.fixture(scope="session")

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.errors import ParserError
-from noria.infer.parsers.affinity import _OPENPOSE, _TRT_POSE
-from noria.meta.skeletons import BODY
+from headrace.errors import ParserError
+from headrace.infer.parsers.affinity import _OPENPOSE, _TRT_POSE
+from headrace.meta.skeletons import BODY
 from tests.profiles import examples
 
 SIZE = (256, 224)  # of the network input
@@ -99,7 +99,7 @@ def same_bodies(found, bodies, limbs, atol):
 def test_trt_pose(parse, seed, count, fields_first):
     bodies = scene(seed, count)
     outputs = maps(bodies, _TRT_POSE, 4, 4)
-    found = parse("NoriaParseTrtPose", outputs[::-1] if fields_first else outputs, size=SIZE)
+    found = parse("HeadraceParseTrtPose", outputs[::-1] if fields_first else outputs, size=SIZE)
     same_bodies(found, bodies, _TRT_POSE.limbs, 0.6)
 
 
@@ -111,7 +111,7 @@ def test_openpose(parse, seed, last):
     heat = np.concatenate([heat, 1 - heat.max(axis=0, keepdims=True)])  # the background
     if last:
         heat, fields = heat.transpose(1, 2, 0), fields.transpose(1, 2, 0)
-    found = parse("NoriaParseOpenPose", [heat, fields], size=SIZE)
+    found = parse("HeadraceParseOpenPose", [heat, fields], size=SIZE)
     same_bodies(found, bodies, _OPENPOSE.limbs, 0.6)
 
 
@@ -123,7 +123,7 @@ def test_bodyposenet_has_finer_fields_than_maps(parse):
         "conv2d_transpose_1/BiasAdd:0": fields.transpose(1, 2, 0),
         "heatmap_out/BiasAdd:0": heat.transpose(1, 2, 0),
     }
-    found = parse("NoriaParseOpenPose", outputs, size=SIZE)
+    found = parse("HeadraceParseOpenPose", outputs, size=SIZE)
     # Points of a face are nearer than two cells of 8 pixels: they are looked at by their neck.
     places = found.keypoints[:, 17, 0].argsort()
     np.testing.assert_allclose(found.keypoints[places, 17, :2], bodies[:, 17, :2], atol=1)
@@ -136,29 +136,29 @@ def test_crossed_arms_stay_with_their_bodies(parse):
         body[:, :2] = STANDING * (50, 170) + (60 + 70 * i, 20)
     # the left arm of one lies across the right arm of the other
     bodies[0, 9, :2], bodies[1, 10, :2] = bodies[1, 8, :2] + (2, 20), bodies[0, 7, :2] + (-2, 24)
-    found = parse("NoriaParseTrtPose", maps(bodies, _TRT_POSE, 4, 4), size=SIZE)
+    found = parse("HeadraceParseTrtPose", maps(bodies, _TRT_POSE, 4, 4), size=SIZE)
     same_bodies(found, bodies, _TRT_POSE.limbs, 1.0)
 
 
 def test_points_alone_are_no_body(parse):
     bodies = scene(1, 1)
     heat, fields = maps(bodies, _TRT_POSE, 4, 4)
-    assert len(parse("NoriaParseTrtPose", [heat, fields * 0], size=SIZE)) == 0
-    assert len(parse("NoriaParseTrtPose", [heat, -fields], size=SIZE)) == 0
+    assert len(parse("HeadraceParseTrtPose", [heat, fields * 0], size=SIZE)) == 0
+    assert len(parse("HeadraceParseTrtPose", [heat, -fields], size=SIZE)) == 0
 
 
 def test_noise_and_odd_numbers_end(parse):
     rng = np.random.default_rng(0)
     heat, fields = rng.random((18, 56, 64), "f4"), rng.normal(size=(42, 56, 64)).astype("f4")
     heat[0, :9], fields[3, :9] = np.nan, np.inf
-    found = parse("NoriaParseTrtPose", [heat, fields], size=SIZE)
+    found = parse("HeadraceParseTrtPose", [heat, fields], size=SIZE)
     assert np.isfinite(found.boxes).all()
     assert np.isfinite(found.keypoints).all()
 
 
 def test_other_maps_are_refused(parse):
-    with pytest.raises(ParserError, match="NoriaParseTrtPose"):
-        parse("NoriaParseTrtPose", [np.zeros((18, 8, 8), "f4"), np.zeros((38, 8, 8), "f4")])
+    with pytest.raises(ParserError, match="HeadraceParseTrtPose"):
+        parse("HeadraceParseTrtPose", [np.zeros((18, 8, 8), "f4"), np.zeros((38, 8, 8), "f4")])
 
 
 def test_the_skeleton_is_that_of_the_fields():

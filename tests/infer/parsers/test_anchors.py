@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.errors import ParserError
+from headrace.errors import ParserError
 from tests.profiles import examples
 
 W, H = 96, 64
@@ -110,7 +110,7 @@ def test_raw_yolov5_equals_the_oracle(parse, layout, seed):
             expected.append(boxed(x, y, aw * (2 * t[2]) ** 2, ah * (2 * t[3]) ** 2, score, k))
     if layout == "planes":
         grids = [g.transpose(0, 3, 1, 2).reshape(-1, *g.shape[1:3]) for g in grids]
-    check(parse("NoriaParseYoloV5Raw", grids, THRESHOLDS, (W, H)), [e for e in expected if e])
+    check(parse("HeadraceParseYoloV5Raw", grids, THRESHOLDS, (W, H)), [e for e in expected if e])
 
 
 def test_raw_yolov5_at_the_ends_of_the_threshold(parse):
@@ -118,11 +118,11 @@ def test_raw_yolov5_at_the_ends_of_the_threshold(parse):
     for grid in grids:
         grid[..., :4] = 0
     grids[0][1, 2, 3] = [0, 0, 0, 0, 30, 30]
-    assert len(parse("NoriaParseYoloV5Raw", grids, [1.0], (W, H))) == 1
-    assert len(parse("NoriaParseYoloV5Raw", grids, [0.0], (W, H))) == 3 * 126
+    assert len(parse("HeadraceParseYoloV5Raw", grids, [1.0], (W, H))) == 1
+    assert len(parse("HeadraceParseYoloV5Raw", grids, [0.0], (W, H))) == 3 * 126
 
 
 def test_the_number_of_classes_is_said(parse):
     grids = [np.zeros((3, H // s, W // s, 85), np.float32) for s in (8, 16, 32)]
     with pytest.raises(ParserError, match="num-detected-classes=3, but the outputs hold 80"):
-        parse("NoriaParseYoloV5Raw", grids, THRESHOLDS, (W, H))
+        parse("HeadraceParseYoloV5Raw", grids, THRESHOLDS, (W, H))

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from noria.errors import ParserError
-from noria.infer.parsers.catalogue import HEADS, WELL_KNOWN
-from noria.meta import DetectionParams, Layer, NetworkInfo
+from headrace.errors import ParserError
+from headrace.infer.parsers.catalogue import HEADS, WELL_KNOWN
+from headrace.meta import DetectionParams, Layer, NetworkInfo
 from tests.profiles import examples
 
 VALUES = [0.0, 0.3, 0.9, 1.0, -1.0, 5.0, 90.0, 1e30, -1e30, np.nan, np.inf, -np.inf]

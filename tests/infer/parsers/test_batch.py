@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.infer.parsers import WELL_KNOWN
-from noria.meta import DetectionParams, Layer, NetworkInfo
+from headrace.infer.parsers import WELL_KNOWN
+from headrace.meta import DetectionParams, Layer, NetworkInfo
 from tests.profiles import examples
 
 CLASSES, NETWORK = 3, NetworkInfo(64, 96, 3)
 CELLS = 8 * 12 + 4 * 6 + 2 * 3
 SHAPES = {
-    "NoriaParseYoloX": (CELLS, 5 + CLASSES),
-    "NoriaParseYoloV8": (4 + CLASSES, CELLS),
+    "HeadraceParseYoloX": (CELLS, 5 + CLASSES),
+    "HeadraceParseYoloV8": (4 + CLASSES, CELLS),
     "NvDsInferParseCustomYoloV8": (CELLS, 4 + CLASSES),
-    "NoriaParseYoloV5": (CELLS, 5 + CLASSES),
-    "NoriaParseRTDETR": (40, 4 + CLASSES),
+    "HeadraceParseYoloV5": (CELLS, 5 + CLASSES),
+    "HeadraceParseRTDETR": (40, 4 + CLASSES),
 }
 
 
@@ -35,14 +35,14 @@ def plainly(name, rows, thresholds):
     if objectness:  # scores of classes are at most 1
         keep &= rows[:, 4] >= thresholds.min()
     cx, cy, w, h = rows[keep, :4].T
-    if name == "NoriaParseYoloX":
+    if name == "HeadraceParseYoloX":
         parts = [(np.mgrid[: 96 // s, : 64 // s], s) for s in (8, 16, 32)]
         y, x = (np.concatenate([p[0][k].ravel() for p in parts])[keep] for k in (0, 1))
         stride = np.concatenate([np.full(p[0][0].size, p[1]) for p in parts])[keep]
         x, y, stride = (np.float32(v) for v in (x, y, stride))
         cx, cy = (cx + x) * stride, (cy + y) * stride
         w, h = (np.exp(np.ascontiguousarray(v)) * stride for v in (w, h))
-    elif name == "NoriaParseRTDETR":
+    elif name == "HeadraceParseRTDETR":
         cx, cy, w, h = (
             cx * np.float32(64),
             cy * np.float32(96),
@@ -64,7 +64,7 @@ def test_every_item_is_read_as_if_it_were_alone(name, seed, items, wild, half):
     rng = np.random.default_rng(seed)
     tables = rng.normal(0.3, 0.4, (items, *SHAPES[name])).astype(np.float32)
     columns = SHAPES[name][0] == 4 + CLASSES
-    if name not in ("NoriaParseYoloX", "NoriaParseRTDETR"):
+    if name not in ("HeadraceParseYoloX", "HeadraceParseRTDETR"):
         boxes = tables[:, :4] if columns else tables[..., :4]
         boxes *= 60
     if wild:
@@ -92,8 +92,8 @@ def test_every_item_is_read_as_if_it_were_alone(name, seed, items, wild, half):
 def test_results_outlive_the_next_call():
     rng = np.random.default_rng(0)
     params = DetectionParams(CLASSES, np.full(CLASSES, 0.4, np.float32))
-    parser = WELL_KNOWN["NoriaParseYoloX"]
-    tables = rng.normal(0.5, 0.3, (2, 1, *SHAPES["NoriaParseYoloX"])).astype(np.float32)
+    parser = WELL_KNOWN["HeadraceParseYoloX"]
+    tables = rng.normal(0.5, 0.3, (2, 1, *SHAPES["HeadraceParseYoloX"])).astype(np.float32)
     first = parser.batch({"output": tables[0]}, NETWORK, params).boxes
     before = first.boxes.copy(), first.scores.copy(), first.class_ids.copy()
     parser.batch({"output": tables[1]}, NETWORK, params)

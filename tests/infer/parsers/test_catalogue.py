@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from noria.errors import ParserError
-from noria.infer.parsers import WELL_KNOWN, builtin_parser, suggest
-from noria.infer.parsers.catalogue import HEADS
-from noria.meta import DetectionParams, Layer, NetworkInfo
-from noria.network.tensor_spec import TensorSpec
+from headrace.errors import ParserError
+from headrace.infer.parsers import WELL_KNOWN, builtin_parser, suggest
+from headrace.infer.parsers.catalogue import HEADS
+from headrace.meta import DetectionParams, Layer, NetworkInfo
+from headrace.network.tensor_spec import TensorSpec
 
 CATALOGUE = [
     "NvDsInferParseCustomResnet",
@@ -54,7 +54,7 @@ def test_every_name_of_the_catalogue_is_there_once():
     assert all(builtin_parser(name) is WELL_KNOWN[name] for name in WELL_KNOWN)
     assert len(HEADS) == len(WELL_KNOWN)
     assert {n for n in WELL_KNOWN if n not in CATALOGUE} == {
-        n for n in WELL_KNOWN if n.startswith("NoriaParse")
+        n for n in WELL_KNOWN if n.startswith("HeadraceParse")
     }
 
 
@@ -64,21 +64,21 @@ COCO = NetworkInfo(640, 640, 3)
 @pytest.mark.parametrize(
     ("layers", "network", "first"),
     [
-        (outputs(output0=(84, 8400)), None, "NoriaParseYoloV8"),
-        (outputs(output0=(8400, 84)), COCO, "NoriaParseYoloV8"),
-        (outputs(output0=(5, 8400)), COCO, "NoriaParseYoloV8"),
-        (outputs(output=(3549, 85)), NetworkInfo(416, 416, 3), "NoriaParseYoloX"),
-        (outputs(output=(25200, 85)), COCO, "NoriaParseYoloV5"),
+        (outputs(output0=(84, 8400)), None, "HeadraceParseYoloV8"),
+        (outputs(output0=(8400, 84)), COCO, "HeadraceParseYoloV8"),
+        (outputs(output0=(5, 8400)), COCO, "HeadraceParseYoloV8"),
+        (outputs(output=(3549, 85)), NetworkInfo(416, 416, 3), "HeadraceParseYoloX"),
+        (outputs(output=(25200, 85)), COCO, "HeadraceParseYoloV5"),
         (outputs(output=(8400, 6)), COCO, "NvDsInferParseYolo"),
         (outputs(output0=(300, 6)), COCO, "NvDsInferParseYolo"),
-        (outputs(output0=(300, 84)), COCO, "NoriaParseRTDETR"),
-        (outputs(scores=(4420, 2), boxes=(4420, 4)), None, "NoriaParseSSDCorners"),
+        (outputs(output0=(300, 84)), COCO, "HeadraceParseRTDETR"),
+        (outputs(scores=(4420, 2), boxes=(4420, 4)), None, "HeadraceParseSSDCorners"),
         (
             outputs(num_dets=(1,), det_boxes=(100, 4), det_scores=(100,), det_classes=(100,)),
             None,
-            "NoriaParseEfficientNMS",
+            "HeadraceParseEfficientNMS",
         ),
-        (outputs(a=(1,), b=(200, 4), c=(200,), d=(200,)), None, "NoriaParseEfficientNMS"),
+        (outputs(a=(1,), b=(200, 4), c=(200,), d=(200,)), None, "HeadraceParseEfficientNMS"),
         (
             outputs(num_detections=(1,), nmsed_boxes=(9, 4), nmsed_scores=(9,), nmsed_classes=(9,)),
             None,
@@ -86,13 +86,13 @@ COCO = NetworkInfo(640, 640, 3)
         ),
         (outputs(a=(1, 200, 7), b=(1, 1)), None, "NvDsInferParseCustomNMSTLT"),
         (outputs(pred_logits=(300, 91), pred_boxes=(300, 4)), None, "NvDsInferParseCustomDDETRTAO"),
-        (outputs(a=(300, 91), b=(300, 4)), None, "NoriaParseDetr"),
+        (outputs(a=(300, 91), b=(300, 4)), None, "HeadraceParseDetr"),
         (
             outputs(a=(3, 80, 80, 85), b=(3, 40, 40, 85), c=(3, 20, 20, 85)),
             COCO,
-            "NoriaParseYoloV5Raw",
+            "HeadraceParseYoloV5Raw",
         ),
-        (outputs(np.float16, output0=(84, 8400)), None, "NoriaParseYoloV8"),
+        (outputs(np.float16, output0=(84, 8400)), None, "HeadraceParseYoloV8"),
     ],
 )
 def test_the_likely_head_is_suggested_first(layers, network, first):
@@ -101,8 +101,8 @@ def test_the_likely_head_is_suggested_first(layers, network, first):
 
 def test_the_number_of_classes_breaks_a_tie():
     layers = outputs(output=(8400, 85))
-    assert suggest(layers, COCO, 81)[0] == "NoriaParseYoloV8"
-    assert suggest(layers, COCO, 80)[0] == "NoriaParseYoloX"
+    assert suggest(layers, COCO, 81)[0] == "HeadraceParseYoloV8"
+    assert suggest(layers, COCO, 80)[0] == "HeadraceParseYoloX"
 
 
 @pytest.mark.parametrize(
@@ -131,16 +131,16 @@ def test_nothing_is_suggested_for_outputs_that_are_no_boxes(shapes, network, cla
 @pytest.mark.parametrize(
     ("shape", "classes", "names"),
     [
-        ((8400, 85), 80, ["NoriaParseYoloX", "NoriaParseYoloV5"]),  # not 81 classes
-        ((84, 8400), 81, ["NoriaParseYoloV8", "NvDsInferParseYoloV11"]),  # the config is wrong
+        ((8400, 85), 80, ["HeadraceParseYoloX", "HeadraceParseYoloV5"]),  # not 81 classes
+        ((84, 8400), 81, ["HeadraceParseYoloV8", "NvDsInferParseYoloV11"]),  # the config is wrong
         (
             (20, 21504),
             15,
             # the last as fifteen classes, the third as faces with five points
             [
-                "NoriaParseYoloV8",
+                "HeadraceParseYoloV8",
                 "NvDsInferParseYoloV11",
-                "NoriaParseYoloV8Pose",
+                "HeadraceParseYoloV8Pose",
                 "NvDsInferParseCustomYoloV11OBB",
             ],
         ),
@@ -160,10 +160,10 @@ def test_nothing_is_suggested_for_axes_that_are_all_free(axes):
 def test_a_wrong_number_of_classes_names_the_head_that_reads_so_many():
     params = DetectionParams(80, np.full(80, 0.5, np.float32))
     with pytest.raises(ParserError) as caught:
-        WELL_KNOWN["NoriaParseYoloV8"](outputs(output=(8400, 85)), COCO, params)
+        WELL_KNOWN["HeadraceParseYoloV8"](outputs(output=(8400, 85)), COCO, params)
     text = str(caught.value)
     assert "read so they hold 81 classes, but num-detected-classes=80" in text
-    assert "parse-bbox-func-name=NoriaParseYoloV5" in text
+    assert "parse-bbox-func-name=HeadraceParseYoloV5" in text
     assert "set num-detected-classes" not in text
 
 
@@ -175,7 +175,7 @@ def test_nothing_is_suggested_for_what_no_head_reads():
 
 def test_specs_of_a_session_count_without_their_batch_axis():
     specs = [TensorSpec("output0", np.dtype(np.float32), ("batch", 84, 8400))]
-    assert suggest(specs)[0] == "NoriaParseYoloV8"
+    assert suggest(specs)[0] == "HeadraceParseYoloV8"
     assert suggest([TensorSpec("output0", np.dtype(np.float32), ())]) == []
     free = [TensorSpec("output0", np.dtype(np.float32), (None, "n", 6))]
     assert "NvDsInferParseYolo" in suggest(free)

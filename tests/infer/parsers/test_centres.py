@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from noria.infer.parsers import WELL_KNOWN
-from noria.meta import DetectionParams, Layer, NetworkInfo
+from headrace.infer.parsers import WELL_KNOWN
+from headrace.meta import DetectionParams, Layer, NetworkInfo
 
 
 def test_a_peak_is_a_box() -> None:
@@ -17,7 +17,7 @@ def test_a_peak_is_a_box() -> None:
               {"537": heat, "538": sizes, "539": offsets,
                "540": np.zeros((10, 8, 16), np.float32)}.items()}  # fmt: skip
     params = DetectionParams(1, np.float32([0.5]))
-    found = WELL_KNOWN["NoriaParseCenterFace"](layers, NetworkInfo(64, 32, 3), params)
+    found = WELL_KNOWN["HeadraceParseCenterFace"](layers, NetworkInfo(64, 32, 3), params)
     np.testing.assert_allclose(found.scores, [0.75])
     # the centre is 5.25, 3.75 cells of 4 pixels
     np.testing.assert_allclose(found.boxes, [[21 - 6, 15 - 4, 12, 8]], rtol=1e-6)
@@ -30,5 +30,5 @@ def test_boxes_end_at_the_edge() -> None:
              {"s": 2, "o": 2, "l": 10}.items()}  # fmt: skip
     layers = {"h": Layer("h", heat), **other}
     params = DetectionParams(1, np.float32([0.5]))
-    found = WELL_KNOWN["NoriaParseCenterFace"](layers, NetworkInfo(8, 8, 3), params)
+    found = WELL_KNOWN["HeadraceParseCenterFace"](layers, NetworkInfo(8, 8, 3), params)
     np.testing.assert_allclose(found.boxes, [[0, 0, 8, 8]] * 4)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.errors import ParserError
-from noria.infer.parsers import builtin_parser, parse_coverage_bbox
-from noria.meta import DetectionParams, Layer, NetworkInfo
+from headrace.errors import ParserError
+from headrace.infer.parsers import builtin_parser, parse_coverage_bbox
+from headrace.meta import DetectionParams, Layer, NetworkInfo
 from tests.profiles import examples
 
 F = np.float32

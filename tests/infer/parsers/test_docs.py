@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.infer.classify import complete_labels
-from noria.infer.parsers.catalogue import HEADS, INSTANCE_HEADS, SEGMENTATION_HEADS
-from noria.infer.parsers.classifiers import SUMMARIES
-from noria.infer.parsers.head import AnyHead
-from noria.infer.segment import segment
-from noria.meta import (
+from headrace.infer.classify import complete_labels
+from headrace.infer.parsers.catalogue import HEADS, INSTANCE_HEADS, SEGMENTATION_HEADS
+from headrace.infer.parsers.classifiers import SUMMARIES
+from headrace.infer.parsers.head import AnyHead
+from headrace.infer.segment import segment
+from headrace.meta import (
     ClassifierParams,
     DetectionParams,
     Detections,
@@ -33,7 +33,7 @@ TABLES = {
 def table(heads: tuple[AnyHead, ...], last: str) -> str:
     """The table of built-in heads; paste it between the marks when this test says so."""
     lines = [f"| name | outputs | {last} |", "|---|---|---|"]
-    for head in sorted(heads, key=lambda h: (not h.name.startswith("Noria"), h.name.lower())):
+    for head in sorted(heads, key=lambda h: (not h.name.startswith("Headrace"), h.name.lower())):
         needs = "<br>or ".join(
             ", ".join(
                 "`" + re.sub(r"^'|'(?= \[)|'(?= or)|(?<=or )'", "", str(out)).strip() + "`"
@@ -90,7 +90,7 @@ def functions():
     page = (PAGE.parent / "custom-libraries.md").read_text(encoding="utf-8")
     namespace: dict[str, object] = {}
     for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
-        if "def " in code and "noria_recording" not in code:  # tests of a parser of the reader's
+        if "def " in code and "headrace_recording" not in code:  # tests of a parser of the reader's
             exec(compile(code, "custom-libraries.md", "exec"), namespace)
     return namespace
 

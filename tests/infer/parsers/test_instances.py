@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.errors import ParserError
-from noria.infer.parsers import WELL_KNOWN_INSTANCES, suggest
-from noria.infer.parsers.catalogue import INSTANCE_HEADS
-from noria.infer.parsers.segmentation import _box_mask
-from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
+from headrace.errors import ParserError
+from headrace.infer.parsers import WELL_KNOWN_INSTANCES, suggest
+from headrace.infer.parsers.catalogue import INSTANCE_HEADS
+from headrace.infer.parsers.segmentation import _box_mask
+from headrace.meta import DetectionParams, Detections, Layer, NetworkInfo
 from tests.profiles import examples
 
 NET = NetworkInfo(64, 48, 3)
@@ -154,7 +154,7 @@ def disc_scene(objects: list[tuple[float, float, float, int]], first: int) -> tu
 
 
 @pytest.mark.parametrize(
-    ("name", "first"), [("NoriaParseYoloV8Seg", 4), ("NoriaParseYoloV5Seg", 5)]
+    ("name", "first"), [("HeadraceParseYoloV8Seg", 4), ("HeadraceParseYoloV5Seg", 5)]
 )
 def test_raw_yolo_finds_the_discs_that_its_prototypes_show(name: str, first: int) -> None:
     table, prototypes = disc_scene([(20, 20, 12, 1), (44, 28, 16, 0)], first)
@@ -182,12 +182,12 @@ def test_raw_yolo_finds_the_discs_that_its_prototypes_show(name: str, first: int
 def test_raw_yolo_says_how_many_classes_there_are() -> None:
     table, prototypes = disc_scene([], 4)
     with pytest.raises(ParserError, match="num-detected-classes=3, but the outputs hold 2"):
-        parse("NoriaParseYoloV8Seg", (0.5,) * 3, output0=table.T, output1=prototypes)
+        parse("HeadraceParseYoloV8Seg", (0.5,) * 3, output0=table.T, output1=prototypes)
 
 
 def test_raw_yolo_without_objects() -> None:
     table, prototypes = disc_scene([], 4)
-    found = parse("NoriaParseYoloV8Seg", (0.5,) * 2, output0=table.T, output1=prototypes)
+    found = parse("HeadraceParseYoloV8Seg", (0.5,) * 2, output0=table.T, output1=prototypes)
     assert len(found) == 0
     assert found.masks == []
 
@@ -229,8 +229,8 @@ def layer(shape: tuple[int, ...], name: str = "x") -> Layer:
 @pytest.mark.parametrize(
     ("shapes", "name"),
     [
-        ([(116, 8400), (32, 160, 160)], "NoriaParseYoloV8Seg"),
-        ([(25200, 117), (32, 160, 160)], "NoriaParseYoloV5Seg"),
+        ([(116, 8400), (32, 160, 160)], "HeadraceParseYoloV8Seg"),
+        ([(25200, 117), (32, 160, 160)], "HeadraceParseYoloV5Seg"),
         ([(100, 4), (100, 1), (100, 1), (100, 160, 160)], "NvDsInferParseYoloSeg"),
         ([(100, 25606)], "NvDsInferParseYoloSeg"),
     ],
@@ -247,7 +247,7 @@ def test_outputs_that_do_not_fit_are_told_with_those_that_would() -> None:
         WELL_KNOWN_INSTANCES["NvDsInferParseYoloSeg"](layers, NET, params(*[0.5] * 80))
     message = str(caught.value)
     assert message.startswith(f"{KEY}=NvDsInferParseYoloSeg")
-    assert f"{KEY}=NoriaParseYoloV8Seg" in message
+    assert f"{KEY}=HeadraceParseYoloV8Seg" in message
 
 
 def test_names_are_unique() -> None:

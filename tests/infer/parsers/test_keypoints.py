@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.errors import ParserError
+from headrace.errors import ParserError
 from tests.profiles import examples
 
 SIZE = (96, 64)
@@ -66,7 +66,7 @@ def test_yolo_pose(parse, seed, count, points, classes, columns):
     table[:, 4 : 4 + classes] = 0
     table[places] = rows
     found = parse(
-        "NoriaParseYoloV8Pose", [table.T if columns else table], [0.25] * classes, size=SIZE
+        "HeadraceParseYoloV8Pose", [table.T if columns else table], [0.25] * classes, size=SIZE
     )
     same(found, boxes, scores, ids, keypoints)
 
@@ -76,16 +76,16 @@ def test_pose_without_scores_of_points(parse):
     keypoints[..., 2] = 1
     rows = np.column_stack([centres(boxes), scores, keypoints[..., :2].reshape(4, 8)])
     same(
-        parse("NoriaParseYoloV8Pose", [np.pad(rows, ((0, 40), (0, 0)))], size=SIZE),
+        parse("HeadraceParseYoloV8Pose", [np.pad(rows, ((0, 40), (0, 0)))], size=SIZE),
         boxes, scores, ids, keypoints,
     )  # fmt: skip
 
 
 def test_the_number_of_classes_must_leave_whole_points(parse):
     with pytest.raises(ParserError, match="set num-detected-classes=1"):
-        parse("NoriaParseYoloV8Pose", [np.zeros((126, 56), "f4")], [0.25] * 60, size=SIZE)
+        parse("HeadraceParseYoloV8Pose", [np.zeros((126, 56), "f4")], [0.25] * 60, size=SIZE)
     with pytest.raises(ParserError, match="leave 25 for keypoints"):
-        parse("NoriaParseYoloV8Pose", [np.zeros((126, 30), "f4")], size=SIZE)
+        parse("HeadraceParseYoloV8Pose", [np.zeros((126, 30), "f4")], size=SIZE)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -96,14 +96,14 @@ def test_yolo_v5_and_v7_faces(parse, seed):
     table, places = hidden(seven, 3 * CELLS, seed)
     table[:, 4] = 0
     table[places] = seven
-    found = parse("NoriaParseYoloV7Face", [table], [0.1], size=SIZE)
+    found = parse("HeadraceParseYoloV7Face", [table], [0.1], size=SIZE)
     same(found, boxes, scores / 2, ids, keypoints)
     keypoints[..., 2] = 1
     five = np.column_stack([*flat, keypoints[..., :2].reshape(6, 10), scores])
     table, places = hidden(five, 3 * CELLS, seed)
     table[:, 4] = 0
     table[places] = five
-    found = parse("NoriaParseYoloV5Face", [table], [0.1], size=SIZE)
+    found = parse("HeadraceParseYoloV5Face", [table], [0.1], size=SIZE)
     same(found, boxes, scores / 2, ids, keypoints)
 
 
@@ -131,10 +131,10 @@ def test_scrfd(parse, anchors):
         for output, values in zip(outputs, (score, sides, points), strict=True):
             output.append(values.astype("f4"))
     outputs = [*outputs[0], *outputs[1], *outputs[2]]
-    found = parse("NoriaParseSCRFD", outputs, size=SIZE)
+    found = parse("HeadraceParseSCRFD", outputs, size=SIZE)
     same(found, boxes[expected], scores[expected], ids, keypoints[expected])
     with pytest.raises(ParserError, match="candidates of stride 8"):
-        parse("NoriaParseSCRFD", [o[:5] for o in outputs], size=SIZE)
+        parse("HeadraceParseSCRFD", [o[:5] for o in outputs], size=SIZE)
 
 
 def test_retina_face(parse):
@@ -158,9 +158,9 @@ def test_retina_face(parse):
         points[place] = ((keypoints[row, :, :2] - (x, y)) / size / 0.1).ravel()
         probabilities[place] = 1 - scores[row], scores[row]
     outputs = [a.astype("f4") for a in (offsets, probabilities, points)]
-    same(parse("NoriaParseRetinaFace", outputs, size=SIZE), boxes, scores, ids, keypoints)
+    same(parse("HeadraceParseRetinaFace", outputs, size=SIZE), boxes, scores, ids, keypoints)
     with pytest.raises(ParserError, match=f"{n - 1} candidates"):
-        parse("NoriaParseRetinaFace", [o[1:] for o in outputs], size=SIZE)
+        parse("HeadraceParseRetinaFace", [o[1:] for o in outputs], size=SIZE)
 
 
 def test_heat_maps(parse):
@@ -169,8 +169,8 @@ def test_heat_maps(parse):
     places = rng.uniform((2, 2), (21, 13), (17, 2))
     y, x = np.mgrid[:16, :24]
     maps = np.stack([np.exp(-((x - a) ** 2 + (y - b) ** 2) / 4) for a, b in places])
-    found = parse("NoriaParseHeatmapPose", [maps.astype("f4")], size=SIZE)
+    found = parse("HeadraceParseHeatmapPose", [maps.astype("f4")], size=SIZE)
     assert found.boxes.tolist() == [[0, 0, 96, 64]]
     np.testing.assert_allclose(found.keypoints[0, :, :2] / 4, places, atol=0.26)
     np.testing.assert_allclose(found.keypoints[0, :, 2], maps.max(axis=(1, 2)), rtol=1e-6)
-    assert len(parse("NoriaParseHeatmapPose", [maps.astype("f4") * 0.1], size=SIZE)) == 0
+    assert len(parse("HeadraceParseHeatmapPose", [maps.astype("f4") * 0.1], size=SIZE)) == 0

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.errors import ParserError
-from noria.infer.classify import complete_labels
-from noria.infer.parsers import WELL_KNOWN_CLASSIFIERS, WELL_KNOWN_SEGMENTATIONS
-from noria.infer.parsers.catalogue import SEGMENTATION_HEADS
-from noria.meta import (
+from headrace.errors import ParserError
+from headrace.infer.classify import complete_labels
+from headrace.infer.parsers import WELL_KNOWN_CLASSIFIERS, WELL_KNOWN_SEGMENTATIONS
+from headrace.infer.parsers.catalogue import SEGMENTATION_HEADS
+from headrace.meta import (
     Classification,
     ClassifierParams,
     Layer,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.errors import ParserError
+from headrace.errors import ParserError
 from tests.profiles import examples
 
 W, H = 100, 80
@@ -181,15 +181,15 @@ def test_efficient_nms_in_pixels_and_in_units(parse):
     pixels = [[10, 20, 50, 60], [-5, -5, 200, 200]]
     arrays = four(pixels, [0.25, 0.9], [0, 1], dtype=np.int64)
     for outputs in (arrays, named("det", "num_dets", arrays)):
-        found = parse("NoriaParseEfficientNMS", outputs, [0.25, 0.25], (W, H))
+        found = parse("HeadraceParseEfficientNMS", outputs, [0.25, 0.25], (W, H))
         np.testing.assert_array_equal(found.boxes, [[10, 20, 40, 40], [0, 0, W, H]])
     arrays[1] = arrays[1] / np.array([W, H, W, H], np.float32)
-    again = parse("NoriaParseEfficientNMSUnit", arrays, [0.25, 0.25], (W, H))
+    again = parse("HeadraceParseEfficientNMSUnit", arrays, [0.25, 0.25], (W, H))
     np.testing.assert_allclose(again.boxes, found.boxes, atol=1e-4)
 
 
-UNIT = ("NoriaParseEfficientNMSUnit", "NvDsInferParseCustomBatchedNMSTLT")
-PIXELS = ("NoriaParseEfficientNMS", "NvDsInferParseYoloV5CustomBatchedNMSTLT")
+UNIT = ("HeadraceParseEfficientNMSUnit", "NvDsInferParseCustomBatchedNMSTLT")
+PIXELS = ("HeadraceParseEfficientNMS", "NvDsInferParseYoloV5CustomBatchedNMSTLT")
 MANY = [[10, 20, 50, 60], [0, 0, 4, 4], [30, 30, 70, 75]]
 
 
@@ -197,7 +197,7 @@ MANY = [[10, 20, 50, 60], [0, 0, 4, 4], [30, 30, 70, 75]]
 def test_pixels_are_not_taken_for_units(parse, name):
     with pytest.raises(ParserError, match="boxes reach 75: they are in pixels") as caught:
         parse(name, four(MANY, [0.9] * 3, [0] * 3), [0.25], (W, H))
-    assert "NoriaParseEfficientNMS," in str(caught.value)
+    assert "HeadraceParseEfficientNMS," in str(caught.value)
     wild = [[0.1, 0.1, 0.5, 0.5], [0, 0, 9e3, 9e3], [0.2, 0.2, 1.5, 1.2]]  # one box alone is odd
     assert len(parse(name, four(wild, [0.9] * 3, [0] * 3), [0.25], (W, H))) == 3
     below = four(MANY, [0.1] * 3, [0] * 3)
@@ -217,7 +217,7 @@ def test_units_are_not_taken_for_pixels(parse, name):
 def test_boxes_with_an_extra_axis_are_read(parse):
     arrays = four([[10, 20, 50, 60]], [0.9], [0])
     arrays[1], arrays[2] = arrays[1][:, None], arrays[2][:, None]
-    assert len(parse("NoriaParseEfficientNMS", arrays, [0.25], (W, H))) == 1
+    assert len(parse("HeadraceParseEfficientNMS", arrays, [0.25], (W, H))) == 1
 
 
 def test_rows_under_other_names_are_told_what_to_be_called(parse):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.errors import ParserError
+from headrace.errors import ParserError
 from tests.profiles import examples
 
 W, H = 100, 80
@@ -128,7 +128,7 @@ def test_rotated_columns_as_they_are(parse):
     table[:, 1] = [51, 40, 20, 10, 0.8, 0.1, 0.3]  # suppression is the clustering's
     table[:, 2] = [51, 40, 20, 10, 0.1, 0.7, 4.0]  # below the threshold of its class
     table[:, 3] = [130, -5, 0.2, 300, 0.95, 0, np.nan]
-    found = parse("NoriaParseYoloObb", [table], [0.5, 0.9], (W, H))
+    found = parse("HeadraceParseYoloObb", [table], [0.5, 0.9], (W, H))
     np.testing.assert_allclose(found.boxes, [[40, 35, 20, 10], [41, 35, 20, 10]])
     np.testing.assert_allclose(found.angles, [-0.5, 0.3], rtol=1e-6)
     assert found.class_ids.tolist() == [0, 0]

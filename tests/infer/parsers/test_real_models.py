@@ -7,8 +7,8 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 
-from noria.infer.parsers import suggest
-from noria.meta import Layer, NetworkInfo
+from headrace.infer.parsers import suggest
+from headrace.meta import Layer, NetworkInfo
 
 pytestmark = pytest.mark.data
 PERSON, BUS, FRISBEE = 0, 5, 29
@@ -45,9 +45,9 @@ def yolox(data_dir, parse):
             np.ascontiguousarray(canvas.transpose(2, 0, 1))[None],
         )
         network = NetworkInfo(416, 416, 3)
-        assert suggest(layers, network, 80)[0] == "NoriaParseYoloX"
+        assert suggest(layers, network, 80)[0] == "HeadraceParseYoloX"
         found = parse(
-            "NoriaParseYoloX", {n: x.data for n, x in layers.items()}, [0.4] * 80, (416, 416)
+            "HeadraceParseYoloX", {n: x.data for n, x in layers.items()}, [0.4] * 80, (416, 416)
         )
         return suppressed(found), scale
 
@@ -100,9 +100,9 @@ def test_rfb_finds_the_faces(data_dir, parse, name, centres):
     image = cv2.imread(str(data_dir / "images" / name))
     blob = cv2.dnn.blobFromImage(image, 1 / 128, (320, 240), (127, 127, 127), swapRB=True)
     layers = outputs(data_dir / "models" / "version-RFB-320.onnx", blob)
-    assert suggest(layers)[0] == "NoriaParseSSDCorners"
+    assert suggest(layers)[0] == "HeadraceParseSSDCorners"
     tensors = {n: x.data for n, x in layers.items()}
-    found = suppressed(parse("NoriaParseSSDCorners", tensors, [0.7], (320, 240)), 0.3)
+    found = suppressed(parse("HeadraceParseSSDCorners", tensors, [0.7], (320, 240)), 0.3)
     boxes = found.boxes * np.array([image.shape[1] / 320, image.shape[0] / 240] * 2)
     got = sorted((boxes[:, :2] + boxes[:, 2:] / 2).tolist())
     assert len(got) == len(centres)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria import _native
-from noria.infer.parsers.boxes import best_class, to_float32
+from headrace import _native
+from headrace.infer.parsers.boxes import best_class, to_float32
 from tests.profiles import examples
 
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.errors import ParserError
-from noria.infer.parsers import WELL_KNOWN, WELL_KNOWN_CLASSIFIERS
-from noria.infer.parsers.text import regions
-from noria.meta import Classification, ClassifierParams, DetectionParams, Layer, NetworkInfo
+from headrace.errors import ParserError
+from headrace.infer.parsers import WELL_KNOWN, WELL_KNOWN_CLASSIFIERS
+from headrace.infer.parsers.text import regions
+from headrace.meta import Classification, ClassifierParams, DetectionParams, Layer, NetworkInfo
 
-READ = WELL_KNOWN_CLASSIFIERS["NoriaParseCtc"]
+READ = WELL_KNOWN_CLASSIFIERS["HeadraceParseCtc"]
 LABELS = (("a",), ("b",), ("", ""))  # the line of a semicolon
 
 
@@ -46,7 +46,7 @@ def test_a_line_grows_to_its_letters() -> None:
     likely[0, 10:20, 10:40] = 0.9
     likely[0, 30:32, 5:9] = 0.9  # a speck
     params = DetectionParams(1, np.float32([0.5]))
-    parse = WELL_KNOWN["NoriaParseTextRegions"]
+    parse = WELL_KNOWN["HeadraceParseTextRegions"]
     found = parse({"map": Layer("map", likely)}, NetworkInfo(120, 80, 3), params)
     reach = 2 * 30 * 10 / (2 * (30 + 10))  # 7.5 cells of 2 pixels
     expected = [2 * (10 - reach), 2 * (10 - reach), 2 * (30 + 2 * reach), 2 * (10 + 2 * reach)]

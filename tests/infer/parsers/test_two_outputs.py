@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.errors import ParserError
+from headrace.errors import ParserError
 from tests.profiles import examples
 
 W, H = 100, 80
@@ -29,21 +29,21 @@ def test_ssd_background_is_known_by_the_number_of_classes(parse):
         [scores, boxes],
         {"boxes": boxes[:, None], "confs": scores.astype(np.float16)},
     ):
-        found = parse("NoriaParseSSDCorners", outputs, [0.5, 0.5], (W, H))
+        found = parse("HeadraceParseSSDCorners", outputs, [0.5, 0.5], (W, H))
         np.testing.assert_allclose(found.boxes, expected, atol=1e-4)
         assert found.class_ids.tolist() == [0, 1]
-    found = parse("NoriaParseSSDCorners", [boxes, scores], [0.5, 0.5, 0.5], (W, H))
+    found = parse("HeadraceParseSSDCorners", [boxes, scores], [0.5, 0.5, 0.5], (W, H))
     assert found.class_ids.tolist() == [1, 2, 0]
     with pytest.raises(ParserError, match="3 scores per box") as error:
-        parse("NoriaParseSSDCorners", [boxes, scores], [0.5], (W, H))
+        parse("HeadraceParseSSDCorners", [boxes, scores], [0.5], (W, H))
     assert "num-detected-classes=2" in error.value.fix[-1]
 
 
 def test_ssd_centres_and_pixels(parse):
     scores = np.array([[0.9]], np.float32)
     for name, box in (
-        ("NoriaParseSSDCenters", [0.3, 0.4, 0.4, 0.4]),
-        ("NoriaParseBoxesScores", [10, 16, 50, 48]),
+        ("HeadraceParseSSDCenters", [0.3, 0.4, 0.4, 0.4]),
+        ("HeadraceParseBoxesScores", [10, 16, 50, 48]),
     ):
         found = parse(name, [np.array([box], np.float32), scores], [0.5], (W, H))
         np.testing.assert_allclose(found.boxes, [[10, 16, 40, 32]], atol=1e-4)
@@ -110,7 +110,7 @@ def test_rtdetr_takes_the_best_hundred_of_all_scores(parse, data):
 def test_detr_with_sigmoid_keeps_every_class(parse, data):
     logits, boxes, outputs = queries(data)
     expected = best_classes(logits, boxes, 0)
-    check(parse("NoriaParseDetr", outputs, THRESHOLDS, (W, H)), expected)
+    check(parse("HeadraceParseDetr", outputs, THRESHOLDS, (W, H)), expected)
 
 
 @settings(max_examples=examples(30))
@@ -123,9 +123,9 @@ def test_detr_with_softmax_ignores_no_object(parse, data):
         k = int(np.argmax(chances[:-1]))
         if chances[k] >= THRESHOLDS[k]:
             expected.append((*corners(box, 0), chances[k], k))
-    check(parse("NoriaParseDetrSoftmax", outputs, THRESHOLDS, (W, H)), expected)
+    check(parse("HeadraceParseDetrSoftmax", outputs, THRESHOLDS, (W, H)), expected)
     with pytest.raises(ParserError, match="5 classes and no-object"):
-        parse("NoriaParseDetrSoftmax", outputs, THRESHOLDS[:3], (W, H))
+        parse("HeadraceParseDetrSoftmax", outputs, THRESHOLDS[:3], (W, H))
 
 
 def test_ddetr_says_the_number_of_classes(parse):

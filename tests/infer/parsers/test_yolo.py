@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.errors import ParserError
+from headrace.errors import ParserError
 from tests.profiles import examples
 
 F = np.float32
@@ -84,14 +84,14 @@ ORACLES = {
     "NvDsInferParseCustomYoloV8": (plain, 4, False),
     "NvDsInferParseCustomYoloV8_cuda": (plain, 4, False),
     "NvDsInferParseCustomYoloV11_cuda": (plain, 4, False),
-    "NoriaParseYoloV8": (plain, 4, False),
+    "HeadraceParseYoloV8": (plain, 4, False),
     "NvDsInferParseCustomYoloV7": (objectness, 5, False),
     "NvDsInferParseCustomYoloV7_cuda": (product, 5, False),
-    "NoriaParseYoloV5": (product, 5, False),
-    "NoriaParseYoloX": (grid, 5, False),
+    "HeadraceParseYoloV5": (product, 5, False),
+    "HeadraceParseYoloX": (grid, 5, False),
     "NvDsInferParseYolo": (corners, None, False),
     "NvDsInferParseYoloCuda": (corners, None, False),
-    "NoriaParseRTDETR": (unit, 4, False),
+    "HeadraceParseRTDETR": (unit, 4, False),
 }
 
 
@@ -130,7 +130,7 @@ def test_yolov8_is_read_in_both_orientations_and_as_halves(parse):
     rows = np.zeros((126, 7), np.float32)
     rows[40] = [48, 32, 20, 10, 0.1, 0.9, 0.2]
     for data in (rows, rows.T, rows.astype(np.float16), rows[None]):
-        found = parse("NoriaParseYoloV8", [data], [0.5] * 3, SIZE)
+        found = parse("HeadraceParseYoloV8", [data], [0.5] * 3, SIZE)
         np.testing.assert_allclose(found.boxes, [[38, 27, 20, 10]])
         assert found.class_ids.tolist() == [1]
         assert found.scores[0] == pytest.approx(0.9, abs=1e-3)
@@ -144,7 +144,7 @@ def test_yolox_finds_a_box_put_into_a_cell(parse, cell, stride):
     rows = np.zeros((126, 6), np.float32)
     centre = box[:2] + box[2:] / 2
     rows[cell] = [*(centre / s - [x, y]), *np.log(box[2:] / s), 0.8, 0.9]
-    found = parse("NoriaParseYoloX", [rows], [0.5], SIZE)
+    found = parse("HeadraceParseYoloX", [rows], [0.5], SIZE)
     np.testing.assert_allclose(found.boxes, [box], atol=1e-3)
     assert found.scores[0] == pytest.approx(0.72)
 
@@ -154,16 +154,16 @@ def test_boxes_that_are_not_finite_are_left_out(parse):
     rows[:, 4:] = 0.9
     rows[:, :4] = [10, 10, 5, 5]
     rows[3, 0], rows[5, 4] = np.nan, np.nan
-    assert len(parse("NoriaParseYoloV5", [rows], [0.5], SIZE)) == 124
+    assert len(parse("HeadraceParseYoloV5", [rows], [0.5], SIZE)) == 124
     rows[7, 2] = 1000  # exp overflows
     rows[:, 4] = 0
     rows[7, 4] = 0.9
-    assert len(parse("NoriaParseYoloX", [rows], [0.5], SIZE)) == 0
+    assert len(parse("HeadraceParseYoloX", [rows], [0.5], SIZE)) == 0
 
 
 def test_the_number_of_classes_is_said(parse):
     with pytest.raises(ParserError) as error:
-        parse("NoriaParseYoloV8", [np.zeros((84, 8400), np.float32)], [0.2] * 3, (640, 640))
+        parse("HeadraceParseYoloV8", [np.zeros((84, 8400), np.float32)], [0.2] * 3, (640, 640))
     assert "num-detected-classes=3" in error.value.found
     assert error.value.expected == "num-detected-classes=80"
 
@@ -171,11 +171,11 @@ def test_the_number_of_classes_is_said(parse):
 @pytest.mark.parametrize(
     ("name", "shape", "classes", "better"),
     [
-        ("NvDsInferParseCustomYoloV8", (84, 8400), 80, "NoriaParseYoloV8"),  # the transpose
-        ("NvDsInferParseCustomYoloV8", (84, 8400), 4, "NoriaParseYoloV8"),
-        ("NvDsInferParseYoloV11", (8400, 84), 80, "NoriaParseYoloV8"),
-        ("NvDsInferParseCustomYoloV8_cuda", (8400, 85), 80, "NoriaParseYoloV5"),
-        ("NvDsInferParseCustomYoloV7", (8400, 84), 80, "NoriaParseYoloV8"),
+        ("NvDsInferParseCustomYoloV8", (84, 8400), 80, "HeadraceParseYoloV8"),  # the transpose
+        ("NvDsInferParseCustomYoloV8", (84, 8400), 4, "HeadraceParseYoloV8"),
+        ("NvDsInferParseYoloV11", (8400, 84), 80, "HeadraceParseYoloV8"),
+        ("NvDsInferParseCustomYoloV8_cuda", (8400, 85), 80, "HeadraceParseYoloV5"),
+        ("NvDsInferParseCustomYoloV7", (8400, 84), 80, "HeadraceParseYoloV8"),
     ],
 )
 def test_outputs_that_another_head_reads_are_refused(parse, name, shape, classes, better):
@@ -186,8 +186,8 @@ def test_outputs_that_another_head_reads_are_refused(parse, name, shape, classes
 
 def test_a_yolox_of_another_size_is_told_from_yolov5(parse):
     with pytest.raises(ParserError, match="126 YOLOX cells") as error:
-        parse("NoriaParseYoloX", [np.zeros((378, 7), np.float32)], [0.2] * 2, SIZE)
-    assert "parse-bbox-func-name=NoriaParseYoloV5" in str(error.value)
+        parse("HeadraceParseYoloX", [np.zeros((378, 7), np.float32)], [0.2] * 2, SIZE)
+    assert "parse-bbox-func-name=HeadraceParseYoloV5" in str(error.value)
 
 
 def test_a_class_beyond_the_configured_ones_is_dropped(parse):

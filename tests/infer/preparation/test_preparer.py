@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.errors import CustomLibraryError
-from noria.infer.batch import Batch
-from noria.infer.inferencer import Inferencer
-from noria.infer.preparation import TensorPreparer, load_preparation
-from noria.infer.preprocess import Preprocessor
+from headrace.errors import CustomLibraryError
+from headrace.infer.batch import Batch
+from headrace.infer.inferencer import Inferencer
+from headrace.infer.preparation import TensorPreparer, load_preparation
+from headrace.infer.preprocess import Preprocessor
 from tests.infer.preparation.files import write
 from tests.infer.scenes import Config, batch_of, picture
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.errors import ConfigError
-from noria.infer.preparation import load_preparation
-from noria.infer.preparation.rules import ALL_SOURCES
+from headrace.errors import ConfigError
+from headrace.infer.preparation import load_preparation
+from headrace.infer.preparation.rules import ALL_SOURCES
 from tests.infer.preparation.files import text, write
 
 

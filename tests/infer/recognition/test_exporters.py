@@ -9,10 +9,10 @@ import numpy as np
 import onnx
 import pytest
 
-from noria.infer.recognition import exporters
-from noria.infer.recognition.evidence import FileEvidence
-from noria.infer.recognition.exporters import Exporter, exporter_of
-from noria.infer.recognition.first_layers import weigh
+from headrace.infer.recognition import exporters
+from headrace.infer.recognition.evidence import FileEvidence
+from headrace.infer.recognition.exporters import Exporter, exporter_of
+from headrace.infer.recognition.first_layers import weigh
 from tests.infer.recognition.models import rows_of
 
 

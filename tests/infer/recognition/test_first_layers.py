@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.infer.recognition.evidence import FileEvidence
-from noria.infer.recognition.first_layers import FirstLayers, weigh
+from headrace.infer.recognition.evidence import FileEvidence
+from headrace.infer.recognition.first_layers import FirstLayers, weigh
 from tests.infer.recognition.models import SPREAD, filters, node, save
 
 

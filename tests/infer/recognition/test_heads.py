@@ -11,9 +11,9 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from noria.errors import NoriaError
-from noria.infer.recognition.recognise import recognise, recognise_for_init
-from noria.infer.recognition.writing import files_for
+from headrace.errors import HeadraceError
+from headrace.infer.recognition.recognise import recognise, recognise_for_init
+from headrace.infer.recognition.writing import files_for
 from tests.infer.recognition.models import pixel_rows, rows_of
 
 NAMES = ["output0", "boxes", "scores", "dets", "labels", "detection_boxes", "detection_scores",
@@ -45,7 +45,7 @@ def test_any_outputs(
         tables.append(np.nan_to_num(table).astype(np.int64) if whole else table)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "m.onnx"
-        with suppress(NoriaError):
+        with suppress(HeadraceError):
             rows_of(path, tables, names=names[: len(tables)], doc="RGB / 255", **more)
             assert files_for(recognise_for_init(path, {}), path.parent)
             assert len(recognise(path).lines) == 3
@@ -55,6 +55,6 @@ def test_rows_of_centres_in_pixels(tmp_path: Path) -> None:
     rows = pixel_rows(3 * 84, 8)
     path = rows_of(tmp_path / "m.onnx", rows, doc="RGB / 255", metadata={"classes": "a,b,c"})
     found = recognise(path)
-    assert found.config.parse_bbox_func_name == "NoriaParseYoloV5"
+    assert found.config.parse_bbox_func_name == "HeadraceParseYoloV5"
     assert found.reading is not None
     assert "centres reach" in found.reading.why

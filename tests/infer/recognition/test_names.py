@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noria.infer.recognition.names import COCO, characters_in, names_in
+from headrace.infer.recognition.names import COCO, characters_in, names_in
 
 
 @pytest.mark.parametrize("text", [

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-import noria
+import headrace
 
 NAMES = ("ch_PP-OCRv4_det_infer", "ch_ppocr_mobile_v2.0_cls_infer", "ch_PP-OCRv4_rec_infer")
 
@@ -32,7 +32,9 @@ def test_a_page_is_read(models: list[Path]) -> None:
     pen.text((60, 60), "Bare models", fill="black", font=font)
     pen.text((300, 220), "read this", fill="navy", font=font)
     frames = []
-    with noria.open_pipeline(*models, sources=noria.ArraySource([np.asarray(page)])) as pipeline:
+    with headrace.open_pipeline(
+        *models, sources=headrace.ArraySource([np.asarray(page)])
+    ) as pipeline:
         frames += [meta for _, meta in pipeline]
     (meta,) = frames
     found = sorted(meta.objects, key=lambda thing: thing.rect[1])

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.config import ModelConfig
-from noria.config.enums import ClusterMode, ColorFormat, NetworkType
-from noria.config.profile import with_profile
-from noria.errors import ModelError, NoriaError
-from noria.infer.recognition.names import COCO
-from noria.infer.recognition.recognise import Recognition, recognise
+from headrace.config import ModelConfig
+from headrace.config.enums import ClusterMode, ColorFormat, NetworkType
+from headrace.config.profile import with_profile
+from headrace.errors import HeadraceError, ModelError
+from headrace.infer.recognition.names import COCO
+from headrace.infer.recognition.recognise import Recognition, recognise
 from tests.infer.recognition.models import cells, node, pixel_rows, rows_of, save
 
-DATA = Path(os.environ.get("NORIA_TEST_DATA", "/nowhere")) / "models"
+DATA = Path(os.environ.get("HEADRACE_TEST_DATA", "/nowhere")) / "models"
 ULTRALYTICS = {"author": "Ultralytics", "version": "8.3", "task": "detect", "stride": "32",
                "names": "{0: 'cat', 1: 'dog', 2: 'a;b'}", "imgsz": "[64, 64]"}  # fmt: skip
 
@@ -35,7 +35,7 @@ def parser_of(found: Recognition) -> str | None:
 
 def test_ultralytics_says_everything(tmp_path: Path) -> None:
     cfg = recognise(yolov8(tmp_path / "m.onnx")).config
-    assert cfg.parse_bbox_func_name == "NoriaParseYoloV8"
+    assert cfg.parse_bbox_func_name == "HeadraceParseYoloV8"
     assert cfg.num_detected_classes == 3
     assert [record[0] for record in cfg.labels] == ["cat", "dog", "a;b"]
     assert cfg.model_color_format is ColorFormat.RGB
@@ -52,7 +52,7 @@ def test_ultralytics_says_everything(tmp_path: Path) -> None:
 def test_three_lines_say_it_and_where_it_comes_from(tmp_path: Path) -> None:
     path = yolov8(tmp_path / "m.onnx")
     model, pictures, source = recognise(path).lines
-    for word in ("YOLO detector", "NoriaParseYoloV8", "3 classes", "cat, dog", "metadata"):
+    for word in ("YOLO detector", "HeadraceParseYoloV8", "3 classes", "cat, dog", "metadata"):
         assert word in model
     for word in ("64x64", "RGB", "/ 255", "bars around"):
         assert word in pictures
@@ -78,7 +78,7 @@ def test_free_axes_take_the_size_of_the_metadata(tmp_path: Path) -> None:
 def test_a_task_without_a_parser_is_not_taken_for_boxes(tmp_path: Path, task: str) -> None:
     with pytest.raises(ModelError, match="no built-in parser reads") as caught:
         recognise(yolov8(tmp_path / "m.onnx", task=task))
-    assert "noria init m.onnx" in str(caught.value)
+    assert "headrace init m.onnx" in str(caught.value)
 
 
 @pytest.mark.parametrize(("shape", "values"), [("[17, 3]", 51), ("[5, 2]", 10)])
@@ -87,7 +87,7 @@ def test_ultralytics_poses(tmp_path: Path, shape: str, values: int) -> None:
     metadata = ULTRALYTICS | {"task": "pose", "kpt_shape": shape, "names": "{0: 'person'}"}
     path = rows_of(tmp_path / "m.onnx", np.ascontiguousarray(table), metadata=metadata)
     cfg = recognise(path).config
-    assert cfg.parse_bbox_func_name == "NoriaParseYoloV8Pose"
+    assert cfg.parse_bbox_func_name == "HeadraceParseYoloV8Pose"
     assert cfg.num_detected_classes == 1
     assert cfg.labels == (("person",),)
 
@@ -121,7 +121,7 @@ def test_ultralytics_classifier_and_segmentation(tmp_path: Path) -> None:
                    metadata=ULTRALYTICS | {"task": "segment"})  # fmt: skip
     cfg = recognise(path).config
     assert cfg.network_type is NetworkType.INSTANCE_SEGMENTATION
-    assert cfg.parse_bbox_instance_mask_func_name == "NoriaParseYoloV8Seg"
+    assert cfg.parse_bbox_instance_mask_func_name == "HeadraceParseYoloV8Seg"
     assert cfg.num_detected_classes == 3
 
 
@@ -129,7 +129,7 @@ def test_yolov5_is_known_by_names_and_stride(tmp_path: Path) -> None:
     metadata = {"names": "['cat', 'dog', 'owl']", "stride": "32"}
     path = rows_of(tmp_path / "m.onnx", pixel_rows(3 * cells(), 8), metadata=metadata)
     cfg = recognise(path).config
-    assert cfg.parse_bbox_func_name == "NoriaParseYoloV5"
+    assert cfg.parse_bbox_func_name == "HeadraceParseYoloV5"
     assert cfg.num_detected_classes == 3
     assert cfg.all_classes.nms_iou_threshold == 0.45
 
@@ -139,7 +139,7 @@ def test_yolox_is_decoded_or_not_as_its_values_show(tmp_path: Path, decoded: boo
     rows = pixel_rows(cells(128), 85, size=128 if decoded else 1)
     path = rows_of(tmp_path / "m.onnx", rows, size=(128, 128), spread=1.0, focus=True)
     cfg = recognise(path).config
-    assert cfg.parse_bbox_func_name == f"NoriaParseYolo{'V5' if decoded else 'X'}"
+    assert cfg.parse_bbox_func_name == f"HeadraceParseYolo{'V5' if decoded else 'X'}"
     assert cfg.num_detected_classes == 80
     assert [record[0] for record in cfg.labels] == list(COCO)
     assert cfg.model_color_format is ColorFormat.BGR
@@ -160,7 +160,7 @@ def test_mmdetection(tmp_path: Path) -> None:
     path = rows_of(tmp_path / "m.onnx", [pixel_rows(20, 5), np.zeros((1, 20), np.int64)],
                    names=["dets", "labels"], metadata={"classes": "car, bus"})  # fmt: skip
     cfg = recognise(path).config
-    assert cfg.parse_bbox_func_name == "NoriaParseDetsLabels"
+    assert cfg.parse_bbox_func_name == "HeadraceParseDetsLabels"
     assert cfg.num_detected_classes == 2
     assert cfg.cluster_mode is ClusterMode.NONE
 
@@ -210,7 +210,7 @@ def paddle(path: Path, operator: str, shape: tuple[int, ...], **more: object) ->
 
 def test_paddle_s_three_models(tmp_path: Path) -> None:
     cfg = recognise(paddle(tmp_path / "det.onnx", "Sigmoid", (1, 1, 736, 1280))).config
-    assert cfg.parse_bbox_func_name == "NoriaParseTextRegions"
+    assert cfg.parse_bbox_func_name == "HeadraceParseTextRegions"
     assert cfg.infer_dims == (3, 736, 1280)
     assert cfg.model_color_format is ColorFormat.BGR
     cfg = recognise(paddle(tmp_path / "cls.onnx", "Softmax", (1, 2))).config
@@ -220,7 +220,7 @@ def test_paddle_s_three_models(tmp_path: Path) -> None:
     metadata = {"character": "a\nb\n;\nd"}
     path = paddle(tmp_path / "rec.onnx", "Softmax", (1, 40, 6), metadata=metadata)
     cfg = recognise(path).config
-    assert cfg.parse_classifier_func_name == "NoriaParseCtc"
+    assert cfg.parse_classifier_func_name == "HeadraceParseCtc"
     assert cfg.labels == (("a",), ("b",), (";",), ("d",))
     assert cfg.offsets == (127.5,) * 3
 
@@ -255,12 +255,12 @@ def test_ssd_tables_by_their_values(tmp_path: Path) -> None:
     scores = np.broadcast_to(chance, (1, 1500, 3)).copy()
     path = rows_of(tmp_path / "m.onnx", [scores, boxes], names=["scores", "boxes"], doc="RGB / 255")
     cfg = recognise(path).config
-    assert cfg.parse_bbox_func_name == "NoriaParseSSDCorners"
+    assert cfg.parse_bbox_func_name == "HeadraceParseSSDCorners"
     assert cfg.num_detected_classes == 2  # the first column is background
     assert not cfg.rotated_boxes
     boxes = np.stack([low[..., 0], low[..., 1], *[np.full((1, 1500), 0.05, np.float32)] * 2], -1)
     path = rows_of(tmp_path / "c.onnx", [scores, boxes], names=["scores", "boxes"], doc="RGB / 255")
-    assert recognise(path).config.parse_bbox_func_name == "NoriaParseSSDCenters"
+    assert recognise(path).config.parse_bbox_func_name == "HeadraceParseSSDCenters"
 
 
 def test_undecided_scaling_names_its_candidates(tmp_path: Path) -> None:
@@ -291,7 +291,7 @@ def test_outputs_that_nobody_knows_lead_to_init(tmp_path: Path) -> None:
     path = rows_of(tmp_path / "odd.onnx", np.zeros((1, 7, 3, 2, 5), np.float32), doc="BGR / 255")
     with pytest.raises(ModelError, match="no built-in parser reads these outputs") as caught:
         recognise(path)
-    assert "noria init odd.onnx -o odd" in str(caught.value)
+    assert "headrace init odd.onnx -o odd" in str(caught.value)
     assert recognise(path, {"network_type": NetworkType.OTHER}).reading is None
 
 
@@ -322,7 +322,7 @@ def test_pixels_side_by_side(tmp_path: Path) -> None:
 def test_names_that_cannot_be_read_are_none(tmp_path: Path, names: str) -> None:
     try:
         cfg = recognise(yolov8(tmp_path / "m.onnx", names=names)).config
-    except NoriaError:
+    except HeadraceError:
         return
     assert cfg.num_detected_classes == 3
     assert cfg.labels == ()
@@ -337,16 +337,16 @@ def test_load_takes_a_model_for_its_config(tmp_path: Path) -> None:
     assert changed.labels == cfg.labels
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="no NORIA_TEST_DATA")
+@pytest.mark.skipif(not DATA.is_dir(), reason="no HEADRACE_TEST_DATA")
 def test_real_models(tmp_path: Path) -> None:
     for name in ("yolox_nano.onnx", "version-RFB-320.onnx"):
         (tmp_path / name).write_bytes((DATA / name).read_bytes())
     found = recognise(tmp_path / "yolox_nano.onnx")
-    assert parser_of(found) == "NoriaParseYoloX"
+    assert parser_of(found) == "HeadraceParseYoloX"
     assert found.config.model_color_format is ColorFormat.BGR
     assert found.config.net_scale_factor == 1
     found = recognise(tmp_path / "version-RFB-320.onnx")
-    assert parser_of(found) == "NoriaParseSSDCorners"
+    assert parser_of(found) == "HeadraceParseSSDCorners"
     assert found.config.offsets == (127.0,) * 3
     assert found.names == ("face",)
     raw = tmp_path / "raw.onnx"
@@ -413,7 +413,9 @@ def test_a_face_detector_is_named_once(tmp_path: Path) -> None:
     boxes[..., 2:], scores[..., 0] = 0.5, 1
     path = rows_of(tmp_path / "m.onnx", [scores, boxes], names=["scores", "boxes"])
     line = recognise(path).lines[0]
-    assert line.startswith("the model: Ultra-Light-Fast face detector, parser NoriaParseSSDCorners")
+    assert line.startswith(
+        "the model: Ultra-Light-Fast face detector, parser HeadraceParseSSDCorners"
+    )
 
 
 @pytest.mark.parametrize(("given", "words"), [

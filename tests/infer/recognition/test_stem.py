@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from noria.infer.recognition.stem import read_stem
+from headrace.infer.recognition.stem import read_stem
 from tests.infer.watch.detectors import write_detector
 
 node = helper.make_node

@@ -1,4 +1,4 @@
-"""Files of `noria init`: they load without a warning and say the same as the bare model."""
+"""Files of `headrace init`: they load without a warning and say the same as the bare model."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.config import ModelConfig
-from noria.custom.compile.build_library import compile_library
-from noria.errors import ModelError
-from noria.infer.inferencer import Inferencer
-from noria.infer.labels import load_labels
-from noria.infer.recognition.recognise import Recognition, recognise_for_init
-from noria.infer.recognition.writing import CONFIG, files_for
+from headrace.config import ModelConfig
+from headrace.custom.compile.build_library import compile_library
+from headrace.errors import ModelError
+from headrace.infer.inferencer import Inferencer
+from headrace.infer.labels import load_labels
+from headrace.infer.recognition.recognise import Recognition, recognise_for_init
+from headrace.infer.recognition.writing import CONFIG, files_for
 from tests.infer.recognition.models import cells, pixel_rows, rows_of
 from tests.infer.recognition.test_recognise import paddle, yolov8
 
@@ -171,5 +171,5 @@ def test_the_makefile_builds_the_library_of_the_config(tmp_path: Path) -> None:
 def test_no_parser_is_written_where_one_fits(tmp_path: Path) -> None:
     found = recognise_for_init(yolov8(tmp_path / "m.onnx"), {})
     assert set(files_for(found, tmp_path)) == {CONFIG, "labels.txt"}
-    with pytest.raises(ModelError, match="NoriaParseYoloV8 reads this model"):
+    with pytest.raises(ModelError, match="HeadraceParseYoloV8 reads this model"):
         files_for(found, tmp_path, cpp=True)

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.diagnose.recording import record_frames
-from noria.infer.inferencer import Inferencer
-from noria.infer.recording import Recording, load_recording
-from noria.media import ArraySource
+from headrace.diagnose.recording import record_frames
+from headrace.infer.inferencer import Inferencer
+from headrace.infer.recording import Recording, load_recording
+from headrace.media import ArraySource
 from tests.infer.models import node, write_config, write_model
 
 WIDTH, HEIGHT = 16, 42  # times 3 planes: 336 rows of 6, 288 rows of 7
 PARSER = """
-from noria import Detections
+from headrace import Detections
 
 def parse(layers, network, params):
     rows = layers["rows"].data
@@ -47,7 +47,7 @@ def rows_config(folder: Path, **keys: Any) -> Path:
         "labelfile_path": "labels.txt",
         "num_detected_classes": 2 if builtin else 3,
         "cluster_mode": 2,
-        "parse_bbox_func_name": "NoriaParseYoloV5" if builtin else "parse",
+        "parse_bbox_func_name": "HeadraceParseYoloV5" if builtin else "parse",
         "custom_lib_abi": None if builtin else keys.pop("abi", None),
     } | keys
     text = "[class-attrs-all]\npre-cluster-threshold=0.6\nnms-iou-threshold=0.5\n"

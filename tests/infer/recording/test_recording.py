@@ -13,12 +13,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria._core.errors import MediaError
-from noria.infer.recording import load_recording
-from noria.infer.recording.records import KEY
-from noria.infer.recording.safetensors import SafetensorsFile, SafetensorsWriter, safetensors_bytes
-from noria.infer.recording.writer import one_item
-from noria.meta import DetectionParams, Layer, NetworkInfo
+from headrace._core.errors import MediaError
+from headrace.infer.recording import load_recording
+from headrace.infer.recording.records import KEY
+from headrace.infer.recording.safetensors import (
+    SafetensorsFile,
+    SafetensorsWriter,
+    safetensors_bytes,
+)
+from headrace.infer.recording.writer import one_item
+from headrace.meta import DetectionParams, Layer, NetworkInfo
 
 LAYERS = {n: Layer(n, np.arange(6, dtype=np.float32).reshape(2, 3)) for n in ("a/b", "é")}
 PARAMS = DetectionParams(2, np.array([0.25, 0.5], np.float32), labels=("car", "bike"))
@@ -70,7 +74,7 @@ def test_what_a_parser_gets_is_in_it(tmp_path: Path) -> None:
         (changed(more=1), "unknown field `more`"),
         (WHOLE + b"x", "48 bytes, and 49 follow the header"),
         (WHOLE[:-1], "48 bytes, and 47 follow the header"),
-        (packed({}, b""), "no noria-recording"),
+        (packed({}, b""), "no headrace-recording"),
         (packed(HEADER | {"__metadata__": {KEY: "[" * 100_000}}), "metadata is damaged"),
         (of_metadata(version=2), "metadata is damaged: version: Invalid enum value 2"),
         (of_metadata(models=[]), "item 0 names model 0"),

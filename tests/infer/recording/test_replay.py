@@ -13,20 +13,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from noria import ModelConfig
-from noria._core.errors import ConfigError, MediaError
-from noria._core.notices import Notice
-from noria.diagnose.recording import record, record_frames
-from noria.infer.inferencer import Inferencer
-from noria.infer.recording import (
+from headrace import ModelConfig
+from headrace._core.errors import ConfigError, MediaError
+from headrace._core.notices import Notice
+from headrace.diagnose.recording import record, record_frames
+from headrace.infer.inferencer import Inferencer
+from headrace.infer.recording import (
     RecordingSink,
     assert_same_objects,
     load_recording,
     replay_recording,
 )
-from noria.infer.recording.safetensors import SafetensorsWriter
-from noria.media import ArraySource
-from noria.meta import Detections, Segmentation
+from headrace.infer.recording.safetensors import SafetensorsWriter
+from headrace.media import ArraySource
+from headrace.meta import Detections, Segmentation
 from tests.custom.conftest import compile_parser, zoo28  # noqa: F401 - fixtures
 from tests.infer.models import write_config
 from tests.infer.recording.scenes import noise, recorded, rows_config

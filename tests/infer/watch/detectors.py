@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from noria.media import Frame, PixelFormat
+from headrace.media import Frame, PixelFormat
 
 SIZE, CELL = 64, 8
 GRID = SIZE // CELL
@@ -24,12 +24,12 @@ RANGES: dict[str, tuple[float, tuple[float, ...], bool]] = {
     "imagenet": (0.0173, (123.675, 116.28, 103.53), False),
 }
 HEADS = {
-    "columns": "NoriaParseYoloV8",
+    "columns": "HeadraceParseYoloV8",
     "rows": "NvDsInferParseCustomYoloV8",
-    "objectness": "NoriaParseYoloV5",
+    "objectness": "HeadraceParseYoloV5",
     "corners": "NvDsInferParseYolo",
-    "ssd": "NoriaParseSSDCorners",
-    "centres": "NoriaParseSSDCenters",
+    "ssd": "HeadraceParseSSDCorners",
+    "centres": "HeadraceParseSSDCenters",
     "grid": None,
 }
 

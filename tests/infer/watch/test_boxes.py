@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.config import ModelConfig
-from noria.infer.watch.boxes import BoxWatch
-from noria.meta import Detections, FrameMeta, NetworkInfo
+from headrace.config import ModelConfig
+from headrace.infer.watch.boxes import BoxWatch
+from headrace.meta import Detections, FrameMeta, NetworkInfo
 
 NETWORK = NetworkInfo(100, 80, 3)
 META = FrameMeta("test", 0, 0, 0, 640, 480)

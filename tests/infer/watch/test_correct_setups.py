@@ -11,9 +11,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from noria.infer.inferencer import Inferencer
-from noria.infer.watch.rules import is_finding
-from noria.media import Frame, open_source
+from headrace.infer.inferencer import Inferencer
+from headrace.infer.watch.rules import is_finding
+from headrace.media import Frame, open_source
 from tests.infer.watch.detectors import HEADS, RANGES, config_for, frames
 from tests.profiles import slow
 
@@ -161,12 +161,12 @@ REAL = {
     "yolox": (
         "yolox_nano.onnx",
         "net-scale-factor=1\nmodel-color-format=1\nmaintain-aspect-ratio=1\n"
-        "num-detected-classes=80\nparse-bbox-func-name=NoriaParseYoloX\n",
+        "num-detected-classes=80\nparse-bbox-func-name=HeadraceParseYoloX\n",
     ),
     "faces": (
         "version-RFB-320.onnx",
         "net-scale-factor=0.0078125\noffsets=127;127;127\nnum-detected-classes=2\n"
-        "filter-out-class-ids=0\nparse-bbox-func-name=NoriaParseSSDCorners\n",
+        "filter-out-class-ids=0\nparse-bbox-func-name=HeadraceParseSSDCorners\n",
     ),
 }
 

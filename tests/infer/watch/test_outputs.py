@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.config import ModelConfig
-from noria.infer.labels import Labels
-from noria.infer.watch.outputs import OutputWatch
+from headrace.config import ModelConfig
+from headrace.infer.labels import Labels
+from headrace.infer.watch.outputs import OutputWatch
 
 
 def watch(folder: Path, keys: str, records: tuple[tuple[str, ...], ...] = ()) -> OutputWatch:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.config import ModelConfig
-from noria.infer.labels import Labels
-from noria.infer.preprocess import Preprocessor
-from noria.infer.recognition.stem import Stem
-from noria.infer.watch.training import byte_range, metadata_names, training_findings
+from headrace.config import ModelConfig
+from headrace.infer.labels import Labels
+from headrace.infer.preprocess import Preprocessor
+from headrace.infer.recognition.stem import Stem
+from headrace.infer.watch.training import byte_range, metadata_names, training_findings
 
 SIZE = (64, 48)
 ULTRALYTICS = {"author": "Ultralytics", "task": "detect", "names": "{0: 'a', 1: 'b', 2: 'c'}"}

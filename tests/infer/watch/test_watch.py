@@ -9,15 +9,15 @@ import cv2
 import numpy as np
 import pytest
 
-import noria
-from noria._core.notices import NoriaWarning
-from noria.errors import StrictError
-from noria.infer.inferencer import Inferencer
-from noria.infer.watch import Watch
-from noria.infer.watch.rules import is_finding
+import headrace
+from headrace._core.notices import HeadraceWarning
+from headrace.errors import StrictError
+from headrace.infer.inferencer import Inferencer
+from headrace.infer.watch import Watch
+from headrace.infer.watch.rules import is_finding
 from tests.infer.watch.detectors import config_for, frames
 from tests.infer.watch.test_wrong_setups import found
-from tests.warm import noria as command
+from tests.warm import headrace as command
 
 TWICE = 1 / 255  # bytes of a network that expects them, scaled all the same
 
@@ -66,8 +66,8 @@ def test_a_parser_of_other_rows_is_named_in_a_run_that_starts_empty(tmp_path: Pa
 
 def test_findings_are_notices_of_the_report_and_of_the_model(wrong: Path, folder: Path) -> None:
     with (
-        pytest.warns(NoriaWarning, match="pictures have the wrong range"),
-        noria.open_pipeline(wrong, sources=str(folder)) as pipeline,
+        pytest.warns(HeadraceWarning, match="pictures have the wrong range"),
+        headrace.open_pipeline(wrong, sources=str(folder)) as pipeline,
     ):
         report = pipeline.run()
     (found,) = [n for n in report.notices if is_finding(n)]

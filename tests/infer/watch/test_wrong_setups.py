@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.infer.inferencer import Inferencer
-from noria.infer.watch.rules import is_finding
-from noria.media import Frame, PixelFormat
+from headrace.infer.inferencer import Inferencer
+from headrace.infer.watch.rules import is_finding
+from headrace.media import Frame, PixelFormat
 from tests.infer.watch.detectors import config_for, frames
 from tests.infer.watch.test_correct_setups import CLASSIFY, ULTRALYTICS, head_config
 
@@ -68,16 +68,16 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         "pre-cluster-threshold=0.999 is above all scores: the best of 4 pictures is 0.9",
     ),
     "parser of boxes in 0..1": (
-        {"head": "rows", "parse_bbox_func_name": "NoriaParseRTDETR"},
+        {"head": "rows", "parse_bbox_func_name": "HeadraceParseRTDETR"},
         {},
         "parser-silent",
-        "read as NoriaParseYoloV8 they hold",
+        "read as HeadraceParseYoloV8 they hold",
     ),
     "parser of other columns": (
         {"head": "rows", "parse_bbox_func_name": "NvDsInferParseYolo"},
         {},
         "parser-silent",
-        "NoriaParseYoloV8",
+        "HeadraceParseYoloV8",
     ),
 }
 
@@ -111,10 +111,10 @@ def one_patch(places: Sequence[tuple[int, int]]) -> list[Frame]:
 
 def test_one_object_a_picture_shows_that_corners_are_read_as_centres(tmp_path: Path) -> None:
     inside = one_patch([(2, 4), (4, 2), (3, 5), (5, 3)] * 2)
-    config = config_for(tmp_path, "ssd", parse_bbox_func_name="NoriaParseSSDCenters")
+    config = config_for(tmp_path, "ssd", parse_bbox_func_name="HeadraceParseSSDCenters")
     said = found(config, inside)["boxes-cut"]
     assert "100% of the boxes are cut" in said
-    assert said.endswith("set parse-bbox-func-name=NoriaParseSSDCorners")
+    assert said.endswith("set parse-bbox-func-name=HeadraceParseSSDCorners")
     assert found(config_for(tmp_path, "ssd"), inside) == {}
 
 

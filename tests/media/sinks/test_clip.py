@@ -8,12 +8,12 @@ from typing import Any
 import av
 import pytest
 
-from noria.errors import MediaError, NoriaError
-from noria.infer.batch import Batch
-from noria.media import open_sink, open_source
-from noria.media.sources.packet_ring import PacketRing
-from noria.meta import Detections, Space
-from noria.pipeline import Pipeline
+from headrace.errors import HeadraceError, MediaError
+from headrace.infer.batch import Batch
+from headrace.media import open_sink, open_source
+from headrace.media.sources.packet_ring import PacketRing
+from headrace.meta import Detections, Space
+from headrace.pipeline import Pipeline
 from tests.media.conftest import write_clip
 
 
@@ -89,7 +89,7 @@ def test_on_call(tmp_path: Path) -> None:
             assert not pipeline.record_clip(7)
     assert len(list((tmp_path / "clips").iterdir())) == 1
     without = Pipeline(open_source(str(source)), person_at())
-    with pytest.raises(NoriaError, match="no output takes clips"):
+    with pytest.raises(HeadraceError, match="no output takes clips"):
         without.record_clip(0)
     without.close()
 

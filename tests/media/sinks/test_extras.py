@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from noria.errors import MediaError
-from noria.media import open_sink
-from noria.media.sinks.extras import classifier_dicts
-from noria.media.sinks.images import frame_class_map, palette
-from noria.media.sinks.jsonl import LineWriter
-from noria.meta import (
+from headrace.errors import MediaError
+from headrace.media import open_sink
+from headrace.media.sinks.extras import classifier_dicts
+from headrace.media.sinks.images import frame_class_map, palette
+from headrace.media.sinks.jsonl import LineWriter
+from headrace.meta import (
     UNTRACKED_OBJECT_ID,
     ClassifierMeta,
     Detections,
@@ -28,7 +28,7 @@ from noria.meta import (
     SegmentationMeta,
     Space,
 )
-from noria.meta.masks import object_mask
+from headrace.meta.masks import object_mask
 from tests.media.conftest import MakeMeta, gray_frame
 from tests.media.sinks.test_text_sinks import file_size_limit, write_many
 from tests.profiles import examples
@@ -430,7 +430,7 @@ def test_a_table_on_a_full_disk(
     tmp_path: Path, make_meta: MakeMeta, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr("noria.media.sinks.table.MAX_FRAMES", 2)
+    monkeypatch.setattr("headrace.media.sinks.table.MAX_FRAMES", 2)
     frame = gray_frame()
     sink = open_sink(str(tmp_path / name))
     boxes = [(*row, 0) for row in np.random.default_rng(0).uniform(0, 40, (50, 5))]

@@ -7,8 +7,8 @@ from pathlib import Path
 import av
 import pytest
 
-from noria.errors import MediaError
-from noria.media import open_sink
+from headrace.errors import MediaError
+from headrace.media import open_sink
 from tests.media.conftest import MakeMeta, gray_frame
 
 

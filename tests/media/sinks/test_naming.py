@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.errors import MediaError, MissingExtraError
-from noria.media import check_sinks, expand_sink_path, open_sink
-from noria.media.sinks.naming import has_placeholder, source_labels
+from headrace.errors import MediaError, MissingExtraError
+from headrace.media import check_sinks, expand_sink_path, open_sink
+from headrace.media.sinks.naming import has_placeholder, source_labels
 from tests.media.conftest import MakeMeta, gray_frame
 
 

@@ -13,9 +13,9 @@ from typing import Any, cast
 import av
 import pytest
 
-from noria.errors import MediaError
-from noria.media import ReconnectPolicy, open_sink
-from noria.media.sinks.publish import PublishSink
+from headrace.errors import MediaError
+from headrace.media import ReconnectPolicy, open_sink
+from headrace.media.sinks.publish import PublishSink
 from tests.media.conftest import MakeMeta, gray_frame
 from tests.media.sources.test_rtsp import Server, available, wait_until
 from tests.pipeline.fakes import FakeSource

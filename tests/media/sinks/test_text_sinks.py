@@ -23,11 +23,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.errors import MediaError
-from noria.media import Frame, Sink, open_sink
-from noria.media.sinks.jsonl import LineWriter
-from noria.meta import Detections, FrameMeta, Space
-from noria.meta.analytics import FrameAnalytics
+from headrace.errors import MediaError
+from headrace.media import Frame, Sink, open_sink
+from headrace.media.sinks.jsonl import LineWriter
+from headrace.meta import Detections, FrameMeta, Space
+from headrace.meta.analytics import FrameAnalytics
 from tests.media.conftest import MakeMeta, gray_frame
 
 
@@ -206,8 +206,8 @@ def test_killed_process_leaves_whole_lines(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     code = (
         "import sys, numpy as np\n"
-        "from noria.media import Frame, open_sink\n"
-        "from noria.meta import FrameMeta\n"
+        "from headrace.media import Frame, open_sink\n"
+        "from headrace.meta import FrameMeta\n"
         "frame = Frame.from_array(np.zeros((4, 4, 3), np.uint8))\n"
         "sink = open_sink(sys.argv[1])\n"
         "i = 0\n"

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.errors import MediaError
-from noria.media import ColorSpace, Frame, PixelFormat, Sink, open_sink, open_source
-from noria.media.pixels import to_rgb
-from noria.meta import FrameMeta
+from headrace.errors import MediaError
+from headrace.media import ColorSpace, Frame, PixelFormat, Sink, open_sink, open_source
+from headrace.media.pixels import to_rgb
+from headrace.meta import FrameMeta
 from tests.media.conftest import MakeMeta, gray_frame, luma_of
 from tests.media.sinks.test_text_sinks import file_size_limit
 from tests.profiles import examples
@@ -229,8 +229,8 @@ def test_killed_process_leaves_a_part_that_plays(tmp_path: Path) -> None:
     path = tmp_path / "x.mp4"
     code = (
         "import os, signal, sys, numpy as np\n"
-        "from noria.media import Frame, open_sink\n"
-        "from noria.meta import FrameMeta\n"
+        "from headrace.media import Frame, open_sink\n"
+        "from headrace.meta import FrameMeta\n"
         "sink = open_sink(sys.argv[1], fps=5, preset='ultrafast', threads=1)\n"
         "rng = np.random.default_rng(0)\n"
         "for i in range(80):\n"

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.media import Frame, open_sink
-from noria.media.sinks.video import VideoSink
-from noria.media.sinks.whole_film import whole_matroska, whole_mp4
-from noria.meta import FrameMeta
+from headrace.media import Frame, open_sink
+from headrace.media.sinks.video import VideoSink
+from headrace.media.sinks.whole_film import whole_matroska, whole_mp4
+from headrace.meta import FrameMeta
 
 Whole = Callable[[io.BytesIO], tuple[int, int]]
 FRAMES, GROUP = 24, 6  # frames, and frames of a fragment: two seconds at 3 fps

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from noria.errors import MediaError
-from noria.media import ArraySource, Frame, PixelFormat
+from headrace.errors import MediaError
+from headrace.media import ArraySource, Frame, PixelFormat
 
 PICTURE = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from noria.errors import MediaError
-from noria.media import Frame, open_source
-from noria.media.sources.film_span import FilmSpanSource, SpanDoubtError
-from noria.media.sources.film_structure import (
+from headrace.errors import MediaError
+from headrace.media import Frame, open_source
+from headrace.media.sources.film_span import FilmSpanSource, SpanDoubtError
+from headrace.media.sources.film_structure import (
     FilmCut,
     FilmStructure,
     film_seconds,

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from noria.errors import MediaError
-from noria.media import PixelFormat, open_source
-from noria.media.sources.images import _STRIP_BYTES, natural_key, read_image
+from headrace.errors import MediaError
+from headrace.media import PixelFormat, open_source
+from headrace.media.sources.images import _STRIP_BYTES, natural_key, read_image
 
 
 def save(path: Path, color: Any = (200, 100, 50), *, mode: str = "RGB", **options: Any) -> Path:
@@ -185,7 +185,7 @@ def test_a_picture_read_in_strips_is_the_same(
 ) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (37, 20, 3), np.uint8)
     Image.fromarray(pixels).save(tmp_path / "a.png")
-    monkeypatch.setattr("noria.media.sources.images._STRIP_BYTES", 5 * 60 + 7)
+    monkeypatch.setattr("headrace.media.sources.images._STRIP_BYTES", 5 * 60 + 7)
     np.testing.assert_array_equal(read_image(tmp_path / "a.png"), pixels)
 
 
@@ -193,7 +193,7 @@ PEAK = """
 import sys
 from pathlib import Path
 from PIL import Image
-from noria.media.sources import images
+from headrace.media.sources import images
 
 def peak():
     lines = open("/proc/self/status").read().splitlines()

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from noria.errors import MediaError
-from noria.media import ReconnectPolicy, open_source
+from headrace.errors import MediaError
+from headrace.media import ReconnectPolicy, open_source
 from tests.media.conftest import write_clip
 from tests.media.sources.test_stream import serve
 
@@ -122,7 +122,7 @@ def test_a_forgotten_stream_ends_its_thread(tmp_path: Path) -> None:
         next(open_source(url, timeout_s=0.5))
         gc.collect()
         until = time.monotonic() + 3
-        while any(t.name == "noria-feed" for t in threading.enumerate()):
+        while any(t.name == "headrace-feed" for t in threading.enumerate()):
             assert time.monotonic() < until
             time.sleep(0.02)
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.media import open_source
-from noria.media.sources.decoded import DecodedSource
-from noria.media.sources.parameter_sets import reference_pictures
+from headrace.media import open_source
+from headrace.media.sources.decoded import DecodedSource
+from headrace.media.sources.parameter_sets import reference_pictures
 from tests.media.sources.films import write_film
 
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria._core.notices import Notice
-from noria.media import ReconnectPolicy
-from noria.media.sources.decoded import Timeline
-from noria.media.sources.reconnect import MAX_TOLD, Losses
+from headrace._core.notices import Notice
+from headrace.media import ReconnectPolicy
+from headrace.media.sources.decoded import Timeline
+from headrace.media.sources.reconnect import MAX_TOLD, Losses
 
 MS = Fraction(1, 1000)
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.rtsp_server import shown
-from noria.errors import MediaError
-from noria.media import ReconnectPolicy, Source, open_source
+from headrace.errors import MediaError
+from headrace.media import ReconnectPolicy, Source, open_source
 from tests.media.conftest import write_clip
 from tests.media.sources.films import B_FRAMES
 
@@ -260,7 +260,7 @@ def test_a_run_that_ends_amid_a_stream_ends_well(server: Server, tmp_path: Path)
     """FFmpeg calls back into Python while it waits for packets, also when Python ends."""
     demo = Path(__file__).parents[3] / "examples" / "conveyor"
     server.start("--clip", str(demo / "conveyor.mp4"))
-    words = [sys.executable, "-m", "noria", "run", str(demo / "config_infer_primary.txt"),
+    words = [sys.executable, "-m", "headrace", "run", str(demo / "config_infer_primary.txt"),
              server.url(path="clip"), "-o", str(tmp_path / "x.jsonl"), "--limit", "30"]  # fmt: skip
     codes = [subprocess.run(words, capture_output=True, check=False).returncode for _ in range(6)]
     assert codes == [0] * 6

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.media import ArraySource, Source, open_source
-from noria.media.sources.base import SteppedSource
+from headrace.media import ArraySource, Source, open_source
+from headrace.media.sources.base import SteppedSource
 from tests.media.sources.films import B_FRAMES, KINDS, write_film
 
 PICTURE = np.zeros((4, 6, 3), np.uint8)

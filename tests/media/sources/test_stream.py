@@ -14,9 +14,9 @@ from typing import Any
 import av
 import pytest
 
-from noria.errors import MediaError
-from noria.media import ReconnectPolicy, open_source
-from noria.media.sources.stream import StreamSource
+from headrace.errors import MediaError
+from headrace.media import ReconnectPolicy, open_source
+from headrace.media.sources.stream import StreamSource
 from tests.media.conftest import write_clip
 
 
@@ -78,7 +78,9 @@ def test_ffmpeg_comes_back_from_a_silent_peer_by_itself(
     with serve(stream, hang=True) as url:
         with open_source(url, timeout_s=0.2, reconnect=None) as source:
             assert [container.read_timeout for container in opened] == [None]
-            (reader,) = (t for t in set(threading.enumerate()) - others if t.name == "noria-feed")
+            (reader,) = (
+                t for t in set(threading.enumerate()) - others if t.name == "headrace-feed"
+            )
             assert len(list(source)) >= 140
         reader.join(3)  # the peer keeps the connection open
         assert not reader.is_alive()

@@ -14,8 +14,8 @@ import av
 import numpy as np
 import pytest
 
-from noria.errors import MediaError
-from noria.media import ColorSpace, PixelFormat, open_source
+from headrace.errors import MediaError
+from headrace.media import ColorSpace, PixelFormat, open_source
 from tests.media.conftest import luma_of, write_clip
 from tests.memory import resident
 from tests.ports import free_port

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from noria.engine import BuildOptions, build
-from noria.network.caffe.importer import network_from_caffe_bytes
+from headrace.engine import BuildOptions, build
+from headrace.network.caffe.importer import network_from_caffe_bytes
 
 TEXT, WEIGHTS = Path("net.prototxt"), Path("net.caffemodel")
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from noria.errors import ModelError
-from noria.network.caffe.importer import network_from_caffe
+from headrace.errors import ModelError
+from headrace.network.caffe.importer import network_from_caffe
 from tests.network.caffe.models import blob, caffemodel, field, layer, network_of, run, text_of
 
 X = np.random.default_rng(1).normal(size=(2, 3, 6, 7)).astype(np.float32)
@@ -19,7 +19,7 @@ def test_names_and_free_batch():
     network = network_of(text_of(CONVOLUTION), {"conv": [W, B]})
     assert [str(s) for s in network.inputs] == ["data float32[batch, 3, 6, 7]"]
     assert [str(s) for s in network.outputs] == ["out float32[batch, 2, 6, 7]"]
-    assert network.model.producer_name.startswith("noria")
+    assert network.model.producer_name.startswith("headrace")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from noria.errors import ModelError
+from headrace.errors import ModelError
 from tests.network.caffe import slow
 from tests.network.caffe.models import layer, run, run_layer, text_of
 from tests.profiles import examples

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from noria.errors import ModelError
-from noria.network.caffe.importer import network_from_caffe_bytes
-from noria.plugins import (
+from headrace.errors import ModelError
+from headrace.network.caffe.importer import network_from_caffe_bytes
+from headrace.plugins import (
     IPluginCreator,
     IPluginV2,
     PluginField,
@@ -15,8 +15,8 @@ from noria.plugins import (
     PluginFieldType,
     get_plugin_registry,
 )
-from noria.plugins.imported import ImportedPlugins
-from noria.plugins.memory import array_at
+from headrace.plugins.imported import ImportedPlugins
+from headrace.plugins.memory import array_at
 from tests.network.caffe.models import TEXT, WEIGHTS, caffemodel, layer, run, text_of
 
 X = np.random.default_rng(2).normal(size=(2, 3, 6, 7)).astype(np.float32)

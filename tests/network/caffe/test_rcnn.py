@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from noria.engine import BuildOptions, build
-from noria.errors import ModelError
+from headrace.engine import BuildOptions, build
+from headrace.errors import ModelError
 from tests.network.caffe.models import caffemodel, layer, network_of
 
 RULES = """region_proposal_param { feature_stride: 16 prenms_top: 50 nms_max_out: 6

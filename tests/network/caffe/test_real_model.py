@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from noria.engine import BuildOptions, build
-from noria.network import network_from_onnx
-from noria.network.caffe.importer import network_from_caffe
+from headrace.engine import BuildOptions, build
+from headrace.network import network_from_onnx
+from headrace.network.caffe.importer import network_from_caffe
 
 
 def pictures(folder):

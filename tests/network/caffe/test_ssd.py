@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.errors import ModelError
+from headrace.errors import ModelError
 from tests.network.caffe import slow
 from tests.network.caffe.models import caffemodel, layer, network_of, run, text_of
 from tests.profiles import examples

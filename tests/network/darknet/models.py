@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from noria.engine import BuildOptions, build
-from noria.network.darknet.importer import network_from_darknet_bytes
+from headrace.engine import BuildOptions, build
+from headrace.network.darknet.importer import network_from_darknet_bytes
 
 CFG, WEIGHTS = Path("net.cfg"), Path("net.weights")
 

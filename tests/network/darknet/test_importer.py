@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from noria.errors import ModelError
-from noria.network.darknet.importer import network_from_darknet
+from headrace.errors import ModelError
+from headrace.network.darknet.importer import network_from_darknet
 from tests.network.darknet.models import Darknet, header, net, network_of, run
 
 CONV = "[convolutional]\nfilters=2\nsize=1\nactivation=linear\n"

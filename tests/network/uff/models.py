@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from noria.engine import BuildOptions, build
-from noria.network.uff.importer import network_from_uff_bytes
+from headrace.engine import BuildOptions, build
+from headrace.network.uff.importer import network_from_uff_bytes
 from tests.network.caffe.models import field, varint
 
 PATH = Path("net.uff")

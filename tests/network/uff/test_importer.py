@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from noria.errors import ModelError
-from noria.network.uff.importer import network_from_uff
-from noria.plugins.imported import ImportedPlugins
-from noria.plugins.registry import known_plugins
+from headrace.errors import ModelError
+from headrace.network.uff.importer import network_from_uff
+from headrace.plugins.imported import ImportedPlugins
+from headrace.plugins.registry import known_plugins
 from tests.network.uff.digits import digit
 from tests.network.uff.models import const, network_of, node, orders, run, source, uff
 
@@ -163,7 +163,7 @@ def test_the_real_model_equals_the_graph_it_came_from_and_reads_digits(data_dir)
     path = data_dir / "models" / "lenet5.uff"
     network = network_from_uff(path, "input_1", (1, 28, 28), "NCHW", ["dense_1/Softmax"])
     assert [str(s) for s in network.outputs] == ["dense_1/Softmax float32[batch, 10]"]
-    from noria.engine import BuildOptions, build
+    from headrace.engine import BuildOptions, build
 
     hands = [(w, s) for w in (2.0, 2.6, 3.2) for s in (0.0, 0.15, 0.3)]
     pictures = np.array([digit(d, width=w, slant=s) for w, s in hands for d in range(10)])[:, None]

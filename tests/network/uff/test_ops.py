@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from noria.errors import ModelError
+from headrace.errors import ModelError
 from tests.network.caffe.slow import conv
 from tests.network.uff.models import (
     const,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from noria.plugins import (
+from headrace.plugins import (
     DataType,
     Dims,
     DimsExprs,
@@ -22,8 +22,8 @@ from noria.plugins import (
     TensorRTPhase,
     address_of,
 )
-from noria.plugins.expressions import Axis
-from noria.plugins.standard import register_standard
+from headrace.plugins.expressions import Axis
+from headrace.plugins.standard import register_standard
 
 REGISTRY = PluginRegistry()
 register_standard(REGISTRY)

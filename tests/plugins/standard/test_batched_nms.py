@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.errors import ModelError
+from headrace.errors import ModelError
 from tests.plugins.standard import slow
 from tests.plugins.standard.driving import create, run
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.errors import ModelError
+from headrace.errors import ModelError
 from tests.plugins.standard.driving import NEED_FIXED_AXES, create, decomposed, run
 
 NEED_FIXED_AXES.update({"ScatterND"})

@@ -14,8 +14,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from noria.infer.inferencer import Inferencer
-from noria.media import Frame, PixelFormat, open_source
+from headrace.infer.inferencer import Inferencer
+from headrace.media import Frame, PixelFormat, open_source
 from tests.network.caffe import test_rcnn
 from tests.network.caffe.models import caffemodel
 from tests.network.caffe.slow import prior_boxes
@@ -43,7 +43,7 @@ nms-iou-threshold=0.5
 
 PARSER = '''
 import numpy as np
-from noria import Detections
+from headrace import Detections
 
 def parse(layers, network, params):
     """Every class of every box over the threshold."""
@@ -171,7 +171,7 @@ def test_a_detector_that_ends_in_efficient_nms(domain: str, tmp_path: Path, pipe
          ("det_scores", TensorProto.FLOAT, ["batch", 60]),
          ("det_classes", TensorProto.INT32, ["batch", 60])],
     )  # fmt: skip
-    keys = "cluster-mode=4\nparse-bbox-func-name=NoriaParseEfficientNMS"
+    keys = "cluster-mode=4\nparse-bbox-func-name=HeadraceParseEfficientNMS"
     (tmp_path / "config.txt").write_text(CONFIG.format(keys))
     found = boxes_of(tmp_path / "config.txt", frames())
     same(found, pipeline(0), least=20)
@@ -218,7 +218,7 @@ SSD_PARSER = '''
 from pathlib import Path
 
 import numpy as np
-from noria import Detections
+from headrace import Detections
 
 PRIORS = np.load(Path(__file__).with_name("priors.npy"))
 
@@ -295,7 +295,7 @@ pre-cluster-threshold=0.3
 """
 
 INPUTS = """
-from noria.infer.parsers import WELL_KNOWN
+from headrace.infer.parsers import WELL_KNOWN
 
 def NvDsInferParseCustomFasterRCNN(layers, network, params):
     return WELL_KNOWN["NvDsInferParseCustomFasterRCNN"](layers, network, params)

@@ -10,11 +10,11 @@ import onnx
 import pytest
 from onnx import helper
 
-from noria.engine import Plan
-from noria.engine.builder import BuildOptions, build
-from noria.network.onnx_file import network_from_onnx
-from noria.plugins.standard import standard_layers
-from noria.plugins.standard.layer import StandardLayer
+from headrace.engine import Plan
+from headrace.engine.builder import BuildOptions, build
+from headrace.network.onnx_file import network_from_onnx
+from headrace.plugins.standard import standard_layers
+from headrace.plugins.standard.layer import StandardLayer
 from tests.plugins.standard import test_batched_nms as test_nms
 from tests.plugins.standard import test_pillars, test_priors, test_proposals
 from tests.plugins.standard.driving import run
@@ -158,7 +158,7 @@ def model_of(
 
 
 def layer_of(layer: type[StandardLayer], fields: dict[str, Any]) -> StandardLayer:
-    from noria.plugins.standard.fields import Given
+    from headrace.plugins.standard.fields import Given
     from tests.plugins.standard.driving import fields as collection
 
     return layer(Given.read(layer.fields, collection(fields), "it"), "it")

@@ -15,8 +15,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from noria.custom.compile.build_library import compile_library
-from noria.media import open_source
+from headrace.custom.compile.build_library import compile_library
+from headrace.media import open_source
 from tests.plugins.standard.test_detectors import boxes_of, same
 
 pytestmark = pytest.mark.data
@@ -40,7 +40,7 @@ topk=300
 """
 BATCHED = """
 import numpy as np
-from noria import Detections
+from headrace import Detections
 
 def parse(layers, network, params):
     n = int(layers["num_detections"].data.ravel()[0])
@@ -146,7 +146,7 @@ def test_yolox_that_ends_in_batched_nms(data_dir: Path, tmp_path: Path) -> None:
         (tmp_path / "config.txt").write_text(YOLOX.format(model, keys))
         return boxes_of(tmp_path / "config.txt", pictures)
 
-    wanted = found("plain.onnx", "cluster-mode=2\nparse-bbox-func-name=NoriaParseYoloX")
+    wanted = found("plain.onnx", "cluster-mode=2\nparse-bbox-func-name=HeadraceParseYoloX")
     # read off the photographs by eye: people, buses, frisbees
     assert all(len(boxes) >= 3 for boxes in wanted)
     labels = Counter(box[0] for boxes in wanted for box in boxes)
@@ -240,7 +240,7 @@ def faces(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Any]
     folder = tmp_path_factory.mktemp("twin")
     shutil.copy(data_dir / "models" / "version-RFB-320.onnx", folder / "twin.onnx")
     keys = "onnx-file=twin.onnx\nnum-detected-classes=1\ncluster-mode=2\n"
-    keys += "parse-bbox-func-name=NoriaParseSSDCorners"
+    keys += "parse-bbox-func-name=HeadraceParseSSDCorners"
     (folder / "config.txt").write_text(RFB.format(keys))
     found = boxes_of(folder / "config.txt", photographs(data_dir))
     middles = {i: sorted((x + w / 2, y + h / 2) for _, _, x, y, w, h in boxes)

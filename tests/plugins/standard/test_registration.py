@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from docs._ext.standard_plugins import page
-from noria.plugins import PluginRegistry
-from noria.plugins.standard import init_libnvinfer_plugins, register_standard, standard_layers
+from headrace.plugins import PluginRegistry
+from headrace.plugins.standard import init_libnvinfer_plugins, register_standard, standard_layers
 
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -58,8 +58,8 @@ def test_registering_again_changes_nothing_and_keeps_what_is_there() -> None:
 
 def test_init_registers_with_the_process_and_is_asked_twice() -> None:
     code = (
-        "from noria.plugins import get_plugin_registry as r\n"
-        "from noria.plugins.standard import init_libnvinfer_plugins as init\n"
+        "from headrace.plugins import get_plugin_registry as r\n"
+        "from headrace.plugins.standard import init_libnvinfer_plugins as init\n"
         "assert init(None, '') is True and init() is True\n"
         "assert r().find('EfficientNMS_TRT') is not None\n"
     )

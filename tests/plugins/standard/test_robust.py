@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.errors import ModelError
-from noria.plugins.standard.layer import StandardLayer
+from headrace.errors import ModelError
+from headrace.plugins.standard.layer import StandardLayer
 from tests.plugins.standard.test_engine import EXAMPLES, KINDS, layer_of
 from tests.profiles import examples
 

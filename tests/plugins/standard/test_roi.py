@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noria.errors import ModelError
+from headrace.errors import ModelError
 from tests.plugins.standard.driving import decomposed, run
 
 RANDOM = np.random.default_rng(7)

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from noria.custom.compile.toolchain import gpu_present
+from headrace.custom.compile.toolchain import gpu_present
 from tests.custom.gpu import KINDS, Gpu, driver
 
-pytestmark = pytest.mark.skipif("NORIA_SANITIZED" in os.environ, reason="its runtime is there")
+pytestmark = pytest.mark.skipif("HEADRACE_SANITIZED" in os.environ, reason="its runtime is there")
 START = """
 import ctypes, json
 import numpy as np
-from noria import trt
-from noria._core.cuda import Memory, Stream, driver
+from headrace import trt
+from headrace._core.cuda import Memory, Stream, driver
 
 class Log(trt.ILogger):
     said = []

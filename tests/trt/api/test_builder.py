@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import noria.trt as trt
-from noria.errors import NoriaError
+import headrace.trt as trt
+from headrace.errors import HeadraceError
 from tests.trt import script_data as data
 from tests.trt.harness import engine_of, execute, network
 
@@ -289,8 +289,8 @@ sys.exit(3)
 def test_exec_runs_scripts_and_gives_their_exit_code(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     done = subprocess.run(
-        [sys.executable, "-m", "noria", "exec", "--trt-version", "10.3", "script.py", "--a", "-h"],
-        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
+        [sys.executable, "-m", "headrace", "exec", "--trt-version", "10.3", "script.py", "--a",
+         "-h"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
     assert done.returncode == 3, done.stderr
     assert done.stdout.strip() == "10.3.0 ['--a', '-h'] __main__"
@@ -305,7 +305,7 @@ def test_the_page_shows_what_runs(capsys):
 
 def test_exec_of_nothing(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-m", "noria", "exec", "no.py"],
+        [sys.executable, "-m", "headrace", "exec", "no.py"],
         cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
     assert done.returncode == 1
@@ -346,7 +346,7 @@ class Tensor:
 def test_what_is_no_address_is_refused(given, words):
     context = engine_of(two_convolutions()).create_execution_context()
     y = np.zeros((2, 8, 12, 12), np.float32)
-    with pytest.raises(NoriaError, match=words) as caught:
+    with pytest.raises(HeadraceError, match=words) as caught:
         context.execute_v2([given, y.ctypes.data])
     assert isinstance(caught.value, TypeError)  # what TensorRT raises
     assert "binding 0" in str(caught.value)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-import noria.trt as trt
-from noria.trt import release
+import headrace.trt as trt
+from headrace.trt import release
 from tests.trt.harness import Messages, engine_of, execute, network
 
 
@@ -56,7 +56,7 @@ def test_dir_lists_only_names_that_are_there(version):
 def test_names_without_a_meaning_are_refused_with_the_way_out(version, refused, instead):
     release.set_version(version)
     assert not hasattr(trt, refused)
-    with pytest.raises(AttributeError, match=f"{refused} is refused: Noria") as caught:
+    with pytest.raises(AttributeError, match=f"{refused} is refused: Headrace") as caught:
         getattr(trt, refused)
     assert instead in str(caught.value)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import noria.trt as trt
+import headrace.trt as trt
 from tests.trt.harness import Messages, engine_of, execute, network
 
 
@@ -107,7 +107,7 @@ def test_engine_of_tensorrt_is_refused_with_its_release():
     assert "TensorRT 8.6.1.6" in logger.errors[0]
 
 
-@pytest.mark.parametrize("damage", [b"", b"not a plan", b"NORIAPLN" + bytes(40)])
+@pytest.mark.parametrize("damage", [b"", b"not a plan", b"HEADRPLN" + bytes(40)])
 def test_damaged_engine_is_none(damage):
     logger = Messages()
     assert trt.Runtime(logger).deserialize_cuda_engine(damage) is None
@@ -116,7 +116,7 @@ def test_damaged_engine_is_none(damage):
 
 def test_engine_serves_nvinfer_too():
     """A plan whose axis 0 is the batch is one that `model-engine-file` may name."""
-    from noria.engine.plan import Plan
+    from headrace.engine.plan import Plan
 
     net = network()
     convolution(net)

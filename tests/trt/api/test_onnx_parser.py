@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-import noria.trt as trt
+import headrace.trt as trt
 from tests.network.caffe import models as caffe
 from tests.network.uff import models as uff
 from tests.plugins.samples import PLUGINS, Watched, creator_for

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import noria.trt as trt
-import noria.trt.plugin as trtp
+import headrace.trt as trt
+import headrace.trt.plugin as trtp
 from tests.trt.harness import engine_of, execute, network
 
 

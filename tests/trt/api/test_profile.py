@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noria.trt.api.profile import Range
+from headrace.trt.api.profile import Range
 
 RANGE = Range((1, 3), (2, 3), (4, 3))
 

@@ -1,6 +1,6 @@
-"""Scripts that others wrote for TensorRT, unmodified, under `noria exec`.
+"""Scripts that others wrote for TensorRT, unmodified, under `headrace exec`.
 
-NORIA_TRT_SCRIPTS names a folder with checkouts, which are not part of this repository:
+HEADRACE_TRT_SCRIPTS names a folder with checkouts, which are not part of this repository:
 
     tensorrt-8.6/, tensorrt-10/    samples/python of NVIDIA/TensorRT, v8.6.1, release/10.16
     YOLOv8-TensorRT/               triple-Mu/YOLOv8-TensorRT
@@ -27,8 +27,8 @@ import pytest
 
 from tests.trt import script_data as data
 
-SCRIPTS = os.environ.get("NORIA_TRT_SCRIPTS")
-pytestmark = pytest.mark.skipif(SCRIPTS is None, reason="NORIA_TRT_SCRIPTS is not set")
+SCRIPTS = os.environ.get("HEADRACE_TRT_SCRIPTS")
+pytestmark = pytest.mark.skipif(SCRIPTS is None, reason="HEADRACE_TRT_SCRIPTS is not set")
 pillow9 = pytest.mark.skipif(
     not (Path(SCRIPTS or "") / "site" / "PIL").exists(), reason="the sample needs Pillow 9"
 )
@@ -41,7 +41,7 @@ def sample(tmp_path):
     def copy(name: str) -> Path:
         source = Path(SCRIPTS or "") / name
         if not source.exists():
-            pytest.skip(f"{name} is not in NORIA_TRT_SCRIPTS")
+            pytest.skip(f"{name} is not in HEADRACE_TRT_SCRIPTS")
         top = tmp_path / Path(name).parts[0]
         if not top.exists():
             shutil.copytree(Path(SCRIPTS or "") / Path(name).parts[0], top)
@@ -58,7 +58,7 @@ def run(
     release = [*(["--trt-version", version] if version else []), *options]
     site = str(Path(SCRIPTS or "") / "site")
     done = subprocess.run(
-        [sys.executable, "-m", "noria", "exec", *release, script.name, *arguments],
+        [sys.executable, "-m", "headrace", "exec", *release, script.name, *arguments],
         cwd=script.parent, capture_output=True, text=True, timeout=300, check=False,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in (path, site) if p)},
     )  # fmt: skip
@@ -221,7 +221,7 @@ def test_yolo_series_export(sample, tmp_path, end2end, precision):
     args += ["--calib_input", str(tmp_path / "pictures"), "--calib_cache", str(tmp_path / "c")]
     said = run(script, *args, *(["--end2end"] if end2end else []))
     assert "Serializing engine" in said
-    import noria.trt as trt
+    import headrace.trt as trt
 
     engine = trt.Runtime(trt.Logger()).deserialize_cuda_engine(made.read_bytes())
     names = [engine.get_tensor_name(i) for i in range(engine.num_io_tensors)]
@@ -237,7 +237,7 @@ def test_yolov8_by_hand(sample, tmp_path):
     said = run(script, "--weights", str(tmp_path / "yolov8n.pkl"), "--input-shape", "1", "3", "64",
                "64", "--fp16", path=str(fake))  # fmt: skip
     assert "Build TensorRT engine finished" in said
-    import noria.trt as trt
+    import headrace.trt as trt
 
     data_ = (tmp_path / "yolov8n.engine").read_bytes()
     engine = trt.Runtime(trt.Logger()).deserialize_cuda_engine(data_)

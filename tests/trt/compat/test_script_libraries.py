@@ -1,4 +1,4 @@
-"""What scripts open with ctypes under `noria exec`."""
+"""What scripts open with ctypes under `headrace exec`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.plugins.memory import LentMemory
-from noria.trt.compat.shims import cupy
+from headrace.plugins.memory import LentMemory
+from headrace.trt.compat.shims import cupy
 from tests.trt import script_data as data
 
 
-def noria_exec(folder: Path, source: str, *options: str) -> subprocess.CompletedProcess[str]:
+def headrace_exec(folder: Path, source: str, *options: str) -> subprocess.CompletedProcess[str]:
     (folder / "script.py").write_text(source)
     return subprocess.run(
-        [sys.executable, "-m", "noria", "exec", *options, "script.py"],
+        [sys.executable, "-m", "headrace", "exec", *options, "script.py"],
         cwd=folder, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
 
@@ -45,14 +45,14 @@ print(before is None, after is not None)
 @pytest.mark.sampled
 def test_a_twin_stands_for_a_library(tmp_path, load):
     (tmp_path / "hardmax.py").write_text(data.HARDMAX)
-    done = noria_exec(tmp_path, TWIN.format(load=load), "--plugins", "libhardmax.so=hardmax.py")
+    done = headrace_exec(tmp_path, TWIN.format(load=load), "--plugins", "libhardmax.so=hardmax.py")
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["True", "True"]
 
 
 def test_plugins_are_there_from_the_start(tmp_path):
     (tmp_path / "hardmax.py").write_text(data.HARDMAX)
-    done = noria_exec(tmp_path, TWIN.format(load=""), "--plugins", "hardmax.py")
+    done = headrace_exec(tmp_path, TWIN.format(load=""), "--plugins", "hardmax.py")
     assert done.stdout.split() == ["False", "True"]
 
 
@@ -61,7 +61,7 @@ def test_plugins_are_there_from_the_start(tmp_path):
 @pytest.mark.sampled
 @pytest.mark.slow
 def test_compiled_plugins_are_loaded(tmp_path, given):
-    from noria.custom.compile.build_library import compile_library
+    from headrace.custom.compile.build_library import compile_library
 
     example = Path(__file__).parents[3] / "examples" / "11_cpp_plugin"
     compile_library([example / "swish.cpp"], tmp_path / "libswish.so")
@@ -71,22 +71,22 @@ import tensorrt as trt
 {load}
 print(trt.get_plugin_registry().get_creator("Swish_TRT", "1") is not None)
 """
-    done = noria_exec(tmp_path, source, "--plugins", given)
+    done = headrace_exec(tmp_path, source, "--plugins", given)
     assert done.stdout.split() == ["True"], done.stderr
 
 
 def test_a_file_that_is_no_plugins_is_refused(tmp_path):
     (tmp_path / "model.onnx").write_bytes(b"\x08\x08")
-    done = noria_exec(tmp_path, "print('ran')", "--plugins", "model.onnx")
+    done = headrace_exec(tmp_path, "print('ran')", "--plugins", "model.onnx")
     assert done.returncode != 0
-    assert "or a library of plugins that noria compile made" in done.stderr
+    assert "or a library of plugins that headrace compile made" in done.stderr
     assert "ran" not in done.stdout
 
 
 def test_other_libraries_are_opened(tmp_path):
     source = "import ctypes; print(ctypes.CDLL(None).abs(-3), ctypes.CDLL('libc.so.6').abs(-4))"
-    assert noria_exec(tmp_path, source).stdout.split() == ["3", "4"]
-    done = noria_exec(tmp_path, "import ctypes; ctypes.CDLL('build/libnone.so')")
+    assert headrace_exec(tmp_path, source).stdout.split() == ["3", "4"]
+    done = headrace_exec(tmp_path, "import ctypes; ctypes.CDLL('build/libnone.so')")
     assert "libnone.so" in done.stderr
     assert done.returncode == 1
 
@@ -94,7 +94,7 @@ def test_other_libraries_are_opened(tmp_path):
 @pytest.mark.parametrize("given", ["none.py", "libx.so=none.py"])
 @pytest.mark.sampled
 def test_a_file_that_is_not_there(tmp_path, given):
-    done = noria_exec(tmp_path, "", "--plugins", given)
+    done = headrace_exec(tmp_path, "", "--plugins", given)
     assert done.returncode != 0
     assert "none.py: there is no such file of plugins" in done.stderr
 
@@ -127,7 +127,7 @@ except AttributeError:
 
 
 def test_the_cuda_runtime_is_the_hosts_memory(tmp_path):
-    done = noria_exec(tmp_path, CUDA)
+    done = headrace_exec(tmp_path, CUDA)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["1234567 567", "1 1 0 1 0", "1", "no kernels"]
 
@@ -154,8 +154,8 @@ def test_modules_for_kernels_say_why_they_are_not_there(tmp_path, name):
     source = (
         f"import pycuda.driver\ntry:\n    import pycuda.{name}\nexcept ImportError as e: print(e)"
     )
-    done = noria_exec(tmp_path, source)
-    assert f"no module named 'pycuda.{name}' under noria exec: it comp" in done.stdout
+    done = headrace_exec(tmp_path, source)
+    assert f"no module named 'pycuda.{name}' under headrace exec: it comp" in done.stdout
 
 
 GPUARRAY = """
@@ -176,7 +176,7 @@ print(inner.float32 is trt.float32, bool(ctypes.CDLL("libnvinfer_plugin.so.8")))
 
 
 def test_gpu_arrays_compute_in_the_hosts_memory(tmp_path):
-    done = noria_exec(tmp_path, GPUARRAY)
+    done = headrace_exec(tmp_path, GPUARRAY)
     assert done.stdout.splitlines() == [
         "[[7.0, 7.0, 7.0], [6.0, 8.0, 10.0]] (2, 3) float32 True 2",
         "[[7.0, 7.0, 5.0], [0.0, 1.0, 5.0]] 1.0 12 (1, 3) [9.0, 0.0]",
@@ -192,7 +192,7 @@ def test_a_module_runs_by_its_name(tmp_path):
     (package / "__main__.py").write_text(
         "import sys, tensorrt\nprint(__name__, sys.argv[1:], tensorrt.__version__)\n1 / 0\n"
     )
-    command = [sys.executable, "-m", "noria", "exec", "-m", "tool", "--flag"]
+    command = [sys.executable, "-m", "headrace", "exec", "-m", "tool", "--flag"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.stdout == "__main__ ['--flag'] 8.6.1\n"
     assert done.returncode == 1

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import noria.trt as trt
-from noria.network.shapes.model_shapes import ModelShapes
+import headrace.trt as trt
+from headrace.network.shapes.model_shapes import ModelShapes
 from tests.trt.harness import engine_of, execute, network, run_layer
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import noria.trt as trt
+import headrace.trt as trt
 from tests.trt import reference
 from tests.trt.harness import engine_of, execute, network, run_layer
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-import noria.trt as trt
+import headrace.trt as trt
 from tests.trt.harness import run_layer
 
 rng = np.random.default_rng(11)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
-from noria.diagnose.average_precision import coco_scores
-from noria.diagnose.evaluate.datasets.coco import load_coco
-from noria.errors import MediaError
-from noria.meta.masks import rle_encode
+from headrace.diagnose.average_precision import coco_scores
+from headrace.diagnose.evaluate.datasets.coco import load_coco
+from headrace.errors import MediaError
+from headrace.meta.masks import rle_encode
 from tests.diagnose.evaluate.datasets.pictures import picture
 from tests.diagnose.made_up import ALL_CLASSES, made_up
 from tests.diagnose.test_average_precision import same

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from noria.diagnose.evaluate.datasets.folders import load_class_folders, load_masks, read_mask
-from noria.errors import MediaError
+from headrace.diagnose.evaluate.datasets.folders import load_class_folders, load_masks, read_mask
+from headrace.errors import MediaError
 from tests.diagnose.evaluate.datasets.pictures import mask, picture
 
 VALUES = [[0, 1], [255, 2]]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from noria import load_dataset
-from noria.errors import ConfigError, MediaError
+from headrace import load_dataset
+from headrace.errors import ConfigError, MediaError
 from tests.diagnose.evaluate.datasets import test_coco, test_voc, test_yolo
 from tests.diagnose.evaluate.datasets.pictures import mask, picture
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.diagnose.evaluate.datasets.voc import load_voc
-from noria.errors import MediaError
+from headrace.diagnose.evaluate.datasets.voc import load_voc
+from headrace.errors import MediaError
 from tests.diagnose.evaluate.datasets.pictures import picture
 
 OBJECT = """<object><name>{name}</name><difficult>{difficult}</difficult><bndbox>

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noria.diagnose.evaluate.datasets.yolo import load_yolo
-from noria.errors import MediaError
+from headrace.diagnose.evaluate.datasets.yolo import load_yolo
+from headrace.errors import MediaError
 from tests.diagnose.evaluate.datasets.pictures import picture
 
 YAML = "path: .\nval: images/val\nnames: {0: car, 1: person}\n"

@@ -14,7 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from noria.plugins.standard.maths.nms import Kept, PlusOne, batched_nms, efficient_nms, greedy_nms
+from headrace.plugins.standard.maths.nms import (
+    Kept,
+    PlusOne,
+    batched_nms,
+    efficient_nms,
+    greedy_nms,
+)
 from tests.plugins.standard import slow
 from tests.profiles import examples
 

@@ -1,0 +1,307 @@
+// The layers, each with what can be set on it after it was added.
+//
+// Part of headrace, Apache-2.0. Valid C++11.
+#ifndef HEADRACE_TRT_LAYERS_H
+#define HEADRACE_TRT_LAYERS_H
+
+#include "creators.h"
+#include "tensor.h"
+
+namespace nvinfer1 {
+
+// Kernels that move over a picture: convolution, deconvolution and pooling have these in common.
+#define HEADRACE_WINDOW                                                     \
+    HEADRACE_PROPERTY(Dims, getPrePadding, setPrePadding, "pre_padding")    \
+    HEADRACE_PROPERTY(Dims, getPostPadding, setPostPadding, "post_padding") \
+    HEADRACE_PROPERTY(PaddingMode, getPaddingMode, setPaddingMode, "padding_mode") \
+    HEADRACE_PROPERTY(Dims, getStrideNd, setStrideNd, "stride_nd")          \
+    HEADRACE_PROPERTY(Dims, getPaddingNd, setPaddingNd, "padding_nd")       \
+    void setStride(DimsHW value) { headrace::set(this, "stride_nd", value); }   \
+    void setPadding(DimsHW value) { headrace::set(this, "padding_nd", value); } \
+    DimsHW getStride() const { return twoOf("stride_nd"); }              \
+    DimsHW getPadding() const { return twoOf("padding_nd"); }            \
+                                                                         \
+private:                                                                 \
+    DimsHW twoOf(const char *name) const {                               \
+        const Dims all = headrace::get<Dims>(this, name);                   \
+        return DimsHW(all.d[0], all.d[1]);                               \
+    }                                                                    \
+                                                                         \
+public:
+
+class IConvolutionLayer : public ILayer {
+public:
+    HEADRACE_WINDOW
+    HEADRACE_PROPERTY(Dims, getKernelSizeNd, setKernelSizeNd, "kernel_size_nd")
+    void setKernelSize(DimsHW value) { setKernelSizeNd(value); }
+    HEADRACE_PROPERTY(int64_t, getNbOutputMaps, setNbOutputMaps, "num_output_maps")
+    HEADRACE_PROPERTY(int64_t, getNbGroups, setNbGroups, "num_groups")
+    HEADRACE_PROPERTY(Dims, getDilationNd, setDilationNd, "dilation_nd")
+    void setDilation(DimsHW value) { setDilationNd(value); }
+    HEADRACE_SET(Weights, setKernelWeights, "kernel")
+    HEADRACE_SET(Weights, setBiasWeights, "bias")
+};
+
+class IDeconvolutionLayer : public ILayer {
+public:
+    HEADRACE_WINDOW
+    HEADRACE_PROPERTY(Dims, getKernelSizeNd, setKernelSizeNd, "kernel_size_nd")
+    void setKernelSize(DimsHW value) { setKernelSizeNd(value); }
+    HEADRACE_PROPERTY(int64_t, getNbOutputMaps, setNbOutputMaps, "num_output_maps")
+    HEADRACE_PROPERTY(int64_t, getNbGroups, setNbGroups, "num_groups")
+    HEADRACE_PROPERTY(Dims, getDilationNd, setDilationNd, "dilation_nd")
+    HEADRACE_SET(Weights, setKernelWeights, "kernel")
+    HEADRACE_SET(Weights, setBiasWeights, "bias")
+};
+
+class IPoolingLayer : public ILayer {
+public:
+    HEADRACE_WINDOW
+    HEADRACE_PROPERTY(PoolingType, getPoolingType, setPoolingType, "type")
+    HEADRACE_PROPERTY(Dims, getWindowSizeNd, setWindowSizeNd, "window_size_nd")
+    void setWindowSize(DimsHW value) { setWindowSizeNd(value); }
+    HEADRACE_PROPERTY(float, getBlendFactor, setBlendFactor, "blend_factor")
+    HEADRACE_PROPERTY(bool, getAverageCountExcludesPadding, setAverageCountExcludesPadding,
+                   "average_count_excludes_padding")
+};
+#undef HEADRACE_WINDOW
+
+class IFullyConnectedLayer : public ILayer {
+public:
+    HEADRACE_PROPERTY(int32_t, getNbOutputChannels, setNbOutputChannels, "num_output_channels")
+    HEADRACE_SET(Weights, setKernelWeights, "kernel")
+    HEADRACE_SET(Weights, setBiasWeights, "bias")
+};
+
+class IActivationLayer : public ILayer {
+public:
+    HEADRACE_PROPERTY(ActivationType, getActivationType, setActivationType, "type")
+    HEADRACE_PROPERTY(float, getAlpha, setAlpha, "alpha")
+    HEADRACE_PROPERTY(float, getBeta, setBeta, "beta")
+};
+
+class ILRNLayer : public ILayer {
+public:
+    HEADRACE_PROPERTY(int64_t, getWindowSize, setWindowSize, "window_size")
+    HEADRACE_PROPERTY(float, getAlpha, setAlpha, "alpha")
+    HEADRACE_PROPERTY(float, getBeta, setBeta, "beta")
+    HEADRACE_PROPERTY(float, getK, setK, "k")
+};
+
+class IScaleLayer : public ILayer {
+public:
+    HEADRACE_PROPERTY(ScaleMode, getMode, setMode, "mode")
+    HEADRACE_SET(Weights, setShift, "shift")
+    HEADRACE_SET(Weights, setScale, "scale")
+    HEADRACE_SET(Weights, setPower, "power")
+    HEADRACE_PROPERTY(int32_t, getChannelAxis, setChannelAxis, "channel_axis")
+};
+
+class ISoftMaxLayer : public ILayer {
+public:
+    HEADRACE_PROPERTY(uint32_t, getAxes, setAxes, "axes")
+};
+
+class IConcatenationLayer : public ILayer {
+public:
+    HEADRACE_PROPERTY(int32_t, getAxis, setAxis, "axis")
+};
+
+class IElementWiseLayer : public ILayer {
+public:
+    HEADRACE_PROPERTY(ElementWiseOperation, getOperation, setOperation, "op")
+};
+
+class IUnaryLayer : public ILayer {
+public:
+    HEADRACE_PROPERTY(UnaryOperation, getOperation, setOperation, "op")
+};
+
+class IReduceLayer : public ILayer {
+public:
+    HEADRACE_PROPERTY(ReduceOperation, getOperation, setOperation, "op")
+    HEADRACE_PROPERTY(uint32_t, getReduceAxes, setReduceAxes, "axes")
+    HEADRACE_PROPERTY(bool, getKeepDimensions, setKeepDimensions, "keep_dims")
+};
+
+class IPaddingLayer : public ILayer {
+public:
+    HEADRACE_PROPERTY(Dims, getPrePaddingNd, setPrePaddingNd, "pre_padding_nd")
+    HEADRACE_PROPERTY(Dims, getPostPaddingNd, setPostPaddingNd, "post_padding_nd")
+};
+
+class IShuffleLayer : public ILayer {
+public:
+    HEADRACE_PROPERTY(Dims, getReshapeDimensions, setReshapeDimensions, "reshape_dims")
+    void setFirstTranspose(Permutation order) { headrace::set(this, "first_transpose", order); }
+    void setSecondTranspose(Permutation order) { headrace::set(this, "second_transpose", order); }
+    Permutation getFirstTranspose() const { return order("first_transpose"); }
+    Permutation getSecondTranspose() const { return order("second_transpose"); }
+    HEADRACE_PROPERTY(bool, getZeroIsPlaceholder, setZeroIsPlaceholder, "zero_is_placeholder")
+
+private:
+    Permutation order(const char *name) const {
+        const Dims axes = headrace::get<Dims>(this, name);
+        Permutation out = {};
+        for (int i = 0; i < axes.nbDims && i < Dims::MAX_DIMS; ++i)
+            out.order[i] = static_cast<int32_t>(axes.d[i]);
+        return out;
+    }
+};
+
+class ISliceLayer : public ILayer {
+public:
+    HEADRACE_PROPERTY(Dims, getStart, setStart, "start")
+    HEADRACE_PROPERTY(Dims, getSize, setSize, "shape")
+    HEADRACE_PROPERTY(Dims, getStride, setStride, "stride")
+    HEADRACE_PROPERTY(SampleMode, getMode, setMode, "mode")
+    HEADRACE_PROPERTY(Dims, getAxes, setAxes, "axes")
+};
+
+class ITopKLayer : public ILayer {
+public:
+    HEADRACE_PROPERTY(TopKOperation, getOperation, setOperation, "op")
+    HEADRACE_PROPERTY(int32_t, getK, setK, "k")
+    HEADRACE_PROPERTY(uint32_t, getReduceAxes, setReduceAxes, "axes")
+};
+
+class IGatherLayer : public ILayer {
+public:
+    HEADRACE_PROPERTY(int32_t, getGatherAxis, setGatherAxis, "axis")
+    HEADRACE_PROPERTY(int32_t, getNbElementWiseDims, setNbElementWiseDims, "num_elementwise_dims")
+    HEADRACE_PROPERTY(GatherMode, getMode, setMode, "mode")
+};
+
+class IScatterLayer : public ILayer {
+public:
+    HEADRACE_PROPERTY(ScatterMode, getMode, setMode, "mode")
+    HEADRACE_PROPERTY(int32_t, getAxis, setAxis, "axis")
+};
+
+class IMatrixMultiplyLayer : public ILayer {
+public:
+    void setOperation(int32_t index, MatrixOperation op) {
+        headrace::set(this, index == 0 ? "op0" : "op1", op);
+    }
+    MatrixOperation getOperation(int32_t index) const {
+        return headrace::get<MatrixOperation>(this, index == 0 ? "op0" : "op1");
+    }
+    void setTranspose(int32_t index, bool value) {
+        setOperation(index, value ? MatrixOperation::kTRANSPOSE : MatrixOperation::kNONE);
+    }
+};
+
+class IResizeLayer : public ILayer {
+public:
+    HEADRACE_PROPERTY(Dims, getOutputDimensions, setOutputDimensions, "shape")
+    void setScales(const float *scales, int32_t nbScales) {
+        headrace::set(this, "scales", headrace::Value::reals(scales, nbScales));
+    }
+    HEADRACE_PROPERTY(InterpolationMode, getResizeMode, setResizeMode, "resize_mode")
+    void setAlignCorners(bool value) {
+        setCoordinateTransformation(value ? ResizeCoordinateTransformation::kALIGN_CORNERS
+                                          : ResizeCoordinateTransformation::kASYMMETRIC);
+    }
+    HEADRACE_PROPERTY(ResizeCoordinateTransformation, getCoordinateTransformation,
+                   setCoordinateTransformation, "coordinate_transformation")
+    HEADRACE_PROPERTY(ResizeSelector, getSelectorForSinglePixel, setSelectorForSinglePixel,
+                   "selector_for_single_pixel")
+    HEADRACE_PROPERTY(ResizeRoundMode, getNearestRounding, setNearestRounding, "nearest_rounding")
+    HEADRACE_PROPERTY(float, getCubicCoeff, setCubicCoeff, "cubic_coeff")
+    HEADRACE_PROPERTY(bool, getExcludeOutside, setExcludeOutside, "exclude_outside")
+};
+
+class IConstantLayer : public ILayer {
+public:
+    HEADRACE_PROPERTY(Dims, getDimensions, setDimensions, "shape")
+    HEADRACE_SET(Weights, setWeights, "weights")
+};
+
+class IFillLayer : public ILayer {
+public:
+    HEADRACE_PROPERTY(Dims, getDimensions, setDimensions, "shape")
+    HEADRACE_PROPERTY(FillOperation, getOperation, setOperation, "operation")
+    HEADRACE_PROPERTY(double, getAlpha, setAlpha, "alpha")
+    HEADRACE_PROPERTY(double, getBeta, setBeta, "beta")
+};
+
+class IQuantizeLayer : public ILayer {
+public:
+    HEADRACE_PROPERTY(int32_t, getAxis, setAxis, "axis")
+    HEADRACE_PROPERTY(DataType, getToType, setToType, "to_type")
+};
+
+class IDequantizeLayer : public ILayer {
+public:
+    HEADRACE_PROPERTY(int32_t, getAxis, setAxis, "axis")
+    HEADRACE_PROPERTY(DataType, getToType, setToType, "to_type")
+};
+
+class ICastLayer : public ILayer {
+public:
+    HEADRACE_PROPERTY(DataType, getToType, setToType, "to_type")
+};
+
+class INMSLayer : public ILayer {
+public:
+    HEADRACE_PROPERTY(BoundingBoxFormat, getBoundingBoxFormat, setBoundingBoxFormat,
+                   "bounding_box_format")
+    HEADRACE_PROPERTY(int32_t, getTopKBoxLimit, setTopKBoxLimit, "topk_box_limit")
+};
+
+class IGridSampleLayer : public ILayer {
+public:
+    HEADRACE_PROPERTY(InterpolationMode, getInterpolationMode, setInterpolationMode,
+                   "interpolation_mode")
+    HEADRACE_PROPERTY(bool, getAlignCorners, setAlignCorners, "align_corners")
+    HEADRACE_PROPERTY(SampleMode, getSampleMode, setSampleMode, "sample_mode")
+};
+
+class INormalizationLayer : public ILayer {
+public:
+    HEADRACE_PROPERTY(float, getEpsilon, setEpsilon, "epsilon")
+    HEADRACE_PROPERTY(uint32_t, getAxes, setAxes, "axes")
+    HEADRACE_PROPERTY(int64_t, getNbGroups, setNbGroups, "num_groups")
+};
+
+class IEinsumLayer : public ILayer {
+public:
+    void setEquation(const char *text) { headrace::set(this, "equation", text); }
+    HEADRACE_GET(const char *, getEquation, "equation")
+};
+
+class IOneHotLayer : public ILayer {
+public:
+    HEADRACE_PROPERTY(int32_t, getAxis, setAxis, "axis")
+};
+
+class IAssertionLayer : public ILayer {
+public:
+    void setMessage(const char *text) { headrace::set(this, "message", text); }
+    HEADRACE_GET(const char *, getMessage, "message")
+};
+
+class IReverseSequenceLayer : public ILayer {
+public:
+    HEADRACE_PROPERTY(int32_t, getBatchAxis, setBatchAxis, "batch_axis")
+    HEADRACE_PROPERTY(int32_t, getSequenceAxis, setSequenceAxis, "sequence_axis")
+};
+
+class IIdentityLayer : public ILayer {};
+class IShapeLayer : public ILayer {};
+class ISelectLayer : public ILayer {};
+class INonZeroLayer : public ILayer {};
+class IParametricReLULayer : public ILayer {};
+class IRaggedSoftMaxLayer : public ILayer {};
+class IPluginV3Layer : public ILayer {};
+class IPluginLayer : public ILayer {};
+
+// The network keeps a copy of the plugin that it was given; it is not to be had back.
+class IPluginV2Layer : public ILayer {
+public:
+    IPluginV2 &getPlugin() = delete;
+};
+
+}  // namespace nvinfer1
+
+#endif  // HEADRACE_TRT_LAYERS_H

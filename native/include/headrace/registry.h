@@ -1,0 +1,242 @@
+// The registry of plugin creators, and how a library's creators get into it.
+//
+// Part of headrace, Apache-2.0. Valid C++11.
+#ifndef HEADRACE_TRT_REGISTRY_H
+#define HEADRACE_TRT_REGISTRY_H
+
+#include "plugin_legacy.h"
+
+namespace headrace {
+inline namespace HEADRACE_GENERATION {
+
+struct CreatorCalls {
+    using V2 = nvinfer1::IPluginCreator;
+    using V3 = nvinfer1::IPluginCreatorV3One;
+    using Fields = nvinfer1::PluginFieldCollection;
+
+    template <typename T>
+    static T *as(void *self) {
+        return static_cast<T *>(self);
+    }
+    template <typename T>
+    static const char *name(void *self) {
+        return as<T>(self)->getPluginName();
+    }
+    template <typename T>
+    static const char *version(void *self) {
+        return as<T>(self)->getPluginVersion();
+    }
+    template <typename T>
+    static const char *getNamespace(void *self) {
+        return as<T>(self)->getPluginNamespace();
+    }
+    static void setNamespace(void *self, const char *text) {
+        as<V2>(self)->setPluginNamespace(text);
+    }
+    template <typename T>
+    static const headrace_fields *fieldNames(void *self) {
+        return reinterpret_cast<const headrace_fields *>(as<T>(self)->getFieldNames());
+    }
+    static void createV2(void *self, const char *name, const headrace_fields *fields, int32_t,
+                         headrace_plugin *made) {
+        *made = describe(as<V2>(self)->createPlugin(name, reinterpret_cast<const Fields *>(fields)));
+    }
+    static void createV3(void *self, const char *name, const headrace_fields *fields, int32_t phase,
+                         headrace_plugin *made) {
+        *made = describe(as<V3>(self)->createPlugin(name, reinterpret_cast<const Fields *>(fields),
+                                                    static_cast<nvinfer1::TensorRTPhase>(phase)));
+    }
+    static void deserialize(void *self, const char *name, const void *data, size_t size,
+                            headrace_plugin *made) {
+        *made = describe(as<V2>(self)->deserializePlugin(name, data, size));
+    }
+    template <typename T>
+    static headrace_creator_calls common(int32_t generation) {
+        headrace_creator_calls c = {};
+        c.size = sizeof(c);
+        c.generation = generation;
+        c.class_name = &className<T>;
+        c.name = &name<T>, c.version = &version<T>, c.get_namespace = &getNamespace<T>;
+        c.field_names = &fieldNames<T>;
+        return c;
+    }
+    static headrace_creator_calls table(V2 *) {
+        headrace_creator_calls c = common<V2>(HEADRACE_PLUGIN_V2);
+        c.set_namespace = &setNamespace, c.create = &createV2, c.deserialize = &deserialize;
+        return c;
+    }
+    static headrace_creator_calls table(V3 *) {
+        headrace_creator_calls c = common<V3>(HEADRACE_PLUGIN_V3);
+        c.create = &createV3;
+        return c;
+    }
+};
+
+template <typename T>
+bool registerCreator(const Object *registry, T *creator, const char *text) {
+    const headrace_creator_calls calls = CreatorCalls::table(creator);
+    return call<bool>(registry, "register_creator",
+                      {Value::foreign(HEADRACE_PLUGINS_CREATOR, creator, &calls), text ? text : ""});
+}
+
+// Tells the host which library asks: only its own creators go to it as they are.
+inline Value thisLibrary() {
+    return Value::address(reinterpret_cast<const void *>(&CreatorCalls::setNamespace));
+}
+
+inline nvinfer1::IPluginCreator *creatorFrom(const headrace_value &value) {
+    if (value.kind == HEADRACE_PLUGINS_CREATOR)
+        return static_cast<nvinfer1::IPluginCreator *>(const_cast<void *>(value.data));
+    if (value.kind != HEADRACE_OBJECT) return nullptr;
+    return standIn<HostCreator>(static_cast<headrace_object *>(const_cast<void *>(value.data)));
+}
+
+// The creators of a registry, until the next call.
+template <typename T>
+static inline T *const *creatorList(const Object *registry, bool all, int32_t *count) {
+    static Items<T *> list(0);
+    const int32_t number = call<int32_t>(nullptr, "count_creators", {Value(registry), all});
+    Items<T *> found(number);
+    int32_t size = 0;
+    for (int32_t i = 0; i < number; ++i) {
+        nvinfer1::IPluginCreator *one = creatorFrom(
+            callValue(nullptr, "creator_at", {Value(registry), all, i, thisLibrary()}));
+        if (one) found[size++] = one;
+    }
+    list.swap(found);
+    if (count) *count = size;
+    return list.data();
+}
+
+}  // namespace HEADRACE_GENERATION
+}  // namespace headrace
+
+namespace nvinfer1 {
+
+inline headrace_creator_calls IPluginCreator::headraceCalls(void **self) {
+    *self = this;
+    return headrace::CreatorCalls::table(this);
+}
+inline headrace_creator_calls IPluginCreatorV3One::headraceCalls(void **self) {
+    *self = this;
+    return headrace::CreatorCalls::table(this);
+}
+
+class IPluginRegistry : public headrace::Object {
+public:
+    using PluginLibraryHandle = void *;
+
+    bool registerCreator(IPluginCreator &creator, const AsciiChar *pluginNamespace) {
+        return headrace::registerCreator(this, &creator, pluginNamespace);
+    }
+    bool registerCreator(IPluginCreatorInterface &creator, const AsciiChar *pluginNamespace) {
+        const char *kind = creator.getInterfaceInfo().kind;
+        if (std::strcmp(kind, "PLUGIN CREATOR_V3ONE") == 0)
+            return headrace::registerCreator(this, static_cast<IPluginCreatorV3One *>(&creator),
+                                          pluginNamespace);
+        if (std::strcmp(kind, "PLUGIN CREATOR_V1") == 0)
+            return headrace::registerCreator(this, static_cast<IPluginCreator *>(&creator),
+                                          pluginNamespace);
+        return false;
+    }
+    bool deregisterCreator(const IPluginCreator &creator) {
+        return headrace::call<bool>(this, "deregister_creator", {headrace::Value::address(&creator)});
+    }
+    bool deregisterCreator(const IPluginCreatorInterface &creator) {
+        return headrace::call<bool>(this, "deregister_creator", {headrace::Value::address(&creator)});
+    }
+    IPluginCreator *getPluginCreator(const AsciiChar *type, const AsciiChar *version,
+                                     const AsciiChar *pluginNamespace = "") {
+        return headrace::creatorFrom(
+            headrace::callValue(this, "get_plugin_creator",
+                             {type, version, pluginNamespace, headrace::thisLibrary()}));
+    }
+    IPluginCreatorInterface *getCreator(const AsciiChar *type, const AsciiChar *version,
+                                        const AsciiChar *pluginNamespace = "") {
+        return headrace::creatorFrom(headrace::callValue(
+            this, "get_creator", {type, version, pluginNamespace, headrace::thisLibrary()}));
+    }
+    IPluginCreator *const *getPluginCreatorList(int32_t *numCreators) const {
+        return headrace::creatorList<IPluginCreator>(this, false, numCreators);
+    }
+    IPluginCreatorInterface *const *getAllCreators(int32_t *numCreators) const {
+        return headrace::creatorList<IPluginCreatorInterface>(this, true, numCreators);
+    }
+    bool isParentSearchEnabled() const {
+        return headrace::get<bool>(this, "parent_search_enabled");
+    }
+    void setParentSearchEnabled(bool enabled) {
+        headrace::set(this, "parent_search_enabled", enabled);
+    }
+    PluginLibraryHandle loadLibrary(const AsciiChar *pluginPath) {
+        return headrace::call<headrace::Object *>(this, "load_library", {pluginPath});
+    }
+    // The creators of the library; the library itself stays loaded while plugins of it live.
+    void deregisterLibrary(PluginLibraryHandle handle) {
+        headrace::call<bool>(this, "deregister_library", {static_cast<headrace::Object *>(handle)});
+    }
+    void setErrorRecorder(IErrorRecorder *) {}
+    IErrorRecorder *getErrorRecorder() const { return nullptr; }
+
+    // Shared between all plugins of a process by their key; counted.
+    IPluginResource *acquirePluginResource(const AsciiChar *key, IPluginResource *resource) {
+        void *held = resourceOf(headrace::callValue(nullptr, "resource_acquire", {key}));
+        if (held || !resource) return static_cast<IPluginResource *>(held);
+        IPluginResource *made = resource->clone();
+        if (made)
+            headrace::call<void>(nullptr, "resource_keep", {key, headrace::Value::address(made)});
+        return made;
+    }
+    int32_t releasePluginResource(const AsciiChar *key) {
+        const headrace_value last = headrace::callValue(nullptr, "resource_release", {key});
+        if (last.kind == HEADRACE_ADDRESS && last.data)
+            return static_cast<IPluginResource *>(const_cast<void *>(last.data))->release();
+        return last.kind == HEADRACE_BOOL && last.number ? 0 : -1;
+    }
+
+private:
+    IPluginRegistry() = delete;
+    static void *resourceOf(const headrace_value &value) {
+        return value.kind == HEADRACE_ADDRESS ? const_cast<void *>(value.data) : nullptr;
+    }
+};
+
+inline IPluginRegistry *headraceGetPluginRegistry() {
+    return headrace::call<IPluginRegistry *>(nullptr, "get_plugin_registry");
+}
+
+// Registers a creator while the library is loaded, and takes it back when it is unloaded.
+template <typename T>
+class PluginRegistrar {
+public:
+    PluginRegistrar() {
+        IPluginRegistry *registry = headraceGetPluginRegistry();
+        registered_ = registry && registry->registerCreator(instance_, "");
+    }
+    ~PluginRegistrar() {
+        if (!registered_) return;
+        if (IPluginRegistry *registry = headraceGetPluginRegistry())
+            registry->deregisterCreator(instance_);
+    }
+
+private:
+    T instance_{};
+    bool registered_ = false;
+};
+
+}  // namespace nvinfer1
+
+static inline nvinfer1::IPluginRegistry *getPluginRegistry() {
+    return nvinfer1::headraceGetPluginRegistry();
+}
+
+namespace nvinfer1 {
+static inline IPluginRegistry *getBuilderPluginRegistry(EngineCapability capability) {
+    return capability == EngineCapability::kSTANDARD ? headraceGetPluginRegistry() : nullptr;
+}
+}  // namespace nvinfer1
+
+#define REGISTER_TENSORRT_PLUGIN(name) \
+    static nvinfer1::PluginRegistrar<name> pluginRegistrar##name {}
+
+#endif  // HEADRACE_TRT_REGISTRY_H

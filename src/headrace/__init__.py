@@ -1,0 +1,221 @@
+"""Run an unmodified nvinfer config, model and custom parser anywhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace._core.lazy import lazy
+from headrace._core.native_check import check_native
+
+if TYPE_CHECKING:
+    from headrace import _wiring as _wiring
+    from headrace import (
+        config,
+        custom,
+        draw,
+        engine,
+        errors,
+        infer,
+        media,
+        meta,
+        model,
+        network,
+        pipeline,
+        plugins,
+        track,
+        trt,
+    )
+    from headrace._core.errors import HeadraceError
+    from headrace._core.notices import HeadraceWarning, Notice
+    from headrace.batches import BatchReport, batch, ray
+    from headrace.config import (
+        ModelConfig,
+        ModelSpec,
+        PipelineSpec,
+        SinkSpec,
+        SourceSpec,
+        TrackerSpec,
+        load_pipeline,
+    )
+    from headrace.diagnose.compare import compare
+    from headrace.diagnose.evaluate import EvaluationReport, evaluate, load_dataset
+    from headrace.diagnose.explanation import explain
+    from headrace.diagnose.recording import record
+    from headrace.draw import Painter, Tiler, show
+    from headrace.infer.batch import Batch
+    from headrace.infer.engine_runs import RawOutput
+    from headrace.infer.inferencer import Inferencer
+    from headrace.infer.recording import (
+        Recording,
+        assert_same_objects,
+        load_recording,
+        replay_recording,
+    )
+    from headrace.infer.update import ModelUpdater
+    from headrace.media import (
+        ArraySource,
+        ColorSpace,
+        Frame,
+        PixelFormat,
+        Sink,
+        Source,
+        open_sink,
+        open_source,
+    )
+    from headrace.meta import (
+        Classification,
+        ClassifierMeta,
+        DetectionParams,
+        Detections,
+        FrameMeta,
+        InputTensor,
+        LabelInfo,
+        Layer,
+        NetworkInfo,
+        ObjectMeta,
+        Objects,
+        Roi,
+        Segmentation,
+        SegmentationMeta,
+        Space,
+        TensorOutput,
+        table,
+    )
+    from headrace.pipeline.opening import open_pipeline
+    from headrace.pipeline.outlet import Route
+    from headrace.pipeline.pipeline import Pipeline
+    from headrace.pipeline.report import RunReport
+    from headrace.track import Tracker, open_tracker
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        {
+            ".batches": "BatchReport batch",
+            ".config": (
+                "ModelConfig ModelSpec PipelineSpec SinkSpec SourceSpec TrackerSpec load_pipeline"
+            ),
+            ".diagnose.compare": "compare",
+            ".diagnose.evaluate": "EvaluationReport evaluate load_dataset",
+            ".diagnose.explanation": "explain",
+            ".diagnose.recording": "record",
+            ".draw": "Painter Tiler show",
+            "._core.errors": "HeadraceError",
+            ".infer.batch": "Batch",
+            ".infer.inferencer": "Inferencer RawOutput",
+            ".infer.recording": "Recording assert_same_objects load_recording replay_recording",
+            ".infer.update": "ModelUpdater",
+            ".media": "ArraySource ColorSpace Frame PixelFormat Sink Source open_sink open_source",
+            ".meta": (
+                "Classification ClassifierMeta DetectionParams Detections FrameMeta InputTensor "
+                "LabelInfo Layer NetworkInfo ObjectMeta Objects Roi Segmentation "
+                "SegmentationMeta Space TensorOutput"
+            ),
+            "._core.notices": "HeadraceWarning Notice",
+            ".pipeline.opening": "open_pipeline",
+            ".pipeline.outlet": "Route",
+            ".pipeline.pipeline": "Pipeline",
+            ".pipeline.report": "RunReport",
+            ".track": "Tracker open_tracker",
+        },
+        modules=(
+            "._wiring",
+            ".batches.ray",
+            ".config",
+            ".custom",
+            ".draw",
+            ".engine",
+            ".errors",
+            ".infer",
+            ".media",
+            ".meta",
+            ".meta.table",
+            ".model",
+            ".network",
+            ".pipeline",
+            ".plugins",
+            ".track",
+            ".trt",
+        ),
+    )
+
+__version__ = "0.1.0"
+
+check_native()
+
+__all__ = [
+    "ArraySource",
+    "Batch",
+    "BatchReport",
+    "Classification",
+    "ClassifierMeta",
+    "ColorSpace",
+    "DetectionParams",
+    "Detections",
+    "EvaluationReport",
+    "Frame",
+    "FrameMeta",
+    "HeadraceError",
+    "HeadraceWarning",
+    "Inferencer",
+    "InputTensor",
+    "LabelInfo",
+    "Layer",
+    "ModelConfig",
+    "ModelSpec",
+    "ModelUpdater",
+    "NetworkInfo",
+    "Notice",
+    "ObjectMeta",
+    "Objects",
+    "Painter",
+    "Pipeline",
+    "PipelineSpec",
+    "PixelFormat",
+    "RawOutput",
+    "Recording",
+    "Roi",
+    "Route",
+    "RunReport",
+    "Segmentation",
+    "SegmentationMeta",
+    "Sink",
+    "SinkSpec",
+    "Source",
+    "SourceSpec",
+    "Space",
+    "TensorOutput",
+    "Tiler",
+    "Tracker",
+    "TrackerSpec",
+    "assert_same_objects",
+    "batch",
+    "compare",
+    "config",
+    "custom",
+    "draw",
+    "engine",
+    "errors",
+    "evaluate",
+    "explain",
+    "infer",
+    "load_dataset",
+    "load_pipeline",
+    "load_recording",
+    "media",
+    "meta",
+    "model",
+    "network",
+    "open_pipeline",
+    "open_sink",
+    "open_source",
+    "open_tracker",
+    "pipeline",
+    "plugins",
+    "ray",
+    "record",
+    "replay_recording",
+    "show",
+    "table",
+    "track",
+    "trt",
+]

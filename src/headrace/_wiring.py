@@ -1,0 +1,35 @@
+"""The one file that knows every room: calls from a lower room into a higher one go through it.
+
+A room imports only from rooms below it. Where a lower one has to call a higher one, the function
+is named here, and called as an attribute of `headrace`, whose lazy face imports this file (and with
+it the higher room) at the first call:
+
+    import headrace
+    headrace._wiring.open_plugins(path, registry)     # plugins calls custom
+
+Import contracts see `import headrace` alone. So every upward call of the house is a line below.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.custom.plugin_library import (
+    open_plugins as open_plugins,
+)  # called by plugins.registry
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from headrace.config import ModelConfig
+    from headrace.config.overrides import Overrides
+
+
+def load_bare_model(path: Path, overrides: Overrides) -> ModelConfig:
+    """Recognise a bare model; called by config.model_config.
+
+    Imported when it is called: plugins need none of it.
+    """
+    from headrace.infer.recognition.recognise import load_bare_model as load
+
+    return load(path, overrides)

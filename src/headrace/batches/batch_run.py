@@ -1,0 +1,369 @@
+"""Everything of a batch from its words to its report."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headrace._core.errors import HeadraceError
+from headrace._core.lazy import import_extra
+from headrace._core.notices import Notice
+from headrace.batches.bucket import Bucket, results_place
+from headrace.batches.driver import BatchProgress, Driver
+from headrace.batches.estimate import (
+    BatchEstimate,
+    estimated,
+    memory_of_this_process,
+    sample_of,
+    timed_units,
+)
+from headrace.batches.folder import MANIFEST, BatchFolder
+from headrace.batches.identity import check_run, identity_of, run_id, write_run
+from headrace.batches.inputs import expand_inputs
+from headrace.batches.manifest import write_manifest
+from headrace.batches.placement import Placement, placed
+from headrace.batches.processes import ProcessExecutor, open_worker
+from headrace.batches.work import (
+    UNITS_EACH,
+    Work,
+    Worker,
+    batch_multiple,
+    film_spans,
+    span_seconds,
+    split_obstacle,
+    with_threads,
+)
+from headrace.config.pipeline_spec import PipelineSpec
+from headrace.engine.device import choose_device
+from headrace.engine.machine import usable_cores
+from headrace.pipeline.assembly import numbered
+
+if TYPE_CHECKING:
+    from headrace.batches.executor import Executor
+
+
+@dataclass(slots=True)
+class BatchReport:
+    """The outcome of a batch.
+
+    Attributes:
+        path: the folder of the results, or the URL of their bucket.
+        run: id of the run: the part `run=…` of the paths of its tables.
+        progress: counts of this run.
+        total: outcome -> number of units, of all runs together.
+        placement: workers and threads.
+        notices: decisions from the opening on.
+    """
+
+    path: Path | str
+    run: str
+    progress: BatchProgress
+    total: dict[str, int]
+    placement: Placement
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """True if every input has its results."""
+        failed = self.total.get("failed", 0) + self.total.get("lost", 0)
+        return not failed and not self.progress.interrupted
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain data, the `--json` form of `headrace batch`."""
+        p = self.progress
+        return {
+            "folder": str(self.path),
+            "run": self.run,
+            "done": p.done,
+            "failed": p.failed,
+            "before": p.before,
+            "failed_before": p.failed_before,
+            "inputs": p.inputs,
+            "frames": p.frames,
+            "objects": p.objects,
+            "retried": p.retried,
+            "seconds": round(p.seconds, 3),
+            "fps": round(p.frames / p.seconds, 2) if p.seconds else 0.0,
+            "workers": self.placement.workers,
+            "threads": self.placement.threads,
+            "interrupted": p.interrupted,
+            "total": self.total,
+            "errors": [{"input": name, "error": text} for name, text in p.errors],
+            "notices": [str(n) for n in self.notices],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class BatchOptions:
+    """Options of a batch beside its pipeline.
+
+    Attributes:
+        workers, threads: processes, and engine threads of each; None is measured.
+        split_s: length of the spans of long films; 0 splits none, None is chosen.
+        resume: go on in a folder that has results.
+        retry_failed: run units again that failed in an earlier run.
+        retries: how often a failing unit is tried again in this run.
+        on: `local`, `ray`, or the address of a Ray cluster as `ray://HOST:PORT`.
+        unit_timeout: seconds that one attempt at a unit may take; None is any time.
+    """
+
+    workers: int | None = None
+    threads: int | None = None
+    split_s: float | None = None
+    resume: bool = True
+    retry_failed: bool = False
+    retries: int = 1
+    on: str = "local"
+    unit_timeout: float | None = None
+
+
+@dataclass(slots=True)
+class BatchRun:
+    """Runs a batch from its words to its report.
+
+    Attributes:
+        work: the pipeline.
+        inputs: as the user gave them.
+        out: folder of the results, or a URL.
+        options: how it runs.
+        on_stage: called with each step that begins, in words.
+        on_ready: called with the notices and the placement, before the first unit; may raise.
+    """
+
+    work: Work
+    inputs: Sequence[str]
+    out: Path | str
+    options: BatchOptions
+    on_stage: Callable[[str], None] = lambda _: None
+    on_ready: Callable[[Sequence[Notice], Placement], None] = lambda _notices, _placement: None
+    notices: list[Notice] = field(default_factory=list)
+
+    def run(self, on_change: Callable[[BatchProgress], None] = lambda _: None) -> BatchReport:
+        """Run the batch; see `batch`.
+
+        Raises:
+            HeadraceError: as `batch`.
+        """
+        import_extra("pyarrow", "arrow")
+        if self.options.on != "local":
+            check_address(self.options.on)
+            check_device(self.work.options.device)
+        with results_place(self.out) as (out, bucket):
+            return self._run(out, bucket, on_change)
+
+    def _run(
+        self, out: Path, bucket: Bucket | None, on_change: Callable[[BatchProgress], None]
+    ) -> BatchReport:
+        configs, _ = numbered(self.work.spec.load_models(), None)
+        self.notices += _left_out(self.work.spec)
+        parts = identity_of(self.work, configs)
+        check_run(out, parts, resume=self.options.resume, shown=self.out)
+        first, names = _begun(expand_inputs(self.inputs))
+        work = self._split_or_not(configs, first)
+        few = len(first) < usable_cores()
+        placement = self._placement(work, _units(work, first) if few else len(first))
+        folder = BatchFolder(out, run_id(parts), bucket)
+        try:
+            check_run(out, parts, resume=True, shown=self.out)  # another run may have come between
+            write_run(out, parts)
+            folder.publish("run.json")
+            gone = folder.reconcile()
+            if gone:
+                text = f"{gone} results are gone from the folder: their units run again"
+                self.notices.append(Notice("warning", text, folder.where))
+            self.on_ready(self.notices, placement)
+            executor = self._executor(
+                with_threads(work, placement.threads), configs, placement, folder
+            )
+            try:
+                driver = Driver(
+                    folder,
+                    executor,
+                    retries=self.options.retries,
+                    retry_failed=self.options.retry_failed,
+                    on_change=on_change,
+                )
+                with _stopped_by_signals(driver):
+                    progress = driver.run(names)
+            finally:
+                executor.close()
+                folder.save()
+                write_manifest(out)
+                folder.publish(MANIFEST)
+            total = {k: n for k, n in folder.ledger.counts().items() if k not in ("split", "whole")}
+        finally:
+            folder.close()
+        if bucket is not None and bucket.repeated:
+            text = (
+                f"{bucket.repeated} calls had to be repeated: the storage was busy or out of reach"
+            )
+            self.notices.append(Notice("warning", text, bucket.url))
+        path = Path(self.out) if bucket is None else bucket.url
+        notices = tuple(dict.fromkeys(self.notices))
+        return BatchReport(path, folder.run, progress, total, placement, notices)
+
+    def plan(self) -> BatchEstimate:
+        """Time a few units in this process, and work the whole out from them; write nothing.
+
+        Raises:
+            HeadraceError: as `batch`; or none of the units could be run.
+        """
+        import_extra("pyarrow", "arrow")
+        names, inputs, size_bytes = sample_of(expand_inputs(self.inputs))
+        before = memory_of_this_process()
+        placement = self._placement(self.work, inputs)
+        self.on_ready(self.notices, placement)
+        worker = Worker(with_threads(self.work, placement.threads), None)
+        try:
+            self.on_stage(f"timing {len(names)} of {inputs} inputs")
+            results, written = timed_units(worker, names)
+        finally:
+            worker.close()
+        return estimated(
+            results,
+            written,
+            inputs=inputs,
+            size_bytes=size_bytes,
+            cores=usable_cores(),
+            workers=placement.workers,
+            threads=placement.threads,
+            memory_bytes=max(before, memory_of_this_process()),
+        )
+
+    def _placement(self, work: Work, units: int) -> Placement:
+        """Open the models, which builds engines and says what is wrong, and share the cores out."""
+        self.on_stage("opening models")
+        if self.options.on != "local":  # this machine may have no GPU where nodes have
+            work = replace(work, options=replace(work.options, device="auto"))
+        worker = Worker(work, None)
+        try:
+            self.notices += worker.notices
+            self.on_stage("measuring workers and threads")
+            return placed(
+                worker.models,
+                cores=usable_cores(),
+                workers=self.options.workers,
+                threads=self.options.threads,
+                units=units,
+            )
+        finally:
+            worker.close()
+
+    def _split_or_not(self, configs: Sequence[Any], first: Sequence[str]) -> Work:
+        split_s = self.options.split_s
+        if split_s == 0:
+            return self.work
+        obstacle = split_obstacle(self.work, configs)
+        if obstacle is not None:
+            self.notices.append(Notice("info", f"films are not split: {obstacle}"))
+            return self.work
+        if split_s is None:
+            split_s = span_seconds(first, usable_cores())
+        return replace(self.work, split_s=split_s, multiple=batch_multiple(configs))
+
+    def _executor(
+        self, work: Work, configs: Sequence[Any], placement: Placement, folder: BatchFolder
+    ) -> Executor:
+        if self.options.on == "local":
+            opener = partial(open_worker, work, folder.parts)
+            return ProcessExecutor(opener, placement.workers, self.options.unit_timeout)
+        from headrace.batches.ray_cluster import RayExecutor
+
+        device = self.work.options.device
+        if device == "auto":  # the same on every node
+            device = "cuda" if choose_device().is_gpu else "cpu"
+        work = replace(work, options=replace(work.options, device=device))
+        return RayExecutor(
+            self.options.on,
+            work,
+            configs,
+            folder.parts,
+            placement,
+            workers=self.options.workers,
+            timeout_s=self.options.unit_timeout,
+        )
+
+
+def _left_out(spec: PipelineSpec) -> list[Notice]:
+    """Warn of parts of a pipeline file that a batch has no use for."""
+    notices = []
+    if any(sink.text for sink in spec.sinks):
+        text = "the outputs of the pipeline file are not written: a batch has its own"
+        notices.append(Notice("warning", text, str(spec.path)))
+    if any(source.drop_frame_interval or source.loop for source in spec.sources):
+        text = "drop-frame-interval and loops of sources are left out: a batch reads files whole"
+        notices.append(Notice("warning", text, str(spec.path)))
+    return notices
+
+
+def check_address(on: str) -> None:
+    """Refuse a place to run that is none.
+
+    Raises:
+        HeadraceError: it is neither `ray` nor a `ray://` address.
+        MissingExtraError: ray is not installed.
+    """
+    if on != "ray" and not on.startswith("ray://"):
+        raise HeadraceError(
+            f"{on} is no place to run", where="--on", expected="local, ray or ray://HOST:PORT"
+        )
+    import_extra("ray", "ray")
+
+
+def check_device(device: str) -> None:
+    """Refuse a device that a batch on Ray cannot have.
+
+    Raises:
+        HeadraceError: it is none, or names one GPU of a machine.
+    """
+    if device not in ("auto", "cpu", "cuda"):
+        raise HeadraceError(
+            f"{device} is no device for a batch on Ray, which chooses the GPU of each actor",
+            where="--device",
+            expected="auto, cpu or cuda",
+        )
+
+
+def _begun(names: Iterator[str]) -> tuple[list[str], Iterable[str]]:
+    """The first inputs, so that a wrong word is refused early, and all of them."""
+    first = list(islice(names, UNITS_EACH * usable_cores()))
+    if not first:
+        raise HeadraceError("there is no input", expected="films or pictures to run over")
+    return first, chain(first, names)
+
+
+def _units(work: Work, names: Sequence[str]) -> int:
+    """Units of a few inputs: spans of long films count each."""
+    units = 0
+    for name in names:
+        spans: Sequence[Any] = ()
+        with suppress(HeadraceError, OSError):  # the unit itself says what is wrong
+            spans, _ = film_spans(work, Path(name), name)
+        units += max(1, len(spans))
+    return units
+
+
+@contextmanager
+def _stopped_by_signals(driver: Driver) -> Iterator[None]:
+    """Let Ctrl-C, SIGTERM and hang-up end the run: what is committed is kept.
+
+    Signals that are ignored stay ignored; outside the main thread none is touched.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    wanted = [n for n in numbers if signal.getsignal(n) is not signal.SIG_IGN]
+    previous = {n: signal.signal(n, lambda *_: driver.stop()) for n in wanted}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

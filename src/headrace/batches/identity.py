@@ -1,0 +1,162 @@
+"""Identity of a batch: hashes of its configs, models, libraries and options."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import headrace
+from headrace._core.errors import HeadraceError
+from headrace._core.text import url_name
+from headrace.batches.folder import hash_of
+from headrace.batches.work import Work
+from headrace.config import ModelConfig
+from headrace.engine.store import write_atomically
+
+_SCHEMA = 1
+_NOT_READ = frozenset(("model_engine_file",))  # a cache: whether it is there changes no result
+_HASH = re.compile(r"[0-9a-f]{64}")
+
+
+def identity_of(work: Work, configs: Sequence[ModelConfig]) -> dict[str, str]:
+    """Name -> hash or value of everything that the results depend on.
+
+    Names of files stand without their folders: a batch that moved to another machine goes on.
+    """
+    parts: dict[str, str] = {"headrace": headrace.__version__, "outputs": ", ".join(work.kinds)}
+    for option in ("profile", "generation", "abi", "limit"):
+        value = getattr(work.options, option)
+        parts[f"option {option}"] = "" if value is None else str(value)
+    if work.spec.tracker is not None:
+        parts["tracker"] = _text_hash(repr(work.spec.tracker.text), work.spec.tracker.config)
+    for number, (model, cfg) in enumerate(zip(work.spec.models, configs, strict=True), 1):
+        values = {n: v for n, v in model.overrides.items() if not isinstance(v, Path)}
+        overrides = repr([sorted(values.items()), model._given])
+        parts[f"config {number}: {cfg.path.name}"] = _text_hash("", cfg.path)
+        parts[f"keys set over config {number}"] = _text_hash(overrides, None)
+        for field, path in config_files(cfg).items():
+            parts[f"{field.replace('_', '-')} {number}: {path.name}"] = hash_of(path)[1]
+    return parts
+
+
+def config_files(cfg: ModelConfig) -> dict[str, Path]:
+    """Field -> file, of every file that a config names and that is there."""
+    files = {
+        field: value
+        for field, value in cfg.values().items()
+        if isinstance(value, Path) and field not in _NOT_READ and value.is_file()
+    }
+    onnx = files.get("onnx_file")
+    if onnx is not None:
+        for place, data in enumerate(sorted(onnx.parent.glob(f"{onnx.name}*data"))):
+            files[f"onnx_file_data_{place}"] = data
+    return files
+
+
+def _text_hash(text: str, path: Path | None) -> str:
+    content = path.read_bytes() if path is not None and path.is_file() else b""
+    return hashlib.sha256(text.encode("utf-8", "replace") + b"\0" + content).hexdigest()
+
+
+def run_id(parts: Mapping[str, str]) -> str:
+    """The name of a run: 12 hexadecimal digits."""
+    text = json.dumps(dict(parts), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def check_run(
+    path: Path, parts: Mapping[str, str], *, resume: bool, shown: str | Path | None = None
+) -> None:
+    """Refuse to mix results: the folder has to be new, or of the same run and `--resume` given.
+
+    Args:
+        path: the folder of the batch.
+        parts: see `identity_of`.
+        resume: whether the user asks to go on.
+        shown: name of the folder in messages; None is the path.
+
+    Raises:
+        HeadraceError: the folder has results and `resume` is False; or they were made otherwise,
+            and the error names each difference.
+    """
+    file = path / "run.json"
+    if not file.exists():
+        return
+    before = read_run(path, shown)["parts"]
+    where = url_name(str(path if shown is None else shown))
+    if not resume:
+        raise HeadraceError(
+            "the folder has results of an earlier run",
+            where=where,
+            fix=["--resume does what is missing there", "or choose another folder"],
+        )
+    changed = differences(before, parts)
+    if changed:
+        raise HeadraceError(
+            f"its results were made otherwise: {'; '.join(changed)}",
+            where=where,
+            expected="the same config, models, libraries and options",
+            fix="choose another folder for the new results",
+        )
+
+
+def differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Each difference of two identities in words."""
+    found = []
+    for name in sorted({*before, *now}):
+        old, new = before.get(name), now.get(name)
+        if old == new:
+            continue
+        if old is None or new is None:
+            found.append(f"{name} is {'new' if old is None else 'gone'}")
+        elif _HASH.fullmatch(old) and _HASH.fullmatch(new):
+            found.append(f"{name} has changed")
+        else:
+            found.append(f"{name} was {old or 'not set'} and is {new or 'not set'}")
+    return found
+
+
+def write_run(path: Path, parts: Mapping[str, str]) -> None:
+    """Write `run.json`, whole or not at all.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    data = {"schema": _SCHEMA, "run": run_id(parts), "parts": dict(parts)}
+    write_atomically(path / "run.json", [json.dumps(data, indent=2).encode()])
+
+
+def read_run(path: Path, shown: str | Path | None = None) -> dict[str, Any]:
+    """The content of `run.json`.
+
+    Args:
+        path: the folder.
+        shown: its name in messages; None is the path.
+
+    Raises:
+        HeadraceError: the folder has none, or it is damaged.
+    """
+    file = path / "run.json"
+    where = url_name(str(path if shown is None else shown))
+    try:
+        data = json.loads(file.read_bytes())
+        if data["schema"] == _SCHEMA and isinstance(data["run"], str):
+            dict(data["parts"])
+            return dict(data)
+    except FileNotFoundError as error:
+        raise HeadraceError(
+            "there is no batch in this folder",
+            where=where,
+            expected="a folder that headrace batch -o wrote",
+        ) from error
+    except OSError as error:
+        raise HeadraceError(
+            f"cannot be read: {error.strerror}", where=f"{where}/run.json"
+        ) from error
+    except (ValueError, TypeError, KeyError, RecursionError):
+        pass
+    raise HeadraceError("is damaged, or of another release", where=f"{where}/run.json")

@@ -1,0 +1,219 @@
+"""Inputs of a batch: folders, patterns, lists and manifests become the names of single files."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from headrace._core.errors import MediaError
+from headrace._core.lazy import import_extra
+from headrace._core.text import quoted, url_name, url_scheme
+from headrace.batches.remote import listed, remote_scheme
+from headrace.media.names import matching_files, nearest_file
+from headrace.media.sources.images import IMAGE_SUFFIXES, natural_key
+
+FILM_SUFFIXES = frozenset(
+    f".{name}"
+    for name in (
+        *("mp4", "m4v", "mov", "mkv", "webm", "avi", "ts", "mts", "m2ts", "mpg", "mpeg"),
+        *("flv", "wmv", "3gp", "mxf", "ogv", "vob", "h264", "264", "h265", "hevc", "ivf"),
+    )
+)
+_ROWS = 65536
+_COLUMN = "input"
+_RESULTS = frozenset(("run.json", "ledger.jsonl"))
+
+
+def expand_inputs(names: Sequence[str]) -> Iterator[str]:
+    """The single inputs behind the words of a command line, one after the other.
+
+    Args:
+        names: files; folders, with all that is below them; patterns; list files (`.txt`: a name on
+            each line, `#` begins a comment); manifests (`.csv`, `.parquet`) with a column `input`;
+            URLs of one file, or of a folder that ends with `/`. Names in a list file or manifest
+            are relative to its folder.
+
+    Yields:
+        Each input once, in order: the first of two names of the same path counts.
+
+    Raises:
+        MediaError: a file is not there, a folder or pattern has no film or picture, a manifest
+            cannot be read.
+        MissingExtraError: a package that a kind of input needs is not installed.
+    """
+    seen: set[int] = set()
+    for name in names:
+        for found in _expanded(name):
+            if url_scheme(found) is None:
+                found = str(Path(found))  # without ./ and //: resumed runs know it again
+            key = hash(_place(found))  # 8 bytes for each of many
+            if key not in seen:
+                seen.add(key)
+                yield found
+
+
+def _place(name: str) -> str:
+    """The same text for a relative and an absolute name of a path; links stay what they are."""
+    if url_scheme(name) is not None:
+        return name
+    folder, file = os.path.split(name)
+    if ".." in folder.split("/"):  # behind a link it is not the folder before
+        return os.path.join(os.path.realpath(folder), file)
+    return os.path.abspath(name)
+
+
+def shown(name: str) -> str:
+    """An input for ledgers, tables and messages: text, without credentials."""
+    return os.fsencode(url_name(name)).decode(errors="replace")
+
+
+def _expanded(name: str) -> Iterator[str]:
+    if not name:
+        raise MediaError("the input is empty", expected="a file, folder, pattern, list or URL")
+    if url_scheme(name) not in (None, "file"):
+        remote_scheme(name)
+        yield from listed(name)
+        return
+    path = Path(name)
+    suffix = path.suffix.lower()
+    if path.is_dir():
+        yield from _folder(path)
+    elif path.exists() and suffix == ".txt":
+        yield from _lines(path)
+    elif path.exists() and suffix in (".csv", ".parquet"):
+        yield from _manifest(path)
+    elif path.exists():
+        yield name
+    elif glob.has_magic(name):
+        yield from _pattern(name)
+    else:
+        near = nearest_file(path)
+        fix = f"did you mean {near}?" if near else None
+        raise MediaError("there is no such file", where=quoted(name), fix=fix)
+
+
+def is_media(name: str) -> bool:
+    """Return whether the name is that of a film or picture: True if its suffix is known."""
+    suffix = os.path.splitext(name)[1].lower()
+    return suffix in FILM_SUFFIXES or suffix in IMAGE_SUFFIXES
+
+
+def _folder(path: Path) -> Iterator[str]:
+    found = False
+
+    def refused(error: OSError) -> None:
+        raise _unreadable(Path(error.filename), error)
+
+    for folder, folders, files in os.walk(path, onerror=refused):
+        if _RESULTS.issubset(files):  # the folder of a batch: its videos are no inputs
+            folders.clear()
+            continue
+        folders[:] = sorted(f for f in folders if not f.startswith("."))
+        for file in sorted(files, key=lambda f: natural_key(Path(f))):
+            if is_media(file) and not file.startswith("."):
+                found = True
+                yield os.path.join(folder, file)
+    if not found:
+        raise MediaError(
+            "the folder has no film and no picture",
+            where=quoted(str(path)),
+            expected=f"files of {', '.join(sorted(s[1:] for s in FILM_SUFFIXES | IMAGE_SUFFIXES))}",
+            fix="links to folders are not entered: name these themselves",
+        )
+
+
+def _pattern(pattern: str) -> Iterator[str]:
+    found = sorted(matching_files(pattern), key=lambda f: natural_key(Path(f)))
+    if not found:
+        raise MediaError("the pattern matches no file", where=quoted(pattern))
+    yield from found
+
+
+def _beside(path: Path, name: str) -> str:
+    """A name from a file: URLs and absolute paths as they are, others from the file's folder."""
+    if url_scheme(name) or os.path.isabs(name):
+        return name
+    return os.path.join(path.parent, name)
+
+
+def _lines(path: Path) -> Iterator[str]:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            for line in file:
+                name = line.strip()
+                if name and not name.startswith("#"):
+                    yield from _one(path, name)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _one(path: Path, name: str) -> Iterator[str]:
+    """A line of a list: one file, which a worker opens; only patterns are looked up now.
+
+    One that matches nothing fails as a unit, as a file does that is not there.
+    """
+    name = _beside(path, name)
+    found: list[str] = []
+    if glob.has_magic(name) and not url_scheme(name) and not os.path.exists(name):
+        found = sorted(matching_files(name), key=lambda f: natural_key(Path(f)))
+    yield from found or [name]
+
+
+def _manifest(path: Path) -> Iterator[str]:
+    try:
+        batches = _parquet(path) if path.suffix.lower() == ".parquet" else _csv(path)
+        for number, name in enumerate(chain.from_iterable(batches), 1):
+            if not isinstance(name, str) or not name:
+                raise MediaError(
+                    f"row {number}: {quoted(repr(name))} is no input",
+                    where=quoted(str(path)),
+                    expected=f"a path or URL in every row of the column {_COLUMN!r}",
+                )
+            yield _beside(path, name)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _csv(path: Path) -> Iterator[list[Any]]:
+    import csv
+
+    with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        reader = csv.DictReader(file)
+        try:
+            _require_column(path, reader.fieldnames or ())
+            for row in reader:
+                yield [row[_COLUMN]]
+        except csv.Error as error:
+            where = f"{quoted(str(path))}:{reader.line_num + 1}"
+            raise MediaError(f"is no CSV that can be read: {error}", where=where) from error
+
+
+def _parquet(path: Path) -> Iterator[list[Any]]:
+    pq = import_extra("pyarrow.parquet", "arrow")
+    try:
+        with pq.ParquetFile(path) as file:
+            _require_column(path, file.schema_arrow.names)
+            for batch in file.iter_batches(_ROWS, columns=[_COLUMN]):
+                yield batch.column(0).to_pylist()
+    except import_extra("pyarrow", "arrow").ArrowException as error:
+        raise MediaError(
+            f"is no Parquet file that can be read: {error}", where=quoted(str(path))
+        ) from None
+
+
+def _require_column(path: Path, names: Sequence[str]) -> None:
+    if _COLUMN not in names:
+        raise MediaError(
+            f"there is no column {_COLUMN!r}",
+            where=str(path),
+            expected=f"a column {_COLUMN!r} with paths or URLs; "
+            f"there are {', '.join(names) or 'none'}",
+        )
+
+
+def _unreadable(path: Path, error: OSError) -> MediaError:
+    return MediaError(f"cannot be read: {error.strerror or error}", where=quoted(str(path)))

@@ -1,0 +1,172 @@
+"""The manifest: the last outcome of every unit as a table, and the check of results against it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from headrace._core.lazy import import_extra
+from headrace._core.text import quoted
+from headrace.batches.bucket import Bucket, results_place
+from headrace.batches.folder import MANIFEST, BatchFolder, hash_of, parquet_rows
+from headrace.batches.ledger import StoredFile, UnitRecord, last_records
+from headrace.batches.storage import storage_errors
+
+_ROWS = 16384
+
+_COLUMNS: tuple[tuple[str, str, str], ...] = (
+    ("input", "string", "path or URL, without credentials"),
+    ("unit", "string", "16 hexadecimal digits: the name of its files"),
+    ("outcome", "string", "done, failed or lost"),
+    ("first_frame", "int64", "number of its first frame; null of a whole input"),
+    ("frames", "int64", "frames read"),
+    ("objects", "int64", "objects found"),
+    ("seconds", "float64", "wall-clock seconds of the last attempt"),
+    ("attempts", "int32", "how often it was begun"),
+    ("size_bytes", "int64", "bytes of the input"),
+    ("sha256", "string", "of the input's content"),
+    ("error", "string", "why it failed; empty if it did not"),
+    ("warnings", "list<string>", "about the input: damaged frames, an early end, not split"),
+    ("file", "string", "its table, below the folder; null if it has none"),
+    ("file_sha256", "string", "of that table"),
+    ("finished_ms", "int64", "milliseconds since 1970, UTC"),
+)
+
+
+def manifest_schema() -> Any:
+    """The `pyarrow.Schema` of the manifest; each field's metadata has a `description`."""
+    pa = import_extra("pyarrow", "arrow")
+    types = {
+        "string": pa.string(),
+        "int64": pa.int64(),
+        "int32": pa.int32(),
+        "float64": pa.float64(),
+        "list<string>": pa.list_(pa.string()),
+    }
+    return pa.schema(
+        [
+            pa.field(name, types[kind], metadata={"description": text})
+            for name, kind, text in _COLUMNS
+        ]
+    )
+
+
+def write_manifest(folder: Path) -> Path:
+    """Write `manifest.parquet` from the ledger, whole or not at all.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    pa, pq = import_extra("pyarrow", "arrow"), import_extra("pyarrow.parquet", "arrow")
+    target = folder / MANIFEST
+    part = folder / ".parts" / MANIFEST
+    schema = manifest_schema()
+    with storage_errors(folder):
+        rows = iter(unit_records(folder))
+        with pq.ParquetWriter(part, schema, compression="zstd") as writer:
+            while chunk := list(islice(rows, _ROWS)):
+                writer.write_table(pa.Table.from_pylist([_row(r) for r in chunk], schema=schema))
+        os.replace(part, target)
+    return target
+
+
+def unit_records(folder: Path) -> Iterator[UnitRecord]:
+    """The last record of every unit that has an outcome of its own."""
+    for record in last_records(folder / "ledger.jsonl"):
+        if record.outcome not in ("split", "whole"):
+            yield record
+
+
+def _row(record: UnitRecord) -> dict[str, Any]:
+    table = record.files.get("parquet")
+    return {
+        "input": record.input,
+        "unit": record.unit,
+        "outcome": record.outcome,
+        "first_frame": record.first,
+        "frames": record.frames,
+        "objects": record.objects,
+        "seconds": record.seconds,
+        "attempts": record.attempts,
+        "size_bytes": record.size_bytes,
+        "sha256": record.sha256,
+        "error": record.error,
+        "warnings": list(record.warnings),
+        "file": None if table is None else table.path,
+        "file_sha256": None if table is None else table.sha256,
+        "finished_ms": round(record.finished_s * 1000),
+    }
+
+
+def verify(out: str | Path) -> tuple[int, list[str]]:
+    """Read every result again and hold it against the ledger.
+
+    Results that do not agree are written down as lost: `--resume` does them again.
+
+    Args:
+        out: folder of a batch, or URL of its bucket.
+
+    Returns:
+        How many files were read, and each fault in words.
+
+    Raises:
+        HeadraceError: there is no batch in the folder, or another run is writing it.
+        StorageError: the ledger cannot be written.
+    """
+    with results_place(out) as (folder, bucket):
+        return _verified(folder, bucket, out)
+
+
+def _verified(folder: Path, bucket: Bucket | None, out: str | Path) -> tuple[int, list[str]]:
+    from headrace.batches.identity import read_run
+
+    held = BatchFolder(folder, read_run(folder, out)["run"], bucket)
+    try:
+        faults: list[str] = []
+        known: set[str] = set()
+        for record in unit_records(folder):
+            if record.outcome != "done":
+                continue
+            found = [f"{quoted(record.input)}: {text}" for text in _faults(held, record)]
+            known |= {stored.path for stored in record.files.values()}
+            if found:
+                faults += found
+                held.append(record.changed(outcome="lost", files={}, error=found[0]))
+        faults += [
+            f"{name}: no line of the ledger knows it" for name in held.tables() if name not in known
+        ]
+        if faults:
+            held.save()
+            write_manifest(folder)
+            held.publish(MANIFEST)
+        return len(known), faults
+    finally:
+        held.close()
+
+
+def _faults(held: BatchFolder, record: UnitRecord) -> Iterator[str]:
+    if "parquet" not in record.files:
+        yield "it has no table"
+    for stored in record.files.values():
+        try:
+            with held.at_hand(stored.path) as path:
+                text = _fault(path, stored)
+        except FileNotFoundError:
+            text = "is gone"
+        if text:
+            yield f"{stored.path} {text}"
+
+
+def _fault(path: Path, stored: StoredFile) -> str | None:
+    try:
+        size, digest = hash_of(path)
+    except OSError as error:
+        return "is gone" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
+    if size != stored.size_bytes or digest != stored.sha256:
+        return "has changed since it was committed"
+    if stored.rows is not None and parquet_rows(path) != stored.rows:
+        return "has another number of rows"
+    return None

@@ -1,0 +1,203 @@
+"""Worker processes of this machine: one spawned interpreter each, one pipe each, no server."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any, Protocol
+
+from headrace._core.errors import HeadraceError
+from headrace.batches.executor import AHEAD, UnitClock, next_worker, room_after
+from headrace.batches.units import BatchUnit, UnitResult
+
+_MOST_STARTS = 3  # of a worker that dies before its first result
+_END_S = 5.0
+
+
+class DoesUnits(Protocol):
+    """The object that a worker process makes once and asks again and again."""
+
+    def do(self, unit: BatchUnit) -> UnitResult:
+        """Run one unit.
+
+        Raises:
+            HeadraceError: no unit can be run any more.
+        """
+        ...
+
+
+Opener = Callable[[], DoesUnits]
+"""Called in the worker process; it must be a function or partial that can be pickled."""
+
+
+@dataclass(slots=True)
+class _WorkerProcess:
+    process: Any
+    pipe: Connection
+    clock: UnitClock
+    queue: list[BatchUnit] = field(default_factory=list)
+    opened: bool = False
+    useful: bool = False
+    room: int = 1
+
+    def restart_clock(self) -> None:
+        """Begin the time of the oldest unit."""
+        self.clock.restart(self.opened and bool(self.queue))
+
+
+class ProcessExecutor:
+    """Runs units in processes of this machine.
+
+    Args:
+        opener: makes the object that does the work, in each process.
+        workers: how many processes.
+        timeout_s: that one unit may run; None is any time. Opening models does not count.
+    """
+
+    spared_losses = 0
+
+    def __init__(self, opener: Opener, workers: int, timeout_s: float | None = None) -> None:
+        self.workers = workers
+        self.slots = workers * AHEAD
+        self._timeout_s = timeout_s
+        self._opener = opener
+        self._context = multiprocessing.get_context("spawn")
+        self._early_deaths = 0
+        self._held: deque[BatchUnit] = deque()
+        self._processes = [self._started() for _ in range(workers)]
+
+    def _started(self) -> _WorkerProcess:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(
+            target=_serve, args=(self._opener, theirs), name="headrace-batch", daemon=False
+        )
+        process.start()
+        theirs.close()
+        return _WorkerProcess(process, ours, UnitClock(self._timeout_s))
+
+    def submit(self, unit: BatchUnit) -> None:
+        """Give a unit to the worker that has least to do, or hold it until one has room."""
+        self._held.append(unit)
+        self._send_held()
+
+    def _send_held(self) -> None:
+        while self._held:
+            place = next_worker(
+                [len(w.queue) for w in self._processes], [w.room for w in self._processes]
+            )
+            if place is None:
+                return
+            worker, unit = self._processes[place], self._held.popleft()
+            worker.queue.append(unit)
+            if len(worker.queue) == 1:
+                worker.restart_clock()
+            with contextlib.suppress(OSError):  # it is dead: `collect` finds that
+                worker.pipe.send(unit)
+
+    def collect(self, timeout_s: float) -> list[UnitResult]:
+        """Wait for results, and for workers that die; see `Executor.collect`."""
+        ready = wait([w.pipe for w in self._processes], timeout_s)
+        results: list[UnitResult] = []
+        for place, worker in enumerate(self._processes):
+            if worker.pipe not in ready:
+                if worker.clock.is_over:
+                    results += self._stopped(place)
+                continue
+            try:
+                message = worker.pipe.recv()
+            except (EOFError, OSError):
+                results += self._buried(place)
+                continue
+            if isinstance(message, HeadraceError):
+                raise message
+            if message is None:
+                worker.opened = True
+            else:
+                worker.useful = True
+                worker.queue = [unit for unit in worker.queue if unit.id != message.unit.id]
+                worker.room = room_after(message)
+                results.append(message)
+            worker.restart_clock()
+        self._send_held()
+        return results
+
+    def _stopped(self, place: int) -> list[UnitResult]:
+        """End a worker that has been at one unit for too long; the units behind it come back."""
+        worker = self._processes[place]
+        worker.useful = True
+        worker.process.kill()
+        first, *rest = self._buried(place)
+        return [UnitResult(first.unit, "failed", error=worker.clock.error()), *rest]
+
+    def _buried(self, place: int) -> list[UnitResult]:
+        """Replace a dead worker; its units come back."""
+        worker = self._processes[place]
+        worker.pipe.close()
+        worker.process.join(_END_S)
+        code = worker.process.exitcode
+        how = f"its worker process ended with exit status {code}"
+        if code is not None and code < 0:
+            with contextlib.suppress(ValueError):
+                how = f"its worker process was killed by {signal.Signals(-code).name}"
+        if not worker.useful:
+            self._early_deaths += 1
+            if self._early_deaths >= _MOST_STARTS * self.workers:
+                raise HeadraceError(
+                    f"workers end before their first result: {how}",
+                    fix="fewer --workers need less memory; headrace run shows what goes wrong",
+                )
+        self._processes[place] = self._started()
+        return [
+            UnitResult(unit, "lost", error=how, begun=number == 0)
+            for number, unit in enumerate(worker.queue)
+        ]
+
+    def close(self) -> None:
+        """End every worker at once."""
+        for worker in self._processes:
+            worker.process.terminate()
+        for worker in self._processes:
+            worker.process.join(_END_S)
+            if worker.process.is_alive():
+                worker.process.kill()
+                worker.process.join()
+            worker.pipe.close()
+        self._processes = []
+
+
+def open_worker(work: Any, parts: Path | None) -> DoesUnits:
+    """Open the models in this process; see `work.Worker`."""
+    from headrace.batches.work import Worker
+
+    return Worker(work, parts)
+
+
+def _serve(opener: Opener, pipe: Connection) -> None:
+    """Answer units until the driver is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+    with contextlib.suppress(EOFError, OSError):
+        try:
+            worker = opener()
+            pipe.send(None)  # opened: from now on a unit's time counts
+            while True:
+                pipe.send(worker.do(pipe.recv()))
+        except HeadraceError as error:
+            pipe.send(error)
+
+
+def _end_with(sentinel: int) -> None:
+    """End this process with the driver, also in the middle of a unit."""
+    wait([sentinel])
+    os._exit(1)

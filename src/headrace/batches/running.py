@@ -1,0 +1,164 @@
+"""A batch in one call, as `headrace batch` on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headrace._core.errors import HeadraceError
+from headrace.batches.batch_run import BatchOptions, BatchReport, BatchRun
+from headrace.batches.bucket import is_bucket
+from headrace.batches.driver import BatchProgress
+from headrace.batches.folder import KINDS
+from headrace.batches.work import Work
+from headrace.config import is_pipeline_file, load_pipeline
+from headrace.config.overrides import GivenKey, given_keywords
+from headrace.pipeline.assembly import AssemblyOptions
+from headrace.pipeline.opening import pipeline_spec
+
+if TYPE_CHECKING:
+    from headrace.config.profile import Profile
+    from headrace.custom.guard import GuardMode
+    from headrace.infer.attach import Generation
+
+_ARGUMENTS = (
+    "inputs", "out", "tracker", "outputs", "split_s", "workers", "threads", "resume",
+    "retry_failed", "retries", "on", "on_change", "limit", "abi", "guard", "profile", "generation",
+)  # fmt: skip
+
+
+def batch(
+    *configs: str | PathLike[str],
+    inputs: str | PathLike[str] | Sequence[str | PathLike[str]],
+    out: str | PathLike[str],
+    tracker: str | None = None,
+    outputs: Sequence[str] = (),
+    split_s: float | None = None,
+    workers: int | None = None,
+    threads: int | None = None,
+    resume: bool = False,
+    retry_failed: bool = False,
+    retries: int = 1,
+    on: str = "local",
+    unit_timeout: float | None = None,
+    on_change: Callable[[BatchProgress], None] = lambda _: None,
+    limit: int | None = None,
+    abi: str | None = None,
+    guard: GuardMode | None = None,
+    profile: Profile | None = None,
+    generation: Generation = "9.1",
+    device: str = "auto",
+    conf: float | None = None,
+    labels: str | PathLike[str] | None = None,
+    **keys: Any,
+) -> BatchReport:
+    """Run models over many films and pictures, and keep every result exactly once.
+
+        report = headrace.batch("pgie.txt", inputs="archive/", out="results")
+
+    Call it below `if __name__ == "__main__":`, since worker processes import the program anew.
+
+    Args:
+        configs: nvinfer configs or bare models, primary ones first; or one pipeline file.
+        inputs: files, folders, patterns, list files, manifests and URLs; see `expand_inputs`.
+        out: folder of the results, or a URL: `s3://bucket/results/`.
+        tracker: as `open_tracker` takes it; films stay whole then.
+        outputs: further outputs for each input: `jsonl`, `coco`, `video`.
+        split_s: length in seconds of the spans that long films are split into; 0 splits none, None
+            is 60, or less where inputs are few.
+        workers: processes; None is measured, at most one for each core.
+        threads: of each worker's engines; None shares the cores out.
+        resume: do what is missing in a folder that has results of the same run.
+        retry_failed: with `resume`: run units again that failed.
+        retries: how often a failing unit is tried again before its error is kept.
+        on: `local`, `ray`, or `ray://HOST:PORT`.
+        unit_timeout: seconds that one attempt at a unit may take; its worker is ended then, and the
+            unit tried again or failed. None is any time.
+        on_change: called after results, with the counts.
+        limit: frames of each input.
+        abi, guard, profile, generation, device: as `open_pipeline` takes them. On Ray each actor
+            has a GPU of its own with `device="cuda"`.
+        conf, labels, keys: of the only model, as `open_pipeline` takes them.
+
+    Raises:
+        HeadraceError: a config, model or input is refused; the folder has other results. A unit
+            that fails raises nothing: it is in the report and the manifest.
+        MissingExtraError: pyarrow is not installed, or a package that an input or Ray needs.
+    """
+    names = [inputs] if isinstance(inputs, str | PathLike) else inputs
+    place = fspath(out).removeprefix("file://")
+    run = batch_run(
+        [fspath(config) for config in configs],
+        [fspath(name) for name in names],
+        place if is_bucket(place) else Path(place),
+        tracker=tracker,
+        given=given_keywords({"conf": conf, "labels": labels, **keys}, _ARGUMENTS),
+        kinds=_kinds(outputs),
+        assembly=AssemblyOptions(
+            limit=limit,
+            abi=abi,
+            guard=guard,
+            profile=profile,
+            generation=generation,
+            device=device,
+        ),
+        options=BatchOptions(
+            workers, threads, split_s, resume, retry_failed, retries, on, unit_timeout
+        ),
+    )
+    return run.run(on_change)
+
+
+def batch_run(
+    configs: Sequence[str],
+    inputs: Sequence[str],
+    out: Path | str,
+    *,
+    tracker: str | None,
+    given: Sequence[GivenKey],
+    kinds: tuple[str, ...],
+    assembly: AssemblyOptions,
+    options: BatchOptions,
+) -> BatchRun:
+    """Put a batch together from its words.
+
+    Args:
+        configs: nvinfer configs or bare models; or one pipeline file.
+        inputs: see `expand_inputs`; none are those of the pipeline file.
+        out: folder of the results, or a URL.
+        tracker: as `open_tracker` takes it.
+        given: keys set over the configs.
+        kinds: outputs of each unit.
+        assembly, options: how models and the batch run.
+
+    Raises:
+        HeadraceError: a config is refused, or there is no input.
+    """
+    base = None
+    if len(configs) == 1 and Path(configs[0]).is_file() and is_pipeline_file(configs[0]):
+        base = load_pipeline(configs[0])
+        inputs = inputs or [source.uri for source in base.sources]
+    spec = pipeline_spec(
+        base, configs=None if base else configs, sources=["a unit's"], tracker=tracker
+    )
+    work = Work(spec.with_models_overridden(given), assembly, kinds)
+    return BatchRun(work, inputs, out, options)
+
+
+def _kinds(outputs: Sequence[str]) -> tuple[str, ...]:
+    """The outputs of each unit: its table, and those asked for.
+
+    Raises:
+        HeadraceError: there is no such output.
+    """
+    kinds = ("parquet", *(kind for kind in KINDS if kind in outputs and kind != "parquet"))
+    strange = [kind for kind in outputs if kind not in KINDS]
+    if isinstance(outputs, str) or strange:
+        raise HeadraceError(
+            f"{outputs!r} are no outputs of a batch",
+            where="headrace.batch(outputs=…)",
+            expected=f"a list with any of {', '.join(KINDS[1:])}",
+        )
+    return kinds

@@ -1,0 +1,89 @@
+"""Units of a batch: the work that one worker does at once, and the result that it hands back."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from headrace.media.sources.film_structure import FilmCut, FilmSpan
+
+Outcome = Literal["done", "failed", "split", "doubtful", "storage", "lost"]
+Content = Path | bytes
+"""A result file that waits for its commit: where it was written, or its bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchUnit:
+    """One input, or one span of a film.
+
+    Attributes:
+        input: a path or URL as the user gave it, or as a folder or pattern gave it.
+        span: frames of the film; None is the whole input.
+        whole: True if the film must not be split.
+        sha256, size_bytes: of the input where they are known already.
+    """
+
+    input: str
+    span: FilmSpan | None = None
+    whole: bool = False
+    sha256: str = ""
+    size_bytes: int = 0
+
+    @property
+    def id(self) -> str:
+        """16 hexadecimal digits that name the unit and its files."""
+        return unit_id(self.input, None if self.span is None else self.span.start.frame)
+
+
+def unit_id(name: str, first: int | None = None) -> str:
+    """The id of an input, or of its span from frame `first` on: 64 bits of a SHA-256."""
+    text = f"{name}\0{'' if first is None else first}"
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+@dataclass(slots=True)
+class UnitResult:
+    """The outcome of one attempt at a unit, before it is committed.
+
+    Attributes:
+        unit: the unit.
+        outcome: `done`; `failed` with `error`; `split` into `spans`, nothing else done yet;
+            `doubtful`: a span did not fit, the film has to be read whole; `storage`: the results
+            could not be written, which is no fault of the unit; `lost`: its worker ended.
+        sha256, size_bytes: of the input.
+        frames, objects: counted.
+        seconds: wall-clock time of the attempt.
+        error: text for the user.
+        warnings: of source and results.
+        files: kind of output -> its content.
+        spans: for `split`.
+        begun: False if the worker was lost before the unit's turn came.
+    """
+
+    unit: BatchUnit
+    outcome: Outcome
+    sha256: str = ""
+    size_bytes: int = 0
+    frames: int = 0
+    objects: int = 0
+    seconds: float = 0.0
+    error: str = ""
+    warnings: tuple[str, ...] = ()
+    files: dict[str, Content] = field(default_factory=dict)
+    spans: tuple[FilmSpan, ...] = ()
+    begun: bool = True
+
+
+def packed(span: FilmSpan) -> list[int]:
+    """A span as numbers: frame and pts of its start, frames, frame and pts of its end if any."""
+    start, end = span.start, span.end
+    tail = [] if end is None else [end.frame, end.pts]
+    return [start.frame, start.pts, span.frames, *tail]
+
+
+def unpacked(numbers: list[int]) -> FilmSpan:
+    """The span that `packed` gave."""
+    end = FilmCut(*numbers[3:5]) if len(numbers) > 3 else None
+    return FilmSpan(FilmCut(*numbers[:2]), end, numbers[2])

@@ -1,0 +1,367 @@
+"""The work of one process: models are opened once, units run through them one after the other."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from math import lcm
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from headrace._core.errors import HeadraceError, MediaError
+from headrace._core.text import quoted
+from headrace.batches.folder import SUFFIXES, hash_of
+from headrace.batches.inputs import FILM_SUFFIXES, shown
+from headrace.batches.remote import fetched
+from headrace.batches.storage import StorageError, storage_error
+from headrace.batches.units import BatchUnit, UnitResult
+from headrace.config.pipeline_spec import PipelineSpec, SinkSpec, SourceSpec
+from headrace.media import Source, open_source
+from headrace.media.sources.film_span import FilmSpanSource, SpanDoubtError
+from headrace.media.sources.film_structure import FilmSpan, film_seconds, film_structure
+from headrace.pipeline.assembly import (
+    AssemblyOptions,
+    assemble,
+    numbered,
+    open_model,
+    without_results,
+)
+from headrace.pipeline.source_opening import gpu_of
+
+if TYPE_CHECKING:
+    from headrace._core.notices import Notice
+    from headrace.config import ModelConfig
+    from headrace.infer.batch import Batch
+    from headrace.infer.inferencer import Inferencer
+    from headrace.pipeline.report import RunReport
+
+_MOST_TEXTS = 5
+_LONGEST_S, _SHORTEST_S = 60.0, 5.0  # of spans whose length nobody has given
+UNITS_EACH = (
+    16  # for each core: the last of them keep the others waiting for a few per cent at most
+)
+_SAMPLE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The pipeline that every worker of a batch opens.
+
+    Attributes:
+        spec: models and tracker; sources and outputs are those of each unit.
+        options: how models run; `threads` are those of one worker.
+        kinds: outputs of each unit, of `folder.SUFFIXES`.
+        split_s: length of the spans of films in seconds; None splits none.
+        multiple: of which the first frames of spans are.
+        cpus: processor cores of one worker; None leaves that to the system.
+    """
+
+    spec: PipelineSpec
+    options: AssemblyOptions
+    kinds: tuple[str, ...] = ("parquet",)
+    split_s: float | None = None
+    multiple: int = 1
+    cpus: int | None = None
+
+
+def split_obstacle(work: Work, configs: Sequence[ModelConfig]) -> str | None:
+    """Why films of a batch cannot be split, or None if they can."""
+    if work.spec.tracker is not None:
+        return "a tracker follows objects from frame to frame"
+    if work.options.limit is not None:
+        return "--limit counts the frames of whole films"
+    if work.kinds != ("parquet",):
+        others = " and ".join(kind for kind in work.kinds if kind != "parquet")
+        return f"{others} are one file for each input"
+    for cfg in configs:
+        if cfg.interval:
+            return f"interval={cfg.interval} counts the frames of whole films ({cfg.path.name})"
+    return None
+
+
+def batch_multiple(configs: Sequence[ModelConfig]) -> int:
+    """The multiple that keeps every batch of a split film as it is unsplit."""
+    return lcm(*(max(1, cfg.batch_size) for cfg in configs))
+
+
+def span_seconds(names: Sequence[str], cores: int) -> float:
+    """Length of the spans of long films where no option gives it.
+
+    A minute; less where all inputs together are so short that cores would wait long for the last.
+
+    Args:
+        names: the inputs; of very many the first `UNITS_EACH` for each core are enough.
+        cores: that share them.
+    """
+    if len(names) >= UNITS_EACH * cores:
+        return _LONGEST_S
+    sample = names[:: max(1, len(names) // _SAMPLE)]
+    seconds = [film_seconds(Path(n)) for n in sample if n.lower().endswith(tuple(FILM_SUFFIXES))]
+    whole = sum(seconds) * len(names) / len(sample)
+    return min(_LONGEST_S, max(_SHORTEST_S, whole / (UNITS_EACH * cores)))
+
+
+def film_spans(work: Work, path: Path, name: str) -> tuple[list[FilmSpan], str]:
+    """The spans of a long film, and why it has none.
+
+    Args:
+        work: how long spans are.
+        path: the film, or any other input.
+        name: as the user gave it: films elsewhere stay whole.
+
+    Returns:
+        The spans, more than one or none; a reason if it is long and has none.
+
+    Raises:
+        MediaError: it cannot be opened.
+    """
+    if work.split_s is None or path.suffix.lower() not in FILM_SUFFIXES or shown(name) != name:
+        return [], ""
+    seconds = 0.0 if "://" in name else film_seconds(path)
+    if seconds < 2 * work.split_s:
+        return [], ""
+    film = film_structure(path, name)
+    spans = film.spans(max(1, round(film.frames * work.split_s / seconds)), work.multiple)
+    if len(spans) > 1:
+        return spans, ""
+    return [], film.doubt or "it has no second place to cut at"
+
+
+class Worker:
+    """Opens the models of a batch, and runs units through them.
+
+    Args:
+        work: the pipeline.
+        parts: folder for results that wait for their commit; None hands them back as bytes.
+
+    Attributes:
+        notices: of configs and models.
+
+    Raises:
+        HeadraceError: a model cannot be opened.
+    """
+
+    def __init__(self, work: Work, parts: Path | None) -> None:
+        self._work = work
+        self._parts = parts
+        self.notices: list[Notice] = []
+        self._models: list[Inferencer] = []
+        self._open()
+
+    def _open(self) -> None:
+        spec = self._work.spec
+        where = str(spec.path) if spec.path.exists() else None
+        configs, notices = numbered(spec.load_models(), where)
+        try:
+            for cfg in configs:
+                self._models.append(open_model(cfg, self._work.options))
+        except BaseException:
+            self.close()
+            raise
+        notices = [*spec.notices, *notices]
+        notices += [n for part in (*configs, *self._models) for n in part.notices]
+        self.notices = list(dict.fromkeys(notices))
+
+    @property
+    def models(self) -> list[Inferencer]:
+        """The opened models, in their order."""
+        return list(self._models)
+
+    def close(self) -> None:
+        """Close the models."""
+        while self._models:
+            self._models.pop().close()
+
+    def do(self, unit: BatchUnit) -> UnitResult:
+        """Run one unit; whatever goes wrong with it is in the result.
+
+        Raises:
+            HeadraceError: the models cannot be opened again after a failure.
+        """
+        if not self._models:
+            self._open()
+        started = perf_counter()
+        result = UnitResult(unit, "done")
+        try:
+            self._fill(unit, result)
+        except SpanDoubtError as error:
+            result.outcome, result.error = "doubtful", error.found
+        except StorageError as error:
+            result.outcome, result.error = "storage", error.found
+        except MediaError as error:
+            result.outcome, result.error = "failed", str(error)
+        except Exception as error:  # also a defect of headrace or a library: the run goes on
+            kind = "" if isinstance(error, HeadraceError) else f"{type(error).__name__}: "
+            result.outcome, result.error = "failed", f"{kind}{error}"
+            self._models_anew()
+        result.error = result.error.replace(unit.input, shown(unit.input))
+        result.seconds = perf_counter() - started
+        return result
+
+    def _models_anew(self) -> None:
+        """Open the models again: one that gave up on a library shall try it with the next unit."""
+        self.close()
+        self._open()
+
+    def _fill(self, unit: BatchUnit, result: UnitResult) -> None:
+        with self._at_hand(unit) as (path, size, digest):
+            result.size_bytes, result.sha256 = size, digest
+            warnings: list[str] = []
+            if unit.span is None and not unit.whole:
+                spans, doubt = film_spans(self._work, path, unit.input)
+                if doubt:
+                    warnings.append(f"not split: {doubt}")
+                if spans:
+                    result.outcome, result.spans = "split", tuple(spans)
+                    return
+            with self._folder() as folder:
+                self._run(unit, path, folder, result, warnings)
+        result.warnings = tuple(warnings[:_MOST_TEXTS])
+
+    @contextmanager
+    def _at_hand(self, unit: BatchUnit) -> Iterator[tuple[Path, int, str]]:
+        """A local file of the input, its size in bytes and SHA-256."""
+        if "://" in unit.input and not unit.input.startswith("file://"):
+            with fetched(unit.input) as found:
+                yield found
+            return
+        path = Path(unit.input.removeprefix("file://"))
+        if unit.sha256:
+            yield path, unit.size_bytes, unit.sha256
+            return
+        if path.exists() and not path.is_file():  # a pipe would be waited for without an end
+            raise MediaError("is no file", where=shown(unit.input), expected="a film or picture")
+        try:
+            size, digest = hash_of(path)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise MediaError(f"cannot be read: {reason}", where=shown(unit.input)) from error
+        yield path, size, digest
+
+    @contextmanager
+    def _folder(self) -> Iterator[Path]:
+        if self._parts is None:
+            with tempfile.TemporaryDirectory(prefix="headrace-") as folder:
+                yield Path(folder)
+            return
+        if not self._parts.is_dir():
+            raise storage_error(FileNotFoundError(2, ""), self._parts)
+        yield self._parts
+
+    def _source(self, unit: BatchUnit, path: Path) -> Source:
+        name = shown(unit.input)
+        decoding: dict[str, Any] = {"threads": self._work.cpus, "gpu": gpu_of(self._models)}
+        if unit.span is not None:
+            source: Source = FilmSpanSource(path, name, unit.span, **decoding)
+        else:
+            source = open_source(str(path), **decoding)
+        source.name = name
+        return source
+
+    def _run(
+        self, unit: BatchUnit, path: Path, folder: Path, result: UnitResult, warnings: list[str]
+    ) -> None:
+        """Run the pipeline over one unit.
+
+        Raises:
+            HeadraceError: it fails; nothing of its results is left.
+        """
+        files = {k: folder / f"{unit.id}-{os.getpid()}{SUFFIXES[k]}" for k in self._work.kinds}
+        sinks = tuple(SinkSpec(kind=kind, path=file) for kind, file in files.items())
+        source = self._source(unit, path)
+        uri = quoted(source.name, limit=None)  # for messages: the source is open
+        spec = self._work.spec.changed(sources=(SourceSpec(uri=uri),), sinks=sinks)
+        try:
+            made = assemble(
+                spec,
+                self._work.options,
+                stages=[*self._models, _renaming(source.name)],
+                opened={0: source},
+            )
+            try:
+                report = made.pipeline.run()
+            finally:
+                made.close()
+            self._judge(report)
+            for file in files.values():
+                _to_disk(file)
+        except (MediaError, OSError) as error:
+            self._remove(files)
+            raise _of_storage(error, folder) or error from error
+        except BaseException:
+            self._remove(files)
+            raise
+        finally:
+            source.close()
+        result.frames = report.frames
+        result.objects = sum(report.objects.values())
+        warnings += [n.message for n in source.notices if n.level == "warning"]
+        if self._parts is None:
+            result.files = {kind: file.read_bytes() for kind, file in files.items()}
+        else:
+            result.files = dict(files)
+
+    def _remove(self, files: dict[str, Path]) -> None:
+        for file in files.values():
+            with suppress(OSError):
+                file.unlink(missing_ok=True)
+
+    def _judge(self, report: RunReport) -> None:
+        """Refuse results that a failing parser or plugin has left out.
+
+        Raises:
+            HeadraceError: there are such.
+        """
+        error = without_results(report)
+        lost = []
+        for model in report.models:
+            crashed = sum(model.results.get(key, 0) for key in ("crashed", "no_memory"))
+            if model.failed:
+                lost.append(f"{model.failed} of {model.inferred} outputs of {model.name} could "
+                            "not be parsed")  # fmt: skip
+            if crashed:
+                lost.append(f"{crashed} items of {model.name} were lost")
+        if error is None and not lost:
+            return
+        why = [str(n) for m in self._models for n in m.notices if n.level == "warning"]
+        text = error.found if error is not None else "; ".join(lost)
+        kind = HeadraceError if error is None else type(error)
+        raise kind(text, fix=list(dict.fromkeys(why))[-_MOST_TEXTS:])
+
+
+def _renaming(name: str) -> Callable[[Batch], None]:
+    """A probe that gives results the name that the user knows, whatever was opened for it."""
+
+    def rename(batch: Batch) -> None:
+        for meta in batch.metas:
+            meta.source = name
+
+    return rename
+
+
+def _to_disk(path: Path) -> None:
+    """Bring a file to the disk, so that its name never goes before its content."""
+    with suppress(FileNotFoundError), open(path, "rb") as file:  # a video without frames
+        os.fsync(file.fileno())
+
+
+def _of_storage(error: MediaError | OSError, folder: Path) -> StorageError | None:
+    """The error of a result that could not be written; None if it is about the input."""
+    text = str(folder)
+    if isinstance(error, OSError):
+        return storage_error(error, folder) if text in str(error.filename) else None
+    if error.where is None or text not in error.where:
+        return None
+    cause: Any = error.__cause__
+    if isinstance(cause, OSError):
+        return storage_error(cause, folder)
+    return StorageError(error.found, where=str(folder), fix=error.fix)
+
+
+def with_threads(work: Work, threads: int) -> Work:
+    """The same work for workers of so many cores each."""
+    return replace(work, options=replace(work.options, threads=threads), cpus=threads)

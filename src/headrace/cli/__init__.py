@@ -1,0 +1,211 @@
+"""The `headrace` command: subcommands are imported only when used."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import gc
+import importlib
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headrace._core.errors import HeadraceError
+
+if TYPE_CHECKING:
+    from headrace._core.notices import Notice
+
+__all__ = ["main"]
+
+# Subcommand -> one-line help; `headrace --help` must not import what it lists.
+_COMMANDS = {
+    "run": "Run models on sources and write videos and what was found.",
+    "batch": "Run models over many films and pictures, on every core or on a Ray cluster.",
+    "serve": "Keep a pipeline running, with sources that come and go over HTTP.",
+    "build": "Build the engine of a config ahead of time.",
+    "calibrate": "Find the INT8 scales of a model from pictures.",
+    "compare": "Find where two models differ on the same frames, and which stage is to blame.",
+    "bench": "Time engines, side by side.",
+    "eval": "Measure how good configs are on pictures with truth.",
+    "trtexec": "Build, run and time an engine with the options of trtexec.",
+    "lint": "Check configs with everything that they name, before they run.",
+    "explain": "Show every step on one frame, and the cause of each lost object.",
+    "show": "Show a config with origins, a model, or an engine.",
+    "init": "Write the config of a bare model, or a plugin to begin with.",
+    "trace-plugins": "Show every call into the plugins of a model.",
+    "compile": "Compile a custom library from its C++ sources.",
+    "includes": "Print the flags with which C++ sources find headrace's headers.",
+    "inspect": "Show what a custom library has, needs, and registers.",
+    "demo": "Run the whole pipeline on the demo scene.",
+    "trust": "Let C++ libraries run without a worker process.",
+    "record": "Keep the output tensors of frames in a file, for tests of parsers.",
+    "replay": "Decode recorded tensors without the model, or repeat a call that crashed.",
+    "exec": "Run a script that was written for TensorRT, on the CPU.",
+    "doctor": "Find out what of this machine can be used: GPU, runtimes, video, packages.",
+    "completion": "Print the shell completion script.",
+}
+
+# Subcommands that are not in the file of their name.
+_FILES = {"includes": "compile", "trust": "guard"}
+
+EPILOG = """\b
+Examples:
+  headrace demo
+  headrace run config_infer_primary.txt video.mp4 -o out.mp4 -o out.jsonl
+  headrace run pgie.txt sgie.txt left.mp4 right.mp4 --tracker iou -o tiles.mp4
+  headrace show config_infer_primary.txt
+  headrace build config_infer_primary.txt
+
+\b
+Exit codes:
+  0 done          3 config refused     5 custom library or parser   7 refused by --strict
+  1 other error   4 model or engine    6 source or output           8 below a --min of eval
+  2 wrong usage                                                     130 interrupted
+"""
+
+EXIT_INTERRUPTED = 130
+
+
+class _LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        if cmd_name == "completion":
+            return completion
+        name = cmd_name.replace("-", "_")
+        module = importlib.import_module(f"headrace.cli.{_FILES.get(cmd_name, name)}")
+        command = getattr(module, name)
+        assert isinstance(command, click.Command)
+        from headrace.cli.output import json_alone
+
+        return json_alone(command)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], _COMMANDS, n=1)
+            if not near:
+                raise
+            raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Turn errors into messages and exit codes; a traceback is only for our own defects."""
+        kwargs["standalone_mode"] = False
+        _start_fast()
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # labels need not fit the locale
+        try:
+            result = super().main(*args, **kwargs)
+            if sys.stdout is not None:
+                sys.stdout.flush()  # a full disk is reported while there is still time
+        except HeadraceError as error:
+            _fail(str(error), error.exit_code, error.notices)
+        except click.exceptions.Exit as error:
+            sys.exit(error.exit_code)
+        except (click.exceptions.Abort, KeyboardInterrupt):
+            _fail("interrupted", EXIT_INTERRUPTED)
+        except click.ClickException as error:
+            error.show()
+            if "unexpected extra argument" in error.format_message():
+                click.echo("a pattern of images must be quoted: 'photos/*.jpg'", err=True)
+            sys.exit(error.exit_code)
+        except BrokenPipeError:
+            # The reader of our output has left (`| head`): nothing more to say to anyone.
+            sys.stderr.close()
+            sys.exit(1)
+        except MemoryError as error:
+            _fail(f"there is not enough memory: {error}" if str(error) else "out of memory", 1)
+        except ValueError:
+            if not (closed := _closed_streams()):
+                raise
+            fix = "let it print and leave the stream open, or run it with --guard always"
+            text = f"{closed} is closed: a library or plugin that ran in this process closed it"
+            _fail(f"{text}\n  {fix}", 6)
+        except OSError as error:
+            if error.filename is not None:  # every file has an error of its own: our defect
+                raise
+            if isinstance(error, FileNotFoundError):
+                _fail("the working directory does not exist any more", 1)
+            _drop_stdout()
+            _fail(f"standard output cannot be written: {error.strerror or error}", 6)
+        sys.exit(result if isinstance(result, int) else 0)
+
+
+def _start_fast() -> None:
+    """Leave out work that costs a start and an end time and gives them nothing.
+
+    Garbage is looked for after 10,000 new objects, not 700: what a start makes stays, and passes
+    over all of it were a tenth of its time. Nor is it looked for at the end of the process, among
+    all that was ever imported: that was another tenth.
+    """
+    gc.set_threshold(10_000)
+    atexit.register(gc.freeze)
+
+
+def _fail(message: str, code: int, notices: Sequence[Notice] = ()) -> None:
+    """Print warnings, which may be the cause, the error, and other notices; end the program."""
+    from headrace.cli.output import print_notices, printable
+
+    print_notices([n for n in notices if n.level == "warning"])
+    click.secho("error: ", fg="red", bold=True, err=True, nl=False)
+    click.echo(printable(message), err=True)
+    print_notices([n for n in notices if n.level == "info"])
+    sys.exit(code)
+
+
+def _closed_streams() -> str:
+    """Name standard streams that user code closed; standard error is replaced, to have one."""
+    streams = {"standard output": sys.stdout, "standard error": sys.stderr}
+    closed = [name for name, stream in streams.items() if stream is not None and stream.closed]
+    if sys.stderr is not None and sys.stderr.closed:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
+    return " and ".join(closed)
+
+
+def _drop_stdout() -> None:
+    """Drop the buffer of standard output; it would fail again at the end."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+@click.group(
+    cls=_LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]}
+)
+@click.version_option(package_name="headrace")
+def main() -> None:
+    """Run an unmodified nvinfer config, its model and its custom parser, anywhere."""
+
+
+_COMPLETION_EPILOG = """\b
+Examples:
+  eval "$(headrace completion bash)"                                   # this shell
+  headrace completion bash > ~/.local/share/bash-completion/completions/headrace
+  headrace completion fish > ~/.config/fish/completions/headrace.fish
+"""
+
+
+@click.command(epilog=_COMPLETION_EPILOG)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion script of SHELL (bash, zsh or fish)."""
+    from click.shell_completion import get_completion_class
+
+    completer = get_completion_class(shell)
+    assert completer is not None
+    click.echo(completer(main, {}, "headrace", "_HEADRACE_COMPLETE").source())

@@ -1,0 +1,358 @@
+"""`headrace batch`: models over many films and pictures, each result exactly once."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headrace._core.text import duration_text, quoted
+from headrace.cli.device_option import with_device
+from headrace.cli.output import (
+    FiniteRange,
+    console,
+    plain_table,
+    print_error,
+    print_json,
+    print_notices,
+    printable,
+)
+from headrace.cli.overriding import overridable, with_results
+from headrace.cli.progress import RunProgress
+from headrace.cli.run import CONFIG_SUFFIXES
+
+if TYPE_CHECKING:
+    from headrace.batches.batch_run import BatchReport, BatchRun
+    from headrace.batches.driver import BatchProgress
+    from headrace.batches.estimate import BatchEstimate
+    from headrace.config.overrides import GivenKey
+
+_MOST_ERRORS = 5
+
+EPILOG = """\b
+CONFIG is that of headrace run: nvinfer configs, a bare model, or a pipeline file.
+
+\b
+INPUT is a film or picture, a folder (with all below it), a quoted pattern ('clips/*.mp4'), a
+list (.txt, a name on each line), a manifest (.csv or .parquet with a column "input"), or a URL:
+s3://, gs://, http:// (pip install fsspec). Each file is a unit of its own.
+
+\b
+DIR has
+  objects/run=…/shard=…/*.parquet   one row per object: open it with pandas, DuckDB or Polars
+  manifest.parquet                  input, hash, frames, objects, seconds, outcome, error
+  ledger.jsonl                      the same as it grows
+
+\b
+Examples:
+  headrace batch config_infer_primary.txt archive/ -o results
+  headrace batch config_infer_primary.txt 'clips/*.mp4' -o results --jsonl --video
+  headrace batch pgie.txt sgie.txt films.csv -o results --resume --retry-failed
+  headrace batch yolov8n.onnx archive/ -o results --plan
+  headrace batch config_infer_primary.txt s3://bucket/films/ -o results --on ray://head:10001
+  headrace batch report results
+  headrace batch config_infer_primary.txt archive/ -o s3://bucket/results/
+  headrace batch -o results --verify
+"""
+
+
+class _ResultsPath(click.Path):
+    """A folder, or the URL of a storage elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, file_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path, or the URL as it is."""
+        from headrace.batches.bucket import is_bucket
+
+        if is_bucket(value):
+            return value
+        return super().convert(str(value).removeprefix("file://"), param, ctx)
+
+
+class _WithReport(click.Command):
+    """`headrace batch report DIR` beside `headrace batch CONFIG… INPUT…`."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:  # fmt: skip
+        """The context of the report, where its name comes first."""
+        if args[:1] == ["report"]:
+            return report.make_context(f"{info_name} report", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@click.command(cls=_WithReport, epilog=EPILOG)
+@click.argument("inputs", nargs=-1, metavar="CONFIG... INPUT...")
+@click.option("-o", "--out", required=True, type=_ResultsPath(), metavar="DIR",
+              help="Folder of the results, or a URL: s3://bucket/results/.")  # fmt: skip
+@click.option("--resume", is_flag=True, help="Go on in a folder that has results of this batch.")
+@click.option("--retry-failed", is_flag=True,
+              help="With --resume: run units again that failed.")  # fmt: skip
+@click.option("--retries", type=click.IntRange(0, 100), default=1, show_default=True, metavar="N",
+              help="Try a failing unit so often again.")  # fmt: skip
+@click.option("--unit-timeout", type=FiniteRange(0, 1e7, min_open=True), metavar="SECONDS",
+              help="Give an attempt at a unit up that takes longer.")  # fmt: skip
+@click.option("--verify", is_flag=True,
+              help="Read all results again and hold them against the ledger; alone, run "
+              "nothing.")  # fmt: skip
+@click.option("--plan", is_flag=True, help="Time a few units and print the cost of all.")
+@click.option("--jsonl", is_flag=True, help="Write JSON Lines for each input, too.")
+@click.option("--coco", is_flag=True, help="Write COCO JSON for each input, too.")
+@click.option("--video", is_flag=True, help="Write an annotated video for each input, too.")
+@click.option("--split", "split_s", type=FiniteRange(0, 86400), metavar="SECONDS",
+              help="Split films that are twice as long at key frames; 0 splits none. Default: 60, "
+              "less where inputs are few.")  # fmt: skip
+@click.option("--tracker", metavar="TRACKER",
+              help="As for headrace run; films stay whole then.")  # fmt: skip
+@click.option("--workers", type=click.IntRange(1, 1024), metavar="N",
+              help="Worker processes. Default: measured, at most one per core.")  # fmt: skip
+@click.option("--threads", type=click.IntRange(1, 1024), metavar="N",
+              help="CPU threads of each worker's engines. Default: cores per worker.")  # fmt: skip
+@click.option("--on", default="local", show_default=True, metavar="WHERE",
+              help="local, ray (this machine or RAY_ADDRESS), or ray://HOST:PORT.")  # fmt: skip
+@with_device("Where engines run and films are decoded (workers share a GPU; on Ray, cuda gives "
+             "each actor its own)")  # fmt: skip
+@click.option("--limit", type=click.IntRange(1), metavar="N",
+              help="Stop each input after this many frames.")  # fmt: skip
+@click.option("--abi", type=click.Choice(["auto", "24", "28"]), help="As for headrace run.")
+@click.option(
+    "--generation",
+    type=click.Choice(["9.1", "6.2"]),
+    default="9.1",
+    show_default=True,
+    help="As for headrace run.",
+)
+@click.option("--guard", type=click.Choice(["auto", "always", "never"]),
+              help="As for headrace run.")  # fmt: skip
+@click.option("--profile", type=click.Choice(["nvinfer", "modern"]),
+              help="As for headrace run.")  # fmt: skip
+@click.option("--strict", is_flag=True, help="Treat every warning before the run as an error.")
+@click.option("-q", "--quiet", is_flag=True, help="Only warnings and errors.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on stdout.")
+@with_results
+@overridable
+def batch(
+    inputs: tuple[str, ...],
+    out: Path | str,
+    verify: bool,
+    plan: bool,
+    strict: bool,
+    quiet: bool,
+    as_json: bool,
+    given: list[GivenKey],
+    **options: Any,
+) -> int:
+    """Run models over many films and pictures, on every core or on a Ray cluster.
+
+    Each input's results are there exactly once, or not at all. A run that ended early, for
+    whatever reason, goes on with --resume and does what is missing.
+    """
+    if verify and not inputs:
+        return _verify(out)
+    run = _batch_run(inputs, out, given, options)
+    quiet = quiet or as_json
+    shown: set[Any] = set()
+
+    def ready(notices: Sequence[Any], placement: Any) -> None:
+        from headrace._core.notices import refuse_warnings
+
+        if strict:
+            refuse_warnings(list(notices))
+        print_notices(notices, quiet=quiet)
+        shown.update(notices)
+        if not quiet:
+            click.echo(
+                f"workers: {placement.workers}, threads of each: {placement.threads}", err=True
+            )
+
+    with RunProgress(enabled=not quiet, unit="units") as progress:
+        run.on_stage, run.on_ready = progress.stage, ready
+        if plan:
+            estimate = run.plan()
+        else:
+            total = _Total(run.inputs)
+            result = run.run(lambda at: progress.at(*total.at(at), _words(at)))
+    if plan:
+        print_json(estimate.to_dict()) if as_json else _print_estimate(estimate)
+        return 0
+    code = _verify(out) if verify else 0
+    print_notices([n for n in result.notices if n not in shown], quiet=quiet)
+    print_json(result.to_dict()) if as_json else _print(result, hints=not quiet)
+    if result.progress.interrupted:
+        return 130
+    return code or int(not result.complete)
+
+
+def _batch_run(
+    inputs: Sequence[str], out: Path | str, given: Sequence[GivenKey], options: dict[str, Any]
+) -> BatchRun:
+    from headrace.batches.batch_run import BatchOptions
+    from headrace.batches.running import batch_run
+    from headrace.config import is_pipeline_file
+    from headrace.pipeline.assembly import AssemblyOptions
+
+    if not inputs:
+        raise click.UsageError("Missing argument 'CONFIG... INPUT...'.")
+    count = 0
+    while count < len(inputs) and is_config(inputs[count]):
+        count += 1
+    if not count:
+        raise click.UsageError(f"{inputs[0]} stands where a config should; configs come first")
+    configs, names = inputs[:count], inputs[count:]
+    alone = Path(configs[0]).is_file() and is_pipeline_file(configs[0])
+    if alone and count > 1:
+        raise click.UsageError(f"{configs[0]} is a pipeline file; it names its configs itself")
+    if not names and not alone:
+        raise click.UsageError("Missing argument 'INPUT...': a film, folder, pattern, list or URL.")
+    of_models = ("limit", "abi", "generation", "guard", "profile", "device")
+    of_runs = ("workers", "threads", "split_s", "resume", "retry_failed", "retries", "on",
+               "unit_timeout")  # fmt: skip
+    return batch_run(
+        configs,
+        names,
+        out,
+        tracker=options["tracker"],
+        given=given,
+        kinds=("parquet", *(k for k in ("jsonl", "coco", "video") if options[k])),
+        assembly=AssemblyOptions(**{name: options[name] for name in of_models}),
+        options=BatchOptions(**{name: options[name] for name in of_runs}),
+    )
+
+
+def is_config(name: str) -> bool:
+    """Return whether an argument is a config: True for its suffixes, but not for a list of inputs.
+
+    A `.txt` file is a list if its first line of content opens no `[group]`.
+    """
+    if not name.lower().endswith(CONFIG_SUFFIXES) or "://" in name:
+        return False
+    path = Path(name)
+    if path.suffix.lower() != ".txt" or not path.is_file():
+        return True
+    with open(path, encoding="utf-8", errors="replace") as file:
+        for line in file:
+            text = line.strip()
+            if text and not text.startswith(("#", ";")):
+                return text.startswith("[")
+    return True
+
+
+class _Total:
+    """Counts the inputs of a batch beside it; None until that is done."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.count: int | None = None
+        if not any("://" in name for name in names):
+            threading.Thread(target=self._run, args=(names,), daemon=True).start()
+
+    def _run(self, names: Sequence[str]) -> None:
+        from headrace._core.errors import HeadraceError
+        from headrace.batches.inputs import expand_inputs
+
+        try:
+            self.count = sum(1 for _ in expand_inputs(names))
+        except HeadraceError:  # the run itself says so
+            self.count = None
+
+    def at(self, at: BatchProgress) -> tuple[int, int | None]:
+        """Units that are finished, and of how many: spans of a film count each."""
+        finished = at.done + at.before + at.failed + at.failed_before
+        return finished, None if self.count is None else self.count + at.spans
+
+
+def _words(at: BatchProgress) -> str:
+    fps = at.frames / at.seconds if at.seconds else 0.0
+    failed = f", {at.failed} failed" if at.failed else ""
+    return f"{at.done} done{failed}, {fps:.0f} fps"
+
+
+def _print(result: BatchReport, *, hints: bool) -> None:
+    at = result.progress
+    fps = at.frames / at.seconds if at.seconds else 0.0
+    state = "stopped:" if at.interrupted else "done:"
+    counts = [f"{at.done} units", f"{at.frames} frames", f"{at.objects} objects"]
+    counts += [f"{at.failed} failed"] if at.failed else []
+    counts += [f"{at.before} were done before"] if at.before else []
+    counts += [f"{at.failed_before} failed before"] if at.failed_before else []
+    click.echo(f"{state} {', '.join(counts)} in {at.seconds:.1f} s ({fps:.1f} fps)")
+    for name, text in at.errors[:_MOST_ERRORS]:
+        text, name = text.replace(name, quoted(name, limit=None)), quoted(name, limit=None)
+        head, _, rest = text.partition("\n")
+        print_error(f"{head if name in head else f'{name}: {head}'}", "failed: ")
+        if rest:
+            click.echo(printable(rest), err=True)
+    if len(at.errors) > _MOST_ERRORS:
+        click.echo("and more: manifest.parquet has every error", err=True)
+    click.echo(printable(f"wrote {result.path}"))
+    if hints and result.total.get("done"):
+        _print_hints(result.path)
+    if at.interrupted:
+        click.echo("go on with --resume")
+
+
+def _print_hints(path: Path | str) -> None:
+    """Say how to read the results."""
+    objects = f"{str(path).rstrip('/')}/objects"
+    page = "" if isinstance(path, Path) else " -o report.html"
+    click.echo(printable(f"  its objects: pandas.read_parquet({objects!r}), or DuckDB, Polars"))
+    click.echo(printable(f"  a page of it: headrace batch report {shlex.quote(str(path))}{page}"))
+
+
+def _print_estimate(estimate: BatchEstimate) -> None:
+    e = estimate
+    low, here, high = e.seconds
+    click.echo(f"{e.inputs} inputs, {e.timed} timed: about {e.frames:,} frames")
+    spread = f" ({duration_text(low)} to {duration_text(high)})" if high > low else ""
+    click.echo(f"on this machine: {duration_text(here)}{spread}, workers: {e.workers}, "
+               f"threads of each: {e.threads}, cores: {e.cores}")  # fmt: skip
+    click.echo(f"core hours: {e.core_seconds / 3600:.3g}, "
+               f"{e.core_hours_per_million_frames:.3g} per million frames")  # fmt: skip
+    click.echo(f"memory: {e.memory_bytes / 1e6:.0f} MB; read: {e.read_bytes / 1e6:.1f} MB; "
+               f"written: {e.written_bytes / 1e6:.1f} MB")  # fmt: skip
+    made = plain_table(("machines", "time"), right=("machines", "time"))
+    for nodes, seconds in e.nodes:
+        made.add_row(str(nodes), duration_text(seconds))
+    console().print(made)
+
+
+def _verify(out: Path | str) -> int:
+    from headrace.batches.manifest import verify
+
+    files, faults = verify(out)
+    for fault in faults[:20]:
+        print_error(fault, "fault: ")
+    click.echo(f"{files} result files read, {len(faults)} faults")
+    if faults:
+        click.echo("go on with --resume: what is lost runs again", err=True)
+    return int(bool(faults))
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=_ResultsPath())
+@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.html",
+              help="The page. Default: DIR/report.html.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON on stdout.")
+def report(folder: Path | str, out: Path | None, as_json: bool) -> int:
+    """Write an HTML page about a batch: totals, classes over time, slow and failed inputs."""
+    from headrace.batches.bucket import is_bucket
+    from headrace.batches.page import batch_page
+    from headrace.batches.summary import summarised
+    from headrace.diagnose.pages import write_page
+
+    if out is None and is_bucket(folder) and not as_json:
+        raise click.UsageError("The page of a bucket needs -o FILE.html on this machine.")
+    summary = summarised(folder)
+    if as_json:
+        click.echo(json.dumps(summary.to_dict(), indent=2))
+        return 0
+    target = write_page(out or Path(folder, "report.html"), batch_page(summary))
+    click.echo(printable(f"wrote {target}"))
+    return 0

@@ -1,0 +1,207 @@
+"""`headrace bench`: how fast engines are, side by side."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headrace._core.notices import Notice, notices_on_errors
+from headrace.cli.output import FiniteRange, console, print_json, print_notices, printable
+from headrace.cli.overriding import overridable
+from headrace.cli.progress import RunProgress
+
+if TYPE_CHECKING:
+    from headrace.config import ModelConfig
+    from headrace.config.overrides import GivenKey, Overrides
+    from headrace.engine.bench import BenchResult
+    from headrace.engine.session import Session
+
+EPILOG = """\b
+Examples:
+  headrace bench config_infer_primary.txt
+  headrace bench config_infer_primary.txt --tactic onnxruntime --tactic openvino:streams=2
+  headrace bench a.engine b.engine --duration 10
+  headrace bench model.onnx --tactic onnxruntime --tactic openvino
+"""
+_ENGINES = (".engine", ".plan", ".trt")
+
+
+@click.command(epilog=EPILOG)
+@click.argument("inputs", nargs=-1, required=True, type=click.Path(path_type=Path),
+                metavar="CONFIG|MODEL|ENGINE…")  # fmt: skip
+@click.option("--duration", type=FiniteRange(0.1, 3600), default=3.0, show_default=True,
+              help="Seconds to measure each engine.")  # fmt: skip
+@click.option(
+    "--batch", type=click.IntRange(1, 1024), help="Items of a run. Default: the engine's."
+)
+@click.option("--threads", type=click.IntRange(1, 1024), help="CPU threads of a run.")
+@click.option("--streams", type=click.IntRange(1, 64), help="Runs at once.")
+@click.option(
+    "--tactic", "tactics", multiple=True, metavar="TACTIC",
+    help="Run it this way, whatever it was built for; repeat to compare, as "
+    "onnxruntime:threads=1,streams=2.",
+)  # fmt: skip
+@click.option("--stages/--no-stages", default=True, help="Of configs, time each stage too.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@overridable
+def bench(
+    inputs: tuple[Path, ...],
+    duration: float,
+    batch: int | None,
+    threads: int | None,
+    streams: int | None,
+    tactics: tuple[str, ...],
+    stages: bool,
+    as_json: bool,
+    given: list[GivenKey],
+) -> None:
+    """Time the engines of configs, models, or engine files, on noise.
+
+    They take turns in short rounds, so that whatever else the machine does hits all alike. A
+    config's engine is built if need be, a model's in memory. Without --threads and --streams an
+    engine runs as it was tuned; one that was not tuned makes one run at a time on every core.
+    """
+    from headrace.config.overrides import distributed
+    from headrace.engine.bench import bench as measure
+    from headrace.engine.tuning.tactic import Tactic
+    from headrace.model.picture_input import picture_range
+
+    if tactics and (threads or streams):
+        raise click.UsageError("--tactic says threads and streams itself")
+    wanted: list[Tactic | None] = [Tactic.parse(text) for text in tactics] or [None]
+    configs = [i for i, path in enumerate(inputs) if _is_config(path)]
+    parts = distributed(given, [inputs[i].name for i in configs])
+    overrides = dict(zip(configs, parts, strict=True))
+    notices: list[Notice] = []
+    sessions: dict[str, Session] = {}
+    ranges: dict[str, tuple[float, float]] = {}
+    timed: dict[str, dict[str, float]] = {}
+    with (
+        notices_on_errors(notices),
+        ExitStack() as opened,
+        RunProgress(enabled=not as_json, unit="rounds") as progress,
+    ):
+        for place, path in enumerate(inputs):
+            progress.stage(f"opening {path.name}")
+            plan, cfg = _plan(path, batch, notices, overrides.get(place))
+            for tactic in wanted:
+                name = path.name if tactic is None else f"{path.name} {tactic}"
+                if name in sessions:
+                    name = f"{path} {tactic or ''}".strip()
+                while name in sessions:  # twice the same: how far apart do they come out?
+                    name += " again"
+                session = plan.open_session(threads=threads, streams=streams, tactic=tactic)
+                sessions[name] = opened.enter_context(session)
+                if cfg is not None:
+                    ranges[name] = picture_range(cfg)
+            if cfg is not None and stages:
+                if times := _stages(cfg, duration, threads, streams):
+                    timed[path.name] = times
+                else:
+                    text = "no stages: it works on objects or on tensors, not on frames"
+                    notices.append(Notice("info", text, str(path)))
+        results = measure(
+            sessions,
+            items=batch,
+            duration_s=duration,
+            picture_range=ranges,
+            progress=lambda done, rounds, name: progress.at(done, rounds, f"timing {name}"),
+        )
+    print_notices(notices)
+    if as_json:
+        print_json({"engines": [asdict(r) for r in results], "stages_ms_per_frame": timed})
+        return
+    _print(results, timed)
+
+
+def _is_config(path: Path) -> bool:
+    from headrace.cli.show import is_model
+
+    return path.suffix.lower() not in _ENGINES and not is_model(path)
+
+
+def _plan(
+    path: Path, batch: int | None, notices: list[Notice], overrides: Overrides | None
+) -> tuple[Any, ModelConfig | None]:
+    """The engine of a file, with its config if it is one: it has `overrides` then."""
+    from headrace.cli.show import read_model
+    from headrace.config import ModelConfig
+    from headrace.engine import BuildOptions, Plan, build
+    from headrace.engine.tensorrt_plan import plan_from_tensorrt
+    from headrace.model import load_or_build
+    from headrace.network.model_bytes import is_tensorrt_file
+
+    if path.suffix.lower() in _ENGINES:
+        plan = plan_from_tensorrt(path) if is_tensorrt_file(path) else Plan.load(path)
+        notices += plan.decisions
+        return plan, None
+    if overrides is None:
+        plan = build(read_model(path)[0], BuildOptions(max_batch=batch or 1))
+        notices += plan.decisions
+        return plan, None
+    cfg = ModelConfig.load(path, overrides)
+    plan = load_or_build(cfg)
+    notices += [*cfg.notices, *plan.decisions]
+    return plan, cfg
+
+
+def _stages(
+    cfg: ModelConfig, duration: float, threads: int | None, streams: int | None
+) -> dict[str, float]:
+    """Milliseconds of each stage per frame of 1920x1080 noise; nothing where it takes no frames."""
+    import numpy as np
+
+    from headrace.infer.inferencer import Inferencer
+    from headrace.media import Frame, PixelFormat
+
+    inferencer = Inferencer.from_config(cfg, threads=threads, streams=streams or 1)
+    try:
+        if inferencer.secondary or cfg.input_tensor_from_meta:
+            return {}
+        rng = np.random.default_rng(0)
+        planes = tuple(
+            rng.integers(16, 235, shape, np.uint8)
+            for shape in ((1080, 1920), (540, 960), (540, 960))
+        )
+        batch = [Frame(planes, PixelFormat.I420, 1920, 1080)] * cfg.batch_size
+        inferencer.interval = 0
+        for _ in range(2 + cfg.stabilize_buffer_count):
+            inferencer.process(batch)
+        before = asdict(inferencer.times)
+        frames = 0
+        until = perf_counter() + duration
+        while frames == 0 or perf_counter() < until:
+            inferencer.process(batch)
+            frames += len(batch)
+        after = asdict(inferencer.times)
+    finally:
+        inferencer.close()
+    return {name.removesuffix("_s"): (after[name] - before[name]) * 1e3 / frames for name in after}
+
+
+def _print(results: list[BenchResult], timed: dict[str, dict[str, float]]) -> None:
+    from rich.table import Table
+
+    from headrace.engine.bench import PERCENTILES
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("engine")
+    heads = ["batch", "runs at once", "threads", "items/s", "min ms", "mean ms"]
+    for head in [*heads, *(f"{p}% ms" for p in PERCENTILES), "max ms"]:
+        table.add_column(head, justify="right")
+    for r in results:
+        percentiles = [f"{r.percentiles_ms[p]:.2f}" for p in PERCENTILES]
+        table.add_row(
+            printable(r.name), str(r.items), str(r.streams), str(r.threads or "all"),
+            f"{r.items_per_s:.1f}", f"{r.min_ms:.2f}", f"{r.mean_ms:.2f}", *percentiles,
+            f"{r.max_ms:.2f}",
+        )  # fmt: skip
+    console().print(table)
+    for name, times in timed.items():
+        click.echo(printable(f"\n{name}, ms per 1920x1080 frame, one batch at a time:"))
+        click.echo("  " + "   ".join(f"{stage} {ms:.3f}" for stage, ms in times.items()))

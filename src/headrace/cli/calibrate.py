@@ -1,0 +1,303 @@
+"""`headrace calibrate`: find the INT8 scales of a config's model."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headrace.cli.output import FiniteRange, notice_rows, print_json, print_notices, printable
+from headrace.cli.overriding import load_config, overridable
+
+if TYPE_CHECKING:
+    from headrace._core.notices import Notice
+    from headrace.config import ModelConfig
+    from headrace.config.overrides import GivenKey
+    from headrace.diagnose.int8_choice import ChosenInt8
+    from headrace.diagnose.sensitivity import SensitivityReport
+    from headrace.engine.precision.cache import CalibrationTable
+    from headrace.infer.calibration import CalibrationReport
+
+_SHOWN = 20
+
+EPILOG = """\b
+Examples:
+  headrace calibrate config_infer_primary.txt --images photos/
+  headrace calibrate config_infer_primary.txt --video road.mp4 --frames 300
+  headrace calibrate config_infer_primary.txt --video road.mp4 --method minmax --cache minmax.calib
+  headrace calibrate config_infer_primary.txt --video road.mp4 --scales-only
+  headrace calibrate config_infer_primary.txt --video road.mp4 --sensitivity
+  headrace calibrate config_infer_primary.txt --images val/ --truth val.json --sensitivity
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("config", type=click.Path(path_type=Path))
+@click.option(
+    "--images", multiple=True, metavar="DIR", help="Folder or pattern of pictures; repeatable."
+)
+@click.option("--video", multiple=True, metavar="FILE", help="A video; repeatable.")
+@click.option(
+    "--frames",
+    type=click.IntRange(1),
+    default=200,
+    show_default=True,
+    help="How many to use, spread evenly.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(["entropy", "minmax", "percentile"]),
+    default="entropy",
+    show_default=True,
+    help="How the limits of a tensor are chosen.",
+)
+@click.option(
+    "--percentile",
+    type=FiniteRange(0, 100, min_open=True),
+    default=99.99,
+    show_default=True,
+    help="Per cent of the values that are not clipped, for --method percentile.",
+)
+@click.option(
+    "--cache",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Where to write. Default: the config's int8-calib-file, else beside the model.",
+)
+@click.option(
+    "--tensorrt",
+    default="10.3.0",
+    show_default=True,
+    metavar="VERSION",
+    help="TensorRT release that the first line names; TensorRT takes tables of its own only.",
+)
+@click.option(
+    "--sensitivity",
+    is_flag=True,
+    help="Rank the layers by what INT8 costs, and find those to keep in FP32. A table that is "
+    "there is used as it is.",
+)
+@click.option(
+    "--scales-only",
+    is_flag=True,
+    help="Write the table alone: no agreement with FP32 is measured, no layers are chosen.",
+)
+@click.option(
+    "--truth",
+    type=click.Path(path_type=Path),
+    metavar="JSON",
+    help="COCO JSON of the pictures: the loss is mAP50-95. Default: FP32 is the truth.",
+)
+@click.option(
+    "--max-loss",
+    type=FiniteRange(0, 100),
+    metavar="POINTS",
+    help="Loss that is accepted of INT8. Default: 1 point of mAP50-95, or 5 % of FP32's boxes.",
+)
+@click.option(
+    "--backend",
+    metavar="NAME",
+    help="The runtime that --sensitivity measures. Default: onnxruntime.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace a table that is there.")
+@click.option("--restart", is_flag=True, help="Forget what an interrupted run has seen.")
+@click.option("--threads", type=click.IntRange(1, 1024), help="CPU threads of the engine.")
+@click.option("--strict", is_flag=True, help="Treat every warning as an error.")
+@click.option("-q", "--quiet", is_flag=True, help="Only warnings and errors.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@overridable
+def calibrate(
+    config: Path,
+    images: tuple[str, ...],
+    video: tuple[str, ...],
+    frames: int,
+    method: str,
+    percentile: float,
+    cache: Path | None,
+    tensorrt: str,
+    sensitivity: bool,
+    scales_only: bool,
+    truth: Path | None,
+    max_loss: float | None,
+    backend: str | None,
+    overwrite: bool,
+    restart: bool,
+    threads: int | None,
+    strict: bool,
+    quiet: bool,
+    as_json: bool,
+    given: list[GivenKey],
+) -> None:
+    """Find the INT8 scales of CONFIG's model from pictures and write a calibration table.
+
+    Beside it stands how many of FP32's boxes INT8 keeps, and which layers stay FP32 for that.
+    Pictures are preprocessed by the config's keys. An interrupted run goes on where it was
+    when it is started again.
+    """
+    from headrace._core.errors import HeadraceError
+    from headrace._core.notices import Notice, refuse_warnings
+    from headrace.cli.progress import RunProgress
+    from headrace.engine.precision.cache import CalibrationTable, table_header
+    from headrace.engine.precision.choice import choice_path
+    from headrace.infer.calibration import calibrate as find_scales
+    from headrace.infer.calibration import calibration_path
+
+    sources = [*images, *video]
+    if not sources:
+        raise click.UsageError("Missing option '--images' or '--video': pictures to learn from.")
+    if not sensitivity and (truth or backend or max_loss is not None):
+        raise click.UsageError("--truth, --max-loss and --backend belong to --sensitivity")
+    header = table_header(tensorrt)
+    cfg = load_config(config, given)
+    if strict:
+        refuse_warnings(cfg.notices)
+    path = cache or calibration_path(cfg)
+    report: CalibrationReport | None = None
+    found: SensitivityReport | None = None
+    chosen: ChosenInt8 | None = None
+    choice_notices: list[Notice] = []
+    with RunProgress(enabled=not quiet and not as_json) as progress:
+        if sensitivity and path.exists() and not overwrite:
+            table = CalibrationTable.load(path)
+        else:
+            report = find_scales(
+                cfg,
+                sources,
+                frames=frames,
+                method=method,  # type: ignore[arg-type]
+                percentile=percentile,
+                cache=path,
+                header=header,
+                overwrite=overwrite,
+                restart=restart,
+                threads=threads,
+                on_stage=progress.stage,
+                on_frame=progress.step,
+            )
+            table = report.table
+            choice_path(path).unlink(missing_ok=True)  # of the table that was there
+        if report is not None and not (sensitivity or scales_only):
+            from headrace.diagnose.int8_choice import choose_int8
+
+            try:
+                chosen = choose_int8(
+                    cfg,
+                    sources,
+                    table,
+                    frames=frames,
+                    threads=threads,
+                    on_stage=progress.stage,
+                    on_step=progress.step,
+                )
+                chosen.choice.save(path)
+                choice_notices = chosen.notices
+            except HeadraceError as error:  # the table is of use without
+                text = f"the agreement of INT8 with FP32 is not measured: {error.found}"
+                choice_notices = [Notice("warning", text, error.where or str(config))]
+        if sensitivity:
+            from headrace.diagnose.sensitivity import sensitivity as rank
+
+            found = rank(
+                cfg,
+                sources,
+                table.calibrated,
+                frames=frames,
+                truth=truth,
+                max_loss=max_loss,
+                threads=threads,
+                backend=backend,
+                on_stage=progress.stage,
+                on_step=progress.step,
+            )
+    found_notices = [*(report.notices if report else ()), *choice_notices]
+    found_notices += found.notices if found else ()
+    notices = [*cfg.notices, *found_notices]
+    print_notices(notices, quiet=quiet or as_json)
+    if strict:
+        refuse_warnings(found_notices)
+    if as_json:
+        print_json(_as_json(table, path, report, chosen, found, notices))
+        return
+    if not quiet:
+        if advice := _advice(cfg, path):
+            click.echo(printable(f"to use it: {advice}"), err=True)
+        seen = f" from {report.frames} frames" if report else ", as they were"
+        click.echo(f"{len(table.scales)} tensors{seen}", err=True)
+        if chosen is not None and chosen.choice.keep:
+            count = f"{len(chosen.choice.keep)} of {chosen.layers} layers stay FP32"
+            click.echo(printable(f"{count}: {', '.join(chosen.choice.keep)}"), err=True)
+    click.echo(str(path))
+    if found is not None:
+        _print_sensitivity(found)
+
+
+def _print_sensitivity(found: SensitivityReport) -> None:
+    click.echo(f"{'layer':40} {'operator':14} signal to noise")
+    for layer in found.layers[:_SHOWN]:
+        click.echo(printable(f"{layer.name:40} {layer.operator:14} {layer.decibels:8.1f} dB"))
+    if len(found.layers) > _SHOWN:
+        click.echo(f"and {len(found.layers) - _SHOWN} more, less noisy")
+    if found.reference is None:
+        return
+    click.echo(f"FP32: {found.reference:.2f} points of {found.measure}")
+    for step in found.steps:
+        click.echo(f"INT8, {step.kept} layers in FP32: {step.quality:.2f}")
+    if not found.reached:
+        click.echo("the loss is larger than allowed with all layers in FP32", err=True)
+    elif found.kept:
+        click.echo("keep the worst layers in FP32 with this line of the config:", err=True)
+        click.echo(printable(found.line))
+
+
+def _advice(cfg: ModelConfig, table: Path) -> str:
+    """The keys that a run with `table` still lacks, as the config or command line takes them."""
+    from headrace.config.enums import NetworkMode
+    from headrace.config.overrides import BARE_MODEL
+
+    bare = cfg.path.suffix.lower() == BARE_MODEL
+    folder = Path() if bare else cfg.path.parent
+    keys = [] if cfg.network_mode in (NetworkMode.INT8, NetworkMode.BEST) else ["network-mode=1"]
+    named = cfg.int8_calib_file
+    if named is None or named.resolve() != table.resolve():
+        keys.append(f"int8-calib-file={os.path.relpath(table, folder)}")
+    if bare and keys:
+        return f"headrace run {cfg.path} " + " ".join(f"--set {shlex.quote(key)}" for key in keys)
+    return f"{' and '.join(keys)} in {cfg.path}" if keys else ""
+
+
+def _as_json(
+    table: CalibrationTable,
+    path: Path,
+    report: CalibrationReport | None,
+    chosen: ChosenInt8 | None,
+    found: SensitivityReport | None,
+    notices: list[Notice],
+) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "table": str(path),
+        "header": table.header,
+        "tensors": len(table.scales),
+        "notices": notice_rows(notices),
+    }
+    if report is not None:
+        made |= {"method": report.method, "frames": report.frames, "resumed": report.resumed}
+    if chosen is not None:
+        figure = chosen.choice.agreement
+        made["keep"], made["layers"] = list(chosen.choice.keep), chosen.layers
+        made["agreement"] = figure and {**figure.to_dict(), "share": round(figure.share, 4)}
+    if found is not None:
+        made["sensitivity"] = {
+            "measure": found.measure,
+            "fp32": found.reference,
+            "steps": [{"kept": s.kept, "quality": s.quality} for s in found.steps],
+            "kept": list(found.kept),
+            "reached": found.reached,
+            "layers": [
+                {"name": x.name, "operator": x.operator, "db": round(x.decibels, 2)}
+                for x in found.layers
+            ],
+        }
+    return made

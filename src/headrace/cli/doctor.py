@@ -1,0 +1,82 @@
+"""`headrace doctor`: find out which parts of this machine can be used."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from itertools import groupby
+
+import click
+
+from headrace._core.errors import HeadraceError
+from headrace._core.text import error_text
+from headrace.cli.output import print_json, printable, stdout_is_for_results
+
+EPILOG = """\b
+Examples:
+  headrace doctor
+  headrace doctor --json
+  headrace doctor --part gpu
+"""
+_AREAS = {
+    "gpu": "NVIDIA GPU",
+    "engine": "Runtimes",
+    "video": "Video",
+    "tools": "Tools",
+    "extra": "Optional packages",
+}
+_COLOURS = {"ok": "green", "absent": None, "problem": "red"}
+
+
+@click.command(epilog=EPILOG)
+@click.option("--part", metavar="NAME", help="Look at one part alone, in this process: "
+              "gpu, a runtime, or gstreamer.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def doctor(part: str | None, as_json: bool) -> int:
+    """Find out what of this machine can be used, by using it: GPU, runtimes, video, packages.
+
+    The exit code is 1 if something is installed and cannot be used. What is only absent is no
+    problem.
+    """
+    try:
+        from headrace.diagnose.doctor.examination import PARTS, examine, examine_part
+    except Exception as error:
+        raise HeadraceError(
+            f"a package that headrace needs cannot be loaded: {error_text(error)}",
+            fix=f"pip install --force-reinstall {_package(error)}",
+        ) from error
+    from headrace.pyds.loading import gstreamer
+
+    if part is not None and part not in PARTS:
+        raise click.BadParameter(f"{part!r} is none of {', '.join(PARTS)}", param_hint="'--part'")
+    with stdout_is_for_results():
+        found = examine() if part is None else examine_part(part, gstreamer)
+    if as_json:
+        print_json(found.to_dict())
+        return int(bool(found.problems))
+    click.echo(printable(found.system))
+    width = max(len(check.name) for check in found.checks)
+    for area, checks in groupby(found.checks, lambda check: check.area):
+        click.secho(f"\n{_AREAS[area]}", bold=True)
+        for check in checks:
+            click.secho(f"  {check.state:<7}  ", fg=_COLOURS[check.state], nl=False)
+            brief = check.state == "absent" and len(check.fix) == 1 and area != "tools"
+            more = f": {check.fix[0]}" if brief else ""
+            first, *others = check.text.splitlines() or [""]
+            click.echo(printable(f"{check.name:<{width}}  {first}{more}"))
+            for line in (*others, *(() if brief else check.fix)):
+                click.echo(printable(f"{'':<{width + 13}}{line}"))
+    count = len(found.problems)
+    text = "1 problem" if count == 1 else f"{count or 'no'} problems"
+    where = f"; headrace run computes on {found.device}" if found.device else ""
+    click.echo(f"\n{text}{where}")
+    return int(bool(count))
+
+
+def _package(error: Exception) -> str:
+    """Name the package that failed: the one that the last file of headrace on the way imports."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [i for i, frame in enumerate(frames) if "/headrace/" in frame.filename]
+    line = frames[own[-1]].line or "" if own else ""
+    found = re.match(r"(?:from|import)\s+([A-Za-z_]\w*)", line.strip())
+    return found[1] if found else "headrace"

@@ -1,0 +1,143 @@
+"""`headrace explain`: the decisions of every step on one frame."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headrace.cli.output import (
+    FiniteRange,
+    print_json,
+    print_notices,
+    printable,
+)
+from headrace.cli.overriding import overridable, with_results
+from headrace.cli.progress import RunProgress
+from headrace.cli.run import spec_of
+
+if TYPE_CHECKING:
+    from headrace.config.overrides import GivenKey
+    from headrace.diagnose.explanation import Explanation
+
+EPILOG = """\b
+CONFIG and SOURCE are those of headrace run: one or more nvinfer configs, primary ones first, a bare
+model, or a pipeline file, which has sources of its own; the first is taken.
+
+\b
+Examples:
+  headrace explain config_infer_primary.txt street.jpg
+  headrace explain config_infer_primary.txt video.mp4 --frame 250 -o report.html
+  headrace explain config_infer_primary.txt video.mp4 --at 320,200
+  headrace explain pgie.txt sgie.txt video.mp4 --box 300,150,80,120 --json
+"""
+
+
+class _Numbers(click.ParamType["tuple[float, ...]"]):
+    """So many numbers with commas between."""
+
+    def __init__(self, names: str) -> None:
+        self.name = names
+        self._count = names.count(",") + 1
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float, ...]:
+        """The numbers; refuses texts that are none, and another count."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            numbers = tuple(float(part) for part in str(value).split(","))
+        except ValueError:
+            numbers = ()
+        if len(numbers) != self._count:
+            self.fail(f"{value!r} is not {self.name}: {self._count} numbers.", param, ctx)
+        return numbers
+
+
+@click.command(epilog=EPILOG)
+@click.argument("inputs", nargs=-1, required=True, metavar="CONFIG... SOURCE")
+@click.option("--frame", type=click.IntRange(0), default=0, show_default=True, metavar="N",
+              help="Number of the frame in the source, from 0.")  # fmt: skip
+@click.option("--at", type=_Numbers("X,Y"), metavar="X,Y",
+              help="A point of the frame to ask about, in pixels.")  # fmt: skip
+@click.option("--box", type=_Numbers("LEFT,TOP,WIDTH,HEIGHT"), metavar="L,T,W,H",
+              help="A box of the frame to ask about, in pixels.")  # fmt: skip
+@click.option("--floor", type=FiniteRange(1e-6, 1), default=0.01, show_default=True,
+              metavar="SCORE", help="Lowest score of a candidate.")  # fmt: skip
+@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.html",
+              help="Write a page with pictures.")  # fmt: skip
+@click.option("--profile", type=click.Choice(["nvinfer", "modern"]),
+              help="As for headrace run.")  # fmt: skip
+@click.option("--guard", type=click.Choice(["auto", "always", "never"]),
+              help="As for headrace run.")  # fmt: skip
+@click.option("--generation", type=click.Choice(["9.1", "6.2"]), default="9.1",
+              show_default=True, help="As for headrace run.")  # fmt: skip
+@click.option("--threads", type=click.IntRange(1, 1024), metavar="N",
+              help="CPU threads of each engine.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@with_results
+@overridable
+def explain(
+    inputs: tuple[str, ...],
+    frame: int,
+    at: tuple[float, float] | None,
+    box: tuple[float, float, float, float] | None,
+    floor: float,
+    out: Path | None,
+    as_json: bool,
+    given: list[GivenKey],
+    **options: Any,
+) -> int:
+    """Show every step from one frame to its objects, and the step that dropped each candidate.
+
+    A candidate is a box of the model, also one below the threshold. For each that became no
+    object, the step, the figures and the key to change are named.
+    """
+    found = _explained(inputs, frame, at, box, floor, given, options, quiet=as_json)
+    print_notices(found.notices)
+    if out is not None:
+        found.write_html(out)
+    if as_json:
+        print_json(found.to_dict())
+        return 0
+    click.echo(printable(found.summary()))
+    if out is not None:
+        click.echo(printable(f"wrote {out}"))
+    return 0
+
+
+def _explained(
+    inputs: tuple[str, ...],
+    frame: int,
+    at: tuple[float, float] | None,
+    box: tuple[float, float, float, float] | None,
+    floor: float,
+    given: list[GivenKey],
+    options: dict[str, Any],
+    *,
+    quiet: bool,
+) -> Explanation:
+    from headrace.custom.in_process import crashes_are_noted
+    from headrace.diagnose.explanation import explain_frame, for_one_frame, place_of
+    from headrace.pipeline.assembly import AssemblyOptions, assemble
+
+    place = place_of(at, box)
+    spec, models, notices = for_one_frame(spec_of(inputs).with_models_overridden(given))
+    with RunProgress(enabled=not quiet) as progress, crashes_are_noted():
+        made = assemble(
+            spec, AssemblyOptions(streams=1, **options), stages=models, on_stage=progress.stage
+        )
+        try:
+            progress.stage("explaining")
+            return explain_frame(
+                made.inferencers,
+                made.pipeline.sources[0],
+                frame,
+                at=place,
+                floor=floor,
+                notices=[*made.notices, *notices],
+            )
+        finally:
+            made.close()

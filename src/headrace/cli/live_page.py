@@ -1,0 +1,123 @@
+"""The page of a run, as the command line opens it."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import click
+
+from headrace._core.lazy import import_extra
+from headrace.cli.output import print_notices, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from headrace._core.notices import Notice
+    from headrace.config import PipelineSpec
+    from headrace.live import Address, LiveServer, LiveView
+    from headrace.pipeline import Pipeline
+    from headrace.pipeline.assembly import AssemblyOptions
+    from headrace.pipeline.events import PipelineEvent
+    from headrace.pipeline.outlet import Route
+
+
+class LivePage:
+    """A page that is served while a pipeline runs.
+
+    Attributes:
+        sink: takes the frames.
+        log: of the service; None where it prints text.
+    """
+
+    def __init__(
+        self,
+        spec: PipelineSpec,
+        view: LiveView,
+        sink: Route,
+        address: Address,
+        *,
+        service: bool,
+        json_log: bool = False,
+    ) -> None:
+        self.sink = sink
+        self.log: logging.Logger | None = None
+        if json_log:
+            from headrace.live.log import log_as_json
+
+            self.log = log_as_json()
+        self._spec, self._view, self._address, self._service = spec, view, address, service
+        self._server: LiveServer | None = None
+
+    def start(self, pipeline: Pipeline) -> None:
+        """Serve the page of a pipeline that is about to run."""
+        from headrace.live import LiveServer
+
+        models = self._spec.load_models()
+        self._server = LiveServer(
+            pipeline, self._view, self._address, models, service=self._service
+        )
+        url = self._server.address.url
+        from headrace.live.log import follow_sources, log_sources
+
+        if self.log is None:
+            click.echo(f"watch it at {url}", err=True)
+            if self._service:
+                follow_sources(pipeline, _tell_source)
+            return
+        self.log.info("watch it at %s", url, extra={"event": "listening", "url": url})
+        log_sources(pipeline)
+
+    def tell(self, notices: Iterable[Notice], *, quiet: bool = False) -> None:
+        """Print notices, of `quiet` runs the warnings alone; where the log is JSON, log all."""
+        if self.log is None:
+            print_notices(notices, quiet=quiet)
+            return
+        from headrace.live.log import log_notice
+
+        for notice in notices:
+            log_notice(self.log, notice)
+
+    def close(self) -> None:
+        """End the page."""
+        if self._server is not None:
+            self._server.close()
+
+
+def _tell_source(event: PipelineEvent, notices: Sequence[Notice]) -> None:
+    """Print what became of a source, and its warnings."""
+    click.echo(printable(f"source {event.source_id}, {event.source}: {event.name}"), err=True)
+    print_notices(notices, quiet=True)
+
+
+def live_page(
+    spec: PipelineSpec,
+    options: AssemblyOptions,
+    address: str,
+    *,
+    service: bool = False,
+    json_log: bool = False,
+) -> LivePage:
+    """Prepare the page of a run.
+
+    Args:
+        spec, options: of the run.
+        address: `HOST:PORT`; empty is the default.
+        service: it also drives the pipeline.
+        json_log: True logs as JSON on standard error.
+
+    Raises:
+        HeadraceError: the address is none, or needs a token; an extra is not installed.
+    """
+    for package in ("starlette", "uvicorn"):
+        import_extra(package, "live")
+    from headrace.draw import Painter
+    from headrace.live import LiveView, live_address
+    from headrace.live.server import require_token
+    from headrace.pipeline.outlet import Route
+
+    where = live_address(address)
+    require_token(where, option="--listen" if service else "--view")
+    view = LiveView(Painter.from_spec(spec.osd, palette=options.palette))
+    route = Route(view, tiled=False)
+    return LivePage(spec, view, route, where, service=service, json_log=json_log)

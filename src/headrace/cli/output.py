@@ -1,0 +1,161 @@
+"""Talk of the command line: numbers, notices, tables. Results go to stdout, talk to stderr."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headrace._core.notices import Notice
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+
+class FiniteRange(click.FloatRange):
+    """A number in a range. `nan` is in none, though no comparison finds it outside."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number; refuses `nan`."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
+        return number
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A rich console that keeps long lines whole when its output is not a terminal."""
+    from rich.console import Console
+
+    c = Console(stderr=stderr, highlight=False, soft_wrap=False)
+    if not c.is_terminal:
+        c.width = 10_000
+    return c
+
+
+def print_notices(notices: Iterable[Notice], *, quiet: bool = False) -> None:
+    """Each notice once, to stderr, warnings first; `quiet` keeps the warnings only."""
+    seen: set[str] = set()
+    for notice in sorted(notices, key=lambda n: n.level == "info"):
+        text = str(notice)
+        if text in seen or (quiet and notice.level == "info"):
+            continue
+        seen.add(text)
+        warn = notice.level == "warning"
+        click.secho(
+            "warning: " if warn else "note: ", fg="yellow" if warn else "cyan", err=True, nl=False
+        )
+        click.echo(printable(text), err=True)
+
+
+def notice_rows(notices: Iterable[Notice]) -> list[dict[str, Any]]:
+    """Notices as JSON data."""
+    return [asdict(n) for n in notices]
+
+
+def print_error(text: str, head: str = "error: ") -> None:
+    """Print an error to stderr, behind a red head."""
+    click.secho(head, fg="red", err=True, nl=False)
+    click.echo(printable(text), err=True)
+
+
+def plain_table(heads: Iterable[str], *, right: Collection[str] = ()) -> Table:
+    """Make a table without lines; columns of the heads in `right` are numbers."""
+    from rich.table import Table
+
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for head in heads:
+        made.add_column(head, justify="right" if head in right else "left")
+    return made
+
+
+@contextmanager
+def stdout_is_for_results() -> Iterator[None]:
+    """Everything else that is printed meanwhile goes to stderr, also by parsers in Python or C++.
+
+    JSON Lines for `-` still go to stdout.
+    """
+    import ctypes
+
+    from headrace.media.sinks.jsonl import standard_output_is
+
+    try:
+        real = -1 if sys.stdout is None else os.dup(1)
+    except OSError:
+        real = -1
+    if real < 0:  # closed: nothing to keep clean
+        yield
+        return
+    libc = ctypes.CDLL(None)
+    try:
+        sys.stdout.flush()
+        with suppress(OSError):  # stderr may be closed
+            os.dup2(2, 1)
+        with standard_output_is(real):
+            yield
+    finally:
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+        libc.fflush(None)
+        os.dup2(real, 1)
+        os.close(real)
+
+
+_waiting: list[str] | None = None  # documents of a command with --json, until it ends
+
+
+@dataclass(frozen=True, slots=True)
+class _JsonAlone:
+    """Runs a command's function so that its --json has stdout to itself."""
+
+    run: Callable[..., Any]
+
+    def __call__(self, *args: Any, as_json: bool, **options: Any) -> Any:
+        global _waiting
+        if not as_json:
+            return self.run(*args, as_json=False, **options)
+        waiting: list[str] = []
+        _waiting = waiting
+        try:
+            with stdout_is_for_results():
+                return self.run(*args, as_json=True, **options)
+        finally:
+            _waiting = None
+            for text in waiting:
+                click.echo(text)
+
+
+def json_alone(command: click.Command) -> click.Command:
+    """Have `--json` of a command print its document alone to stdout, and all else to stderr."""
+    run = command.callback
+    takes_json = any(parameter.name == "as_json" for parameter in command.params)
+    if takes_json and run is not None and not isinstance(run, _JsonAlone):
+        command.callback = _JsonAlone(run)
+    return command
+
+
+def printable(text: str) -> str:
+    """`text` for a terminal: characters that would steer it become escapes."""
+    return "".join(
+        c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text
+    )
+
+
+def print_json(data: Any) -> None:
+    """One JSON document on stdout, whatever its encoding."""
+    encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
+    text = json.dumps(data, indent=2, ensure_ascii=encoding != "utf8")
+    # names that are no text have lone surrogates: as escapes the document stays JSON
+    text = text.encode("utf-8", "backslashreplace").decode()
+    if _waiting is None:
+        click.echo(text)
+    else:
+        _waiting.append(text)

@@ -1,0 +1,98 @@
+"""`headrace record`: output tensors of frames in a file, for tests of parsers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headrace.cli.output import print_notices, printable
+from headrace.cli.overriding import overridable, with_results
+from headrace.cli.progress import RunProgress
+from headrace.cli.run import spec_of
+
+if TYPE_CHECKING:
+    from headrace.config.overrides import GivenKey
+
+EPILOG = """\b
+CONFIG and SOURCE are those of headrace run: one or more nvinfer configs, primary ones first, a bare
+model, or a pipeline file, which has sources of its own; the first is taken.
+
+\b
+Examples:
+  headrace record config_infer_primary.txt street.mp4 -o street.safetensors --limit 10
+  headrace record pgie.txt sgie.txt street.mp4 -o street.safetensors --frames 3,7,9
+  headrace record yolov8n.onnx street.jpg -o street.safetensors --conf 0.4
+  headrace replay street.safetensors
+"""
+
+
+class _Frames(click.ParamType["tuple[int, ...]"]):
+    name = "N,N,…"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        """The numbers; refuses texts that are none."""
+        if isinstance(value, tuple):
+            return value
+        parts = str(value).split(",")
+        if not all(part.strip().isdecimal() and len(part) < 12 for part in parts):
+            self.fail(f"{value!r} is no list of frames: give numbers from 0, as 3,7,9", param, ctx)
+        return tuple(map(int, parts))
+
+
+@click.command(epilog=EPILOG)
+@click.argument("inputs", nargs=-1, required=True, metavar="CONFIG... SOURCE")
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path, dir_okay=False),
+              metavar="FILE.safetensors",
+              help="The file; it appears once it is whole.")  # fmt: skip
+@click.option("--limit", type=click.IntRange(1), metavar="N",
+              help="Most frames to record.")  # fmt: skip
+@click.option("--frames", type=_Frames(), metavar="N,N,…",
+              help="Numbers of the frames to record, from 0. Default: all.")  # fmt: skip
+@click.option("--profile", type=click.Choice(["nvinfer", "modern"]),
+              help="As for headrace run.")  # fmt: skip
+@click.option("--guard", type=click.Choice(["auto", "always", "never"]),
+              help="As for headrace run.")  # fmt: skip
+@click.option("--threads", type=click.IntRange(1, 1024), metavar="N",
+              help="CPU threads of each engine.")  # fmt: skip
+@with_results
+@overridable
+def record(
+    inputs: tuple[str, ...],
+    out: Path,
+    limit: int | None,
+    frames: tuple[int, ...] | None,
+    given: list[GivenKey],
+    **options: Any,
+) -> int:
+    """Keep the output tensors of frames in a file, with all that a parser gets.
+
+    headrace replay decodes them again without the model; tests of your parser read them with the
+    fixture headrace_recording. The file is in the safetensors format.
+    """
+    from headrace.custom.in_process import crashes_are_noted
+    from headrace.diagnose.explanation import for_one_frame
+    from headrace.diagnose.recording import record_frames
+    from headrace.pipeline.assembly import AssemblyOptions, assemble
+
+    spec, models, notices = for_one_frame(spec_of(inputs).with_models_overridden(given))
+    with RunProgress(enabled=True) as progress, crashes_are_noted():
+        made = assemble(
+            spec, AssemblyOptions(streams=1, **options), stages=models, on_stage=progress.stage
+        )
+        try:
+            progress.stage("recording")
+            done = record_frames(
+                made.inferencers, made.pipeline.sources[0], out,
+                limit=limit, frames=frames, notices=[*made.notices, *notices],
+            )  # fmt: skip
+        finally:
+            made.close()
+    print_notices(done.notices)
+    size = out.stat().st_size / 1e6
+    counts = f"{done.frames} frames, {done.items} runs of a model, {done.objects} objects"
+    click.echo(printable(f"wrote {out}: {counts}, {size:.1f} MB"))
+    return 0

@@ -1,0 +1,66 @@
+"""`headrace run --processes`: the same run in several processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from headrace._core.errors import HeadraceError
+from headrace._core.notices import Notice
+from headrace.cli.output import print_notices
+from headrace.cli.progress import RunProgress
+from headrace.cli.run import finish_on_signal, is_routine
+
+if TYPE_CHECKING:
+    from headrace.config import PipelineSpec
+    from headrace.pipeline import RunReport
+    from headrace.pipeline.assembly import AssemblyOptions
+
+
+def execute_shares(
+    make_spec: Callable[[], PipelineSpec],
+    options: AssemblyOptions,
+    processes: int,
+    *,
+    strict: bool = False,
+    quiet: bool = False,
+) -> RunReport:
+    """Run with progress, as `headrace.cli.run.execute` does in one process.
+
+    Raises:
+        HeadraceError: as `SharedRun`; or from `without_results`.
+    """
+    from headrace.pipeline.assembly import without_results
+    from headrace.pipeline.shares import SharedRun
+
+    said: list[Notice] = []
+
+    def tell(notices: list[Notice]) -> None:
+        said.extend(notices)
+        print_notices([n for n in notices if not is_routine(n)], quiet=quiet)
+
+    with RunProgress(enabled=not quiet) as progress:
+        shared = SharedRun(
+            make_spec,
+            options,
+            processes,
+            strict,
+            on_notices=tell,
+            on_frames=lambda frames: progress.at(frames, None, "running"),
+        )
+        progress.stage("loading or building engines")
+        try:
+            shared.begin()
+        except HeadraceError as refusal:
+            refusal.notices = [
+                n for n in refusal.notices if n not in said and (n.level == "warning" or not quiet)
+            ]
+            raise
+        progress.stage("running")
+        with finish_on_signal(shared.stop):
+            report = shared.run()
+    tell([n for n in report.notices if n not in said])
+    error = without_results(report)
+    if error is not None:
+        raise error
+    return report

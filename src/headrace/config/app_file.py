@@ -1,0 +1,462 @@
+"""Read deepstream-app configs, INI and YAML, as pipelines.
+
+Values mean the same as there; keys that are not applied are reported once, with the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from headrace._core.errors import ConfigError
+from headrace._core.text import quoted
+from headrace.config.app_keys import AppGroup, group_of
+from headrace.config.app_messages import message_url
+from headrace.config.app_reader import AppReader, FoundGroup
+from headrace.config.app_sources import AppSources
+from headrace.config.document import Document, Group
+from headrace.config.enums import ProcessMode
+from headrace.config.origin import Origin
+from headrace.config.paths import is_stream, resolve
+from headrace.config.pipeline_keys import MAX_ITEMS, OSD, OVERRIDES
+from headrace.config.pipeline_yaml import Item, Parts
+from headrace.config.reading import read_document
+from headrace.config.values import BadValueError
+
+_COLOR = re.compile(r"bbox-(border|bg)-color([0-9]*)")
+
+
+def read_model(
+    document: Document, found: FoundGroup, group: Group, *, primary: bool
+) -> Item | None:
+    """A `ModelSpec`'s values and origins; None when it is refused."""
+    name = quoted(group.name)
+    if "config-file" not in found.values:
+        document.refuse(group.line, f"[{name}] has no config-file.", "the model's nvinfer config")
+        return None
+    plugin = found.get("plugin-type", 0)
+    if plugin != 0:
+        document.refuse(
+            found.line("plugin-type"),
+            f"plugin-type={plugin} is not nvinfer.",
+            "plugin-type=0, with the config file of an nvinfer",
+            f"switch [{name}] off with enable=0 to run the rest",
+        )
+        return None
+    keys = [key for key in OVERRIDES.values() if key.name in found.values]
+    values, origins = found.fields(keys)
+    values["config"] = found.values["config-file"]
+    origins["config"] = found.origin("config-file")
+    values["process_mode"] = ProcessMode.PRIMARY if primary else ProcessMode.SECONDARY
+    origins["process_mode"] = Origin("file", document.path, group.line, group.name, "")
+    if found.get("input-tensor-meta"):
+        document.remark(
+            found.line("input-tensor-meta"),
+            f"[{name}] input-tensor-meta: nothing prepares tensors, the model scales frames itself",
+        )
+    # setting one of the two properties makes the element ignore the other one's key in its file
+    for here, there, nothing in (
+        ("operate_on_gie_id", "operate_on_class_ids", ()),
+        ("operate_on_class_ids", "operate_on_gie_id", -1),
+    ):
+        if here in values and there not in values:
+            values[there], origins[there] = nothing, origins[here]
+            break
+    for key, value in found.values.items():
+        if color := _COLOR.fullmatch(key):
+            field = f"{color[1]}_colors"
+            values.setdefault(field, {})[int(color[2] or -1)] = value
+            origins.setdefault(field, found.origin(key))
+    return values, origins
+
+
+def order_models(models: list[Item], document: Document) -> list[Item]:
+    """Place each model behind the one that finds its objects, otherwise as in the file.
+
+    The original runs secondaries as a tree; one behind the other gives the same objects.
+    """
+    left, placed, ids = list(models), [], set[Any]()
+    left.sort(key=lambda item: item[0]["process_mode"])
+    own = [values.get("gie_unique_id") for values, _ in models]
+    for number in {n for n in own if n is not None and own.count(n) > 1}:
+        again = [
+            origins["gie_unique_id"] for v, origins in models if v.get("gie_unique_id") == number
+        ]
+        document.refuse(
+            again[1].line or 1,
+            f"gie-unique-id {number} is given twice, first in line {again[0].line}.",
+            "a number for each model",
+            rule="unique-id-twice",
+        )
+    while left:
+        for item in left:
+            wanted = item[0].get("operate_on_gie_id", -1)
+            if wanted < 0 or wanted in ids or wanted not in own:
+                break
+        else:
+            item = left[0]  # they wait for each other: as in the file
+            line = item[1]["operate_on_gie_id"].line or 1
+            text = "models work on each other's objects in a circle"
+            document.remark(line, text, rule="models-in-circle")
+        if None not in own and item[0].get("operate_on_gie_id", -1) >= 0:
+            wanted = item[0]["operate_on_gie_id"]
+            if wanted not in own:
+                line = item[1]["operate_on_gie_id"].line or 1
+                text = f"operate-on-gie-id={wanted}: no model has this gie-unique-id"
+                document.remark(line, text, rule="objects-from-nowhere")
+        left.remove(item)
+        placed.append(item)
+        ids.add(item[0].get("gie_unique_id"))
+    return placed
+
+
+_TRACKER_LIBRARY = re.compile(
+    r"libnvds_(nvmultiobjecttracker|nvdcf|mot_klt|mot_iou|tracker)\w*\.so"
+)
+_DISPLAYS = {2: "window", 5: "screen"}
+_CODECS = {1: "H.264", 2: "H.265", 3: "MPEG-4"}
+
+
+def parse_app(data: bytes, path: Path) -> tuple[Parts, Document]:
+    """Read a deepstream-app config; refusals are in the document's problems."""
+    document = read_document(data, path)
+    parts = Parts()
+    if not document.problems:
+        _App(document, parts).run()
+    return parts, document
+
+
+class _App:
+    def __init__(self, document: Document, parts: Parts) -> None:
+        self.document = document
+        self.parts = parts
+        self.reader = AppReader(document)
+        self.sources = AppSources(self.reader)
+        self.found: dict[str, FoundGroup] = {}  # groups that exist once
+        self.models: list[Item] = []
+        self.sinks: list[tuple[FoundGroup, Group]] = []
+
+    def run(self) -> None:
+        document, reader = self.document, self.reader
+        groups = document.groups
+        self._once(groups, "application", "streammux", "tests", "source-list", "source-attr-all")
+        listed = self.found.get("source-list")
+        if listed is not None and "list" in listed.values:
+            self._list(listed, groups)
+        for group in groups.values():
+            kind = group_of(group.name)
+            if kind is None:
+                reader.unknown_group(group)
+            elif kind.reason is not None:
+                self._not_run(kind, group)
+            elif kind.name == "sourceN":
+                self.sources.group(kind, group)
+            elif kind.name == "source":
+                self._csv(reader.read(kind, group), group)
+            elif kind.name in ("primary-gie", "secondary-gieN"):
+                self._model(kind, group)
+            elif kind.name == "sinkN":
+                found = reader.read(kind, group)
+                if found is not None:
+                    self.sinks.append((found, group))
+            elif group.name not in self.found:
+                self._once(groups, group.name)
+        self._application()
+        self._streammux()
+        self._finish_sources()
+        self._finish_models()
+        self._set_gpus()
+        self._tracker()
+        self._analytics()
+        self._osd()
+        self._tiler_and_sinks()
+        reader.tell_unused()
+
+    def _once(self, groups: Mapping[str, Group], *names: str) -> None:
+        for name in names:
+            group, kind = groups.get(name), group_of(name)
+            if group is not None and kind is not None:
+                found = self.reader.read(kind, group)
+                if found is not None:
+                    self.found[name] = found
+
+    def _not_run(self, kind: AppGroup, group: Group) -> None:
+        enable = group.last().get("enable")
+        reason = kind.reason
+        if reason is not None and (enable is None or enable.text.strip() != "0"):
+            self.document.remark(
+                group.line, f"[{quoted(group.name)}] is not applied: {reason.text}", reason.level
+            )
+
+    def _put(self, name: str, key: str, value: Any, found: FoundGroup) -> None:
+        """A value of the whole pipeline."""
+        self.parts.top[name] = value
+        self.parts.origins[name] = found.origin(key)
+
+    # --- sources ----------------------------------------------------------------------------------
+
+    def _list(self, listed: FoundGroup, groups: Mapping[str, Group]) -> None:
+        common = self.found.get("source-attr-all")
+        if common is None and "source-attr-all" not in groups:
+            line = groups["source-list"].line
+            self.document.remark(line, "there is no [source-attr-all] beside [source-list]", "info")
+        elif common is None:
+            line = groups["source-attr-all"].line
+            self.document.remark(
+                line,
+                "the sources of [source-list] are off with [source-attr-all]",
+                rule="group-off",
+            )
+            return
+        self.sources.source_list(listed, common, groups["source-list"].line)
+
+    def _csv(self, found: FoundGroup | None, group: Group) -> None:
+        if found is not None and "csv-file-path" in found.values:
+            self.sources.csv(found.values["csv-file-path"], found.line("csv-file-path"))
+        elif found is not None:
+            self.document.refuse(
+                group.line, "[source] has no csv-file-path.", "csv-file-path, or a group [source0]"
+            )
+
+    def _finish_sources(self) -> None:
+        items = self.sources.finish()
+        loops, live = self.found.get("tests"), self.found.get("streammux")
+        for values, origins in items:
+            stream = is_stream(values["uri"])
+            if loops is not None and loops.get("file-loop") and not stream:
+                values.setdefault("loop", True)
+                origins.setdefault("loop", loops.origin("file-loop"))
+            if live is not None and live.get("live-source") and stream:
+                values.setdefault("live", True)
+                origins.setdefault("live", live.origin("live-source"))
+        if len(items) > MAX_ITEMS:
+            self.document.refuse(1, f"the file has {len(items)} sources.", f"{MAX_ITEMS} at most")
+        elif not items and not self.document.problems:
+            out = "; ".join(self.sources.left_out)
+            self.document.refuse(
+                1,
+                f"the pipeline has no sources{f': {out}' if out else ''}.",
+                "a group [source0] with enable=1 and a uri",
+            )
+        self.parts.items["sources"] = items
+
+    # --- models and tracker -----------------------------------------------------------------------
+
+    def _model(self, kind: AppGroup, group: Group) -> None:
+        found = self.reader.read(kind, group)
+        if found is None:
+            return
+        item = read_model(self.document, found, group, primary=kind.name == "primary-gie")
+        if item is not None:
+            self.models.append(item)
+
+    def _application(self) -> None:
+        application = self.found.get("application")
+        if application is None:
+            return
+        for key, kind in (
+            ("gie-kitti-output-dir", "kitti"),
+            ("kitti-track-output-dir", "kitti-track"),
+        ):
+            if key in application.values:
+                origin = application.origin(key)
+                values = {"kind": kind, "path": application.values[key]}
+                self.parts.items["sinks"].append((values, {"kind": origin, "path": origin}))
+                message = f"{key}: written are the objects as they leave the pipeline"
+                self.document.remark(application.line(key), message, "info")
+
+    def _set_gpus(self) -> None:
+        """Give models and sources without a number of their own that of all."""
+        application = self.found.get("application")
+        if application is None or "global-gpu-id" not in application.values:
+            return
+        for values, origins in (*self.models, *self.parts.items["sources"]):
+            if "gpu_id" not in values:
+                values["gpu_id"] = application.values["global-gpu-id"]
+                origins["gpu_id"] = application.origin("global-gpu-id")
+
+    def _finish_models(self) -> None:
+        listed, count = self.found.get("source-list"), len(self.parts.items["sources"])
+        if listed is not None and self.sources.listed is not None and self.document.form == "ini":
+            # with a list the original takes the number of sources, whatever the groups say
+            origin = listed.origin("list")
+            self.parts.top["batch_size"] = count
+            self.parts.origins["batch_size"] = origin
+            for number, (values, origins) in enumerate(self.models):
+                if number == 0:
+                    values["batch_size"], origins["batch_size"] = count, origin
+                elif listed.get("sgie-batch-size"):
+                    values["batch_size"] = listed.values["sgie-batch-size"]
+                    origins["batch_size"] = listed.origin("sgie-batch-size")
+        self.parts.items["models"] = order_models(self.models, self.document)
+
+    def _streammux(self) -> None:
+        found = self.found.get("streammux")
+        if found is None:
+            return
+        if found.get("batch-size"):
+            self._put("batch_size", "batch-size", found.values["batch-size"], found)
+        timeout = found.get("batched-push-timeout")
+        if timeout is not None:
+            milliseconds = -1.0 if timeout < 0 else timeout / 1000
+            self._put("batch_timeout_ms", "batched-push-timeout", milliseconds, found)
+
+    def _tracker(self) -> None:
+        document, found = self.document, self.found.get("tracker")
+        if found is None:
+            return
+        values: dict[str, Any] = {"name": "iou"}
+        origins: dict[str, Origin] = {"name": found.origin("enable")}
+        library = found.get("ll-lib-file")
+        if library and not _TRACKER_LIBRARY.fullmatch(library.rpartition("/")[2]):
+            document.remark(
+                found.line("ll-lib-file"),
+                f"{quoted(library)} is not loaded: the built-in tracker iou is used",
+                rule="tracker-library",
+            )
+        config = found.get("ll-config-file")
+        if config:
+            origins = {"name": found.origin("ll-config-file")}
+            path = self._tracker_config(config, found)
+            if path is not None and path.is_file():
+                values, origins = {"config": path}, {"config": origins["name"]}
+            elif path is not None:
+                document.remark(
+                    found.line("ll-config-file"),
+                    f"there is no file {quoted(str(path), limit=None)}: "
+                    "the tracker iou is used as it is",
+                    rule="missing-file",
+                )
+        if "operate-on-class-ids" in found.values:
+            values["operate_on_class_ids"] = found.values["operate-on-class-ids"]
+            origins["operate_on_class_ids"] = found.origin("operate-on-class-ids")
+        self.parts.items["tracker"].append((values, origins))
+
+    def _tracker_config(self, text: str, found: FoundGroup) -> Path | None:
+        names = [name for name in text.split(";") if name.strip()]
+        line = found.line("ll-config-file")
+        if len(names) > 1:
+            self.document.remark(line, f"only the first of {len(names)} tracker files is used")
+        try:
+            return resolve(names[0], self.document.path) if names else None
+        except BadValueError as bad:
+            self.document.refuse(line, f"ll-config-file is not {bad.noun}.", bad.expected)
+            return None
+
+    def _analytics(self) -> None:
+        found = self.found.get("nvds-analytics")
+        if found is None:
+            return
+        if "config-file" in found.values:
+            self._put("analytics", "config-file", found.values["config-file"], found)
+        else:
+            line = found.line("enable")
+            self.document.refuse(line, "[nvds-analytics] has no config-file.", "a file of rules")
+
+    # --- what is seen -----------------------------------------------------------------------------
+
+    def _osd(self) -> None:
+        document, found = self.document, self.found.get("osd")
+        tracker = self.found.get("tracker")
+        values: dict[str, Any] = {"show": False}
+        origins: dict[str, Origin] = {}
+        if found is not None:
+            keys = [key for key in found.kind.keys.values() if key.field in _OSD_FIELDS]
+            values, origins = found.fields(keys)
+            if found.get("show-clock"):
+                document.remark(found.line("show-clock"), "[osd] show-clock: no clock is drawn")
+        if tracker is not None and tracker.get("display-tracking-id") is False:
+            values["show_ids"] = False
+            origins["show_ids"] = tracker.origin("display-tracking-id")
+        self.parts.items["osd"].append((values, origins))
+
+    def _tiler_and_sinks(self) -> None:
+        tiler = self.found.get("tiled-display")
+        if tiler is not None:
+            keys = [k for k in tiler.kind.keys.values() if k.name in _TILER_KEYS]
+            values, origins = tiler.fields(keys)
+            for key in ("rows", "columns"):  # 0 chooses, too
+                if tiler.get("square-seq-grid") or not values.get(key):
+                    values.pop(key, None)
+                    origins.pop(key, None)
+            self.parts.items["tiler"].append((values, origins))
+        for found, group in self.sinks:
+            self._sink(found, group, tiled=tiler is not None)
+
+    def _sink(self, found: FoundGroup, group: Group, *, tiled: bool) -> None:
+        document, name = self.document, quoted(group.name)
+        kind, line = found.get("type"), group.line
+        if kind in _DISPLAYS:
+            what = _DISPLAYS[kind]
+            message = f"[{name}] is not applied: there is no {what} to show frames in"
+            document.remark(line, message, "info")
+        elif kind == 4:
+            document.remark(
+                line,
+                f"[{name}] is not applied: there is no RTSP server; "
+                "-o rtsp://HOST/PATH publishes to one",
+            )
+        elif kind == 6:
+            self._message_sink(found, name, line)
+        elif kind == 1:
+            origin = found.origin("type")
+            self.parts.items["sinks"].append(({"kind": "fake"}, {"kind": origin}))
+        elif kind == 3:
+            self._file_sink(found, name, line, tiled=tiled)
+        elif kind is None:
+            document.refuse(line, f"[{name}] has no type.", "type=3 and output-file=...")
+        else:
+            document.refuse(
+                found.line("type"),
+                f"type={kind} is not a type of sink.",
+                "one of 1 (none), 2 (window), 3 (file), 4 (RTSP), 5 (screen), 6 (messages)",
+            )
+
+    def _message_sink(self, found: FoundGroup, name: str, line: int) -> None:
+        try:
+            url = message_url(found)
+        except ConfigError as error:
+            self.document.refuse(line, f"[{name}] {error.found}", error.expected or "")
+            return
+        if found.get("disable-msgconv"):
+            self.document.remark(
+                found.line("disable-msgconv"),
+                f"[{name}] makes its own messages: converters are not shared", "info",
+            )  # fmt: skip
+        origin = found.origin("msg-broker-proto-lib")
+        self.parts.items["sinks"].append(
+            ({"kind": "messages", "uri": url}, dict.fromkeys(("kind", "uri"), origin))
+        )
+
+    def _file_sink(self, found: FoundGroup, name: str, line: int, *, tiled: bool) -> None:
+        document, output = self.document, found.get("output-file")
+        if output is None:
+            document.refuse(line, f"[{name}] has no output-file.", "output-file=out.mp4")
+            return
+        codec = found.get("codec")
+        if codec is not None and codec != 1:
+            what = _CODECS.get(codec, f"codec={codec}")
+            document.remark(found.line("codec"), f"[{name}] writes H.264 instead of {what}")
+        if found.get("container") == 2 and not output.endswith(".mkv"):
+            message = f"[{name}] writes what the ending of {quoted(output)} says, not Matroska"
+            document.remark(found.line("container"), message)
+        # the original gives the name to a file sink as it is: relative to the working directory
+        values: dict[str, Any] = {"kind": "video", "path": Path(output)}
+        origins = dict.fromkeys(("kind", "path"), found.origin("output-file"))
+        number = found.get("source-id")
+        if number is not None and (not tiled or found.get("link-to-demux")):
+            sources = self.parts.items["sources"]
+            if any(source.get("camera_id") == number for source, _ in sources):
+                values["source"], origins["source"] = number, found.origin("source-id")
+            else:
+                document.remark(
+                    found.line("source-id"), f"[{name}] is left out: there is no source {number}"
+                )
+                return
+        self.parts.items["sinks"].append((values, origins))
+
+
+_OSD_FIELDS = {key.field for key in OSD.keys.values()}
+_TILER_KEYS = ("rows", "columns", "width", "height")

@@ -1,0 +1,272 @@
+"""The sources of a deepstream-app config: `[sourceN]`, `[source-list]`, and a CSV file."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from headrace._core.errors import ConfigError
+from headrace._core.text import quoted
+from headrace.config.app_keys import AppGroup, group_of
+from headrace.config.app_reader import AppReader, FoundGroup
+from headrace.config.document import Document, Entry, Group
+from headrace.config.paths import absolute_uri, uri_trouble
+from headrace.config.pipeline_keys import MAX_ITEMS
+from headrace.config.pipeline_yaml import Item
+from headrace.config.reading import read_bytes
+from headrace.config.values import BadValueError
+
+_TYPES = {1: "a V4L2 camera", 2: "a URI", 3: "several URIs", 4: "RTSP"}
+_OTHER_TYPES = {
+    5: "CSI cameras of Jetson boards cannot be opened",
+    6: "there is no audio",
+    7: "there is no audio",
+    8: "there is no audio",
+}
+_URIS = "file://..., rtsp://... or a path"
+_NUMBER = re.compile(r"%(0[0-9]{1,2})?[diu]")
+_CAMERA_URI = re.compile(r"(usb|csi):([0-9]{1,4})")
+
+
+class AppSources:
+    """Collects the sources in the order of their numbers in the pipeline."""
+
+    def __init__(self, reader: AppReader) -> None:
+        self.reader = reader
+        self.items: list[Item] = []
+        self.copies: list[Item] = []  # further copies of a source come behind all others
+        self.listed: list[FoundGroup] | None = None
+        self.left_out: list[str] = []  # why, in words
+
+    def group(self, kind: AppGroup, group: Group) -> None:
+        """A `[sourceN]` group."""
+        number = int(group.name.removeprefix("source")[:9])
+        if self.listed is not None:
+            self._over_list(kind, group, number)
+            return
+        found = self.reader.read(kind, group)
+        if found is None:
+            self.left_out.append(f"[{quoted(group.name)}] is off (line {group.line})")
+        else:
+            self._add(found, number, group.line)
+
+    def csv(self, path: Path, line: int) -> None:
+        """Read the rows of a CSV file with the keys in its header."""
+        document = self.reader.document
+        try:
+            data = read_bytes(path)
+            text = data.decode("utf-8")
+        except ConfigError as error:
+            why = error.found.replace("config file", "CSV file")
+            document.refuse(line, f"csv-file-path: {why}", f"a file at {path}", *error.fix[:1])
+            return
+        except UnicodeDecodeError:
+            document.refuse(line, "csv-file-path: the file is not UTF-8 text.", "a CSV file")
+            return
+        table = Document(path, "ini")
+        reader = AppReader(table, self.reader.base)
+        rows = [
+            (number, [cell.strip() for cell in row.split(",")])
+            for number, row in enumerate(text.split("\n"), 1)
+            if row.strip() and not row.lstrip().startswith("#")
+        ]
+        kind = group_of("source0")
+        assert kind is not None
+        if len(rows) > MAX_ITEMS:
+            table.refuse(rows[0][0], f"the file has {len(rows)} rows.", f"{MAX_ITEMS} at most")
+            rows = []
+        header = rows[0][1] if rows else []
+        if not rows:
+            table.refuse(1, "the file has no rows.", "a header such as enable,type,uri and rows")
+        elif len(header) > 100 or "uri" not in header:
+            table.refuse(rows[0][0], "the header names no uri.", "keys such as enable,type,uri")
+            rows = []
+        for number, row in rows[1:]:
+            if len(row) != len(header):
+                table.remark(number, f"the row has {len(row)} cells, the header {len(header)}")
+            group = Group(f"row {number}", number)
+            group.entries = [
+                Entry(key, cell, number)
+                for key, cell in zip(header, row, strict=False)
+                # keys without effect are reported for the first row
+                if cell and (number == rows[1][0] or key in kind.keys)
+            ]
+            found = reader.read(kind, group)
+            if found is not None:
+                self._add(found, len(self.items), number)
+        reader.tell_unused()
+        document.problems += table.problems
+        document.notices += [(line, notice) for _, notice in table.notices]
+
+    # --- [source-list] ----------------------------------------------------------------------------
+
+    def source_list(self, listed: FoundGroup, common: FoundGroup | None, line: int) -> None:
+        """Return the URIs of `[source-list]`, each with the values of `[source-attr-all]`."""
+        document = self.reader.document
+        uris = listed.get("list", ())
+        if not uris:
+            document.remark(line, "[source-list] has no list: it adds no sources")
+            return
+        if len(uris) > MAX_ITEMS:
+            document.refuse(
+                listed.line("list"), f"list has {len(uris)} items.", f"{MAX_ITEMS} at most"
+            )
+            return
+        for key in ("num-source-bins", "sensor-id-list", "sensor-name-list"):
+            value = listed.get(key)
+            count = value if isinstance(value, int) else len(value or ())
+            if value is not None and count != len(uris):
+                what = "is" if isinstance(value, int) else "has"
+                document.refuse(
+                    listed.line(key),
+                    f"{key} {what} {count}, but list has {len(uris)} items.",
+                    f"{len(uris)}, or no {key}",
+                )
+        names = listed.get("sensor-name-list") or listed.get("sensor-id-list") or ()
+        named = "sensor-name-list" if listed.get("sensor-name-list") else "sensor-id-list"
+        self.listed = []
+        for number, uri in enumerate(uris):
+            found = FoundGroup(document, listed.kind)
+            if common is not None:
+                found.values, found.entries = dict(common.values), dict(common.entries)
+            entry = listed.entries["list"]
+            if camera := _CAMERA_URI.fullmatch(uri):
+                found.values["type"] = 1 if camera[1] == "usb" else 5
+                found.values["camera-v4l2-dev-node"] = int(camera[2])
+                found.entries["camera-v4l2-dev-node"] = entry
+            else:
+                found.values["type"] = 4 if uri.startswith("rtsp://") else 2
+                found.values["uri"] = uri
+                found.entries["uri"] = entry
+            found.entries["type"] = entry
+            found.values.pop("num-sources", None)
+            if number < len(names) and names[number]:
+                found.values["name"] = names[number]
+                found.entries["name"] = listed.entries[named]
+            self.listed.append(found)
+
+    def _over_list(self, kind: AppGroup, group: Group, number: int) -> None:
+        """`[sourceN]` beside a list replaces the values of the list for source N."""
+        assert self.listed is not None
+        if number >= len(self.listed):
+            self.reader.document.refuse(
+                group.line,
+                f"[{quoted(group.name)}] is beyond the {len(self.listed)} items of [source-list].",
+                f"a number from 0 to {len(self.listed) - 1}",
+            )
+            return
+        entries = {entry.key for entry in group.entries}
+        if "enable" not in entries:
+            group.entries.append(Entry("enable", "1", group.line))
+        found = self.reader.read(kind, group)
+        base = self.listed[number]
+        if found is None:
+            base.values["enable"] = False
+        else:
+            base.values |= found.values
+            base.entries |= found.entries
+
+    def finish(self) -> list[Item]:
+        """All sources, those of a list included."""
+        for place, found in enumerate(self.listed or ()):
+            if found.get("enable", True):
+                self._add(found, place, found.line("uri"))
+        items = self.items + self.copies
+        taken: set[int] = set()
+        # a camera-id that is written goes before the number of a group
+        for values, origins in sorted(items, key=lambda item: "camera_id" not in item[1]):
+            number = values.get("camera_id")
+            if number in taken:
+                del values["camera_id"]
+                if origin := origins.pop("camera_id", None):
+                    message = f"camera-id {number} is taken by another source: it names that one"
+                    self.reader.document.remark(origin.line or 1, message)
+            elif number is not None:
+                taken.add(number)
+        return items
+
+    # --- one source -------------------------------------------------------------------------------
+
+    def _add(self, found: FoundGroup, number: int, line: int) -> None:
+        document = found.document
+        kind = found.get("type")
+        if kind in _OTHER_TYPES:
+            why = f"the source of type={kind} is left out: {_OTHER_TYPES[kind]}"
+            self.left_out.append(f"{why} (line {line})")
+            document.remark(line, why)
+            return
+        if kind is None:
+            kind = 2
+            document.remark(line, "the source has no type and is taken as a URI", "info")
+        elif kind not in _TYPES:
+            known = ", ".join(f"{n} ({what})" for n, what in _TYPES.items())
+            document.refuse(
+                found.line("type"), f"type={kind} is not a type of source.", f"one of {known}"
+            )
+            return
+        values: dict[str, Any] = {}
+        origins = {}
+        for key, field in _FIELDS.items():
+            if key in found.values:
+                values[field], origins[field] = found.values[key], found.origin(key)
+        if not values.get("live"):
+            values.pop("live", None)  # files do not drop, streams do, whatever this says
+            origins.pop("live", None)
+        if "camera_id" not in values:
+            values["camera_id"] = number
+        if found.get("select-rtp-protocol") in (1, 4):
+            values["rtp_protocol"] = "tcp" if found.get("select-rtp-protocol") == 4 else "udp"
+            origins["rtp_protocol"] = found.origin("select-rtp-protocol")
+        if kind == 1:
+            uri = f"camera:{found.get('camera-v4l2-dev-node', 0)}"
+            origin_key = (
+                "camera-v4l2-dev-node" if "camera-v4l2-dev-node" in found.entries else "type"
+            )
+        else:
+            uri, origin_key = found.get("uri"), "uri"
+            if uri is None:
+                document.refuse(line, "the source has no uri.", "uri=file://... or rtsp://...")
+                return
+        count = max(found.get("num-sources", 1), 1)
+        if count > 1 and kind != 3:
+            document.remark(found.line("num-sources"), "num-sources counts for type=3 only", "info")
+            count = 1
+        if count > MAX_ITEMS or len(self.items) + len(self.copies) + count > MAX_ITEMS:
+            document.refuse(line, f"more than {MAX_ITEMS} sources.", f"{MAX_ITEMS} at most")
+            return
+        if trouble := uri_trouble(uri):
+            document.refuse(found.line(origin_key), f"uri is not {trouble}.", _URIS)
+            return
+        origins["uri"] = found.origin(origin_key)
+        for copy in range(count):
+            text = _NUMBER.sub(lambda m, n=copy: _numbered(m, n), uri) if kind == 3 else uri  # type: ignore[misc]
+            if trouble := uri_trouble(text):
+                document.refuse(found.line(origin_key), f"uri is not {trouble}.", _URIS)
+                return
+            try:
+                full = absolute_uri(text, self.reader.base)
+            except BadValueError as bad:
+                document.refuse(found.line(origin_key), f"uri is not {bad.noun}.", bad.expected)
+                return
+            item = ({**values, "uri": full}, dict(origins))
+            if copy:
+                item[0].pop("camera_id")
+            (self.copies if copy else self.items).append(item)
+
+
+def _numbered(match: re.Match[str], number: int) -> str:
+    return f"{number:{match[1] or ''}d}"
+
+
+_FIELDS = {
+    "name": "name",
+    "latency": "latency_ms",
+    "drop-frame-interval": "drop_frame_interval",
+    "rtsp-reconnect-interval-sec": "reconnect_interval_s",
+    "rtsp-reconnect-attempts": "reconnect_attempts",
+    "file-loop": "loop",
+    "live-source": "live",
+    "camera-id": "camera_id",
+    "gpu-id": "gpu_id",
+}

@@ -1,0 +1,162 @@
+"""Files that a config names: which of them make the model, and which are missing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from headrace._core.errors import ConfigError
+from headrace._core.text import quoted
+from headrace.config.enums import NetworkType
+from headrace.config.keys import PROPERTY_KEYS
+from headrace.config.paths import missing_hints
+
+if TYPE_CHECKING:
+    from headrace.config.model_config import ModelConfig
+
+
+ModelKind = Literal["onnx", "darknet", "caffe", "uff"]
+
+_FILES: dict[ModelKind, tuple[str, ...]] = {
+    "onnx": ("onnx_file",),
+    "darknet": ("model_file", "custom_network_config"),
+    "caffe": ("model_file", "proto_file"),
+    "uff": ("uff_file",),
+}
+
+
+def model_kind(cfg: ModelConfig) -> ModelKind | None:
+    """The format that the model is read from; None if no keys name a whole model.
+
+    ONNX goes before the others, as in the newest original. Darknet is what the original's YOLO
+    libraries read from their own pair of keys. Source: config facts 5.1, custom-library facts 3.1.
+    """
+    return next((kind for kind, f in _FILES.items() if all(getattr(cfg, n) for n in f)), None)
+
+
+def model_paths(cfg: ModelConfig) -> dict[str, Path]:
+    """Key -> file of the chosen format, the file that names the engine first."""
+    kind = model_kind(cfg)
+    if kind is None:
+        return {}
+    if kind == "darknet":
+        assert cfg.model_file is not None
+        return {"model-file": cfg.model_file, "custom-network-config": darknet_cfg(cfg)}
+    return {field.replace("_", "-"): getattr(cfg, field) for field in _FILES[kind]}
+
+
+def darknet_cfg(cfg: ModelConfig) -> Path:
+    """The file that `custom-network-config` names.
+
+    The key is text for a library, which looks in its working directory. Here the folder of the
+    config is tried first, as for every other file.
+    """
+    text = cfg.custom_network_config or ""
+    beside = Path(os.path.dirname(os.path.realpath(cfg.path)), text)
+    return (
+        beside
+        if os.path.isfile(beside) or not os.path.isfile(text)
+        else Path(os.path.abspath(text))
+    )
+
+
+def unused_model_keys(cfg: ModelConfig) -> list[str]:
+    """Keys that name models of formats that are not chosen."""
+    used = _FILES[kind] if (kind := model_kind(cfg)) else ()
+    named = dict.fromkeys(f for fields in _FILES.values() for f in fields)
+    keys = [f for f in (*named, "tlt_encoded_model") if f not in used and getattr(cfg, f)]
+    return [f.replace("_", "-") for f in keys]
+
+
+_MOST_OF_A_LIBRARY = 2**28
+_PARTS = {
+    "tlt-encoded-model": "is encrypted, only NVIDIA's library reads it: export the model to ONNX",
+    "model-file": "needs proto-file (Caffe) or custom-network-config (Darknet)",
+    "proto-file": "needs model-file, the Caffe weights",
+    "custom-network-config": "needs model-file, the Darknet weights",
+    "engine-create-func-name": "names a function of custom-lib-path, which is not given",
+}
+
+
+def missing_files(cfg: ModelConfig, skip: Collection[str] = ()) -> list[ConfigError]:
+    """One error for each file that a run needs and that is not there.
+
+    Needed are the label file (not for network-type 100), the custom library, the mean file, and a
+    model (see `model_paths`), unless the engine of `model-engine-file` exists. `skip` names keys
+    whose files are not looked for.
+    """
+    problems = []
+    library = cfg.custom_lib_path
+    if "custom-lib-path" not in skip:
+        problems += _missing(cfg, "custom-lib-path", library)
+    # a missing library might make the model: that is not reported as missing, too
+    makes = problems and cfg.engine_create_func_name
+    engine = cfg.model_engine_file
+    if engine is None or not os.path.isfile(engine):
+        files = model_paths(cfg)
+        if not files and not makes and not library_makes_networks(cfg):
+            problems.append(_no_model(cfg))
+        for key, path in files.items():
+            problems += [] if key in skip else _missing(cfg, key, path)
+    problems += _missing(cfg, "mean-file", cfg.mean_file)
+    if cfg.network_type is not NetworkType.OTHER:
+        problems += _missing(cfg, "labelfile-path", cfg.labelfile_path)
+    return problems
+
+
+def library_makes_networks(cfg: ModelConfig) -> bool:
+    """Whether the custom library may make the network; who loads it knows for sure."""
+    path = cfg.custom_lib_path
+    if path is None or not os.path.isfile(path):
+        return False
+    if cfg.engine_create_func_name:
+        return True
+    try:
+        with open(path, "rb") as file:
+            text = file.read(_MOST_OF_A_LIBRARY)
+    except OSError:
+        return False
+    return any(name in text for name in (b"NvDsInferCreateModelParser", b"NvDsInferCudaEngineGet"))
+
+
+def _missing(cfg: ModelConfig, key: str, path: Path | None) -> list[ConfigError]:
+    return [] if path is None or os.path.isfile(path) else [missing_file(cfg, key, path)]
+
+
+def missing_file(cfg: ModelConfig, key: str, path: Path) -> ConfigError:
+    """Return the error for the value of `key` when that is not a file."""
+    origin = cfg.origin(key)
+    written = origin.text if origin.text is not None else str(path)
+    odd = os.path.exists(path) and not os.path.isdir(path)
+    hints = [] if odd else missing_hints(path)
+    return ConfigError(
+        f"{key}={quoted(written)}: "
+        + ("this is a device or pipe." if odd else "there is no such file."),
+        where=_place(cfg, key),
+        expected=f"a file at {quoted(str(path), limit=None)}",
+        fix=[quoted(hint, limit=None) for hint in hints],
+        rule="missing-file",
+    )
+
+
+def _no_model(cfg: ModelConfig) -> ConfigError:
+    engine = cfg.model_engine_file
+    fix = [
+        f"{name} {words}"
+        for name, words in _PARTS.items()
+        if (field := PROPERTY_KEYS[name].field) and getattr(cfg, field)
+    ]
+    fix = fix or ["relative paths start at the folder of the config file"]
+    if engine is not None:
+        fix.append(f"the engine {quoted(str(engine), limit=None)} is not there either")
+    where = _place(cfg, "model-engine-file") if engine else quoted(str(cfg.path), limit=None)
+    expected = "onnx-file=..., or the keys of a Caffe, UFF or Darknet model"
+    found = "the config names no model."
+    rule = "encoded-model" if cfg.tlt_encoded_model else "no-model"
+    return ConfigError(found, where=where, expected=expected, fix=fix, rule=rule)
+
+
+def _place(cfg: ModelConfig, key: str) -> str:
+    return cfg.origin(key).where or key

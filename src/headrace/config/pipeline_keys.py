@@ -1,0 +1,200 @@
+"""The grammar of a Headrace pipeline file: its sections, their keys, and the values of each.
+
+One table for the reader, the checks of specs made by programs, the JSON schema, the dump and the
+documentation.
+"""
+
+# ruff: noqa: E501 (a table: one key per line)
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.config.key import Key
+from headrace.config.keys import PROPERTY_ROWS
+from headrace.config.values import INT_MAX, Kind
+
+MAX_ITEMS = 1024  # sources, models or sinks of one pipeline; the muxer's largest batch
+SINK_KINDS: dict[str, str] = {
+    "video": "H.264 video (.mp4, .m4v, .mov, .mkv)",
+    "images": "a folder of JPEG images (DIR/), one image or a pattern (.jpg, .png, %06d.png)",
+    "jsonl": "JSON Lines, one object per frame (.jsonl, .ndjson; jsonl:- is standard output)",
+    "coco": "COCO JSON (.json)",
+    "kitti": "KITTI text, one file per frame (kitti:DIR)",
+    "kitti-track": "KITTI tracking text, one file per source (kitti-track:DIR)",
+    "dota": "DOTA text, the four corners of each object, one file per frame (dota:DIR, DIR.dota)",
+    "masks": "class maps of segmentation as PNG images (masks:DIR)",
+    "parquet": "Parquet table, one row per object (.parquet)",
+    "arrow": "Arrow table, one row per object (.arrow, .feather)",
+    "messages": "messages (mqtt://, kafka://, redis://, amqp://HOST/TOPIC, webhook+https://HOST)",
+    "publish": "a live stream (rtsp://HOST/PATH to an RTSP server, udp://HOST:PORT as MPEG-TS)",
+    "hls": "HTTP Live Streaming, H.264 in segments (.m3u8)",
+    "clip": "film around events, as it came, without encoding (clip:DIR?before=5&after=10)",
+    "fake": "nothing is written",
+}
+"""Kinds of output; `fake` is for pipeline files alone."""
+
+MESSAGE_SCHEMES = (
+    "mqtt", "mqtts", "webhook+http", "webhook+https", "kafka", "redis", "rediss", "amqp", "amqps",
+    "events+file",
+)  # fmt: skip
+"""Schemes of outputs of the kind `messages`."""
+STREAM_SCHEMES = ("rtsp", "rtsps", "udp")
+"""Schemes of outputs of the kind `publish`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One part of a pipeline file.
+
+    Attributes:
+        name: its key at the top of the file.
+        noun: one item of it, for messages.
+        keys: by name.
+        short: the key that a plain text instead of a mapping sets.
+        short_says: what that text may be, for messages.
+        many: a list of items instead of one.
+        required: the key an item must have.
+    """
+
+    name: str
+    noun: str
+    keys: dict[str, Key]
+    short: str | None
+    short_says: str
+    many: bool = False
+    required: str | None = None
+
+
+def _key(name: str, kind: Kind, meaning: str, default: Any = None, **more: Any) -> Key:
+    more.setdefault("field", name.replace("-", "_"))
+    return Key(name=name, group="pipeline", kind=kind, default=default, meaning=meaning, **more)
+
+
+def _table(*keys: Key) -> dict[str, Key]:
+    return {key.name: key for key in keys}
+
+
+_INT, _FLOAT, _FLAG, _STRING = Kind.INT, Kind.FLOAT, Kind.FLAG, Kind.STRING
+_COLOR: dict[str, Any] = {"kind": Kind.FLOATS, "counts": (4,), "low": 0, "high": 1}
+
+# Keys of a model's own file that the pipeline may set; the same meaning, kind and range as there.
+_OVERRIDDEN = (
+    "gie-unique-id",
+    "process-mode",
+    "batch-size",
+    "interval",
+    "gpu-id",
+    "operate-on-gie-id",
+    "operate-on-class-ids",
+    "model-engine-file",
+    "labelfile-path",
+    "input-tensor-from-meta",
+)
+OVERRIDES: dict[str, Key] = {key.name: key for key in PROPERTY_ROWS if key.name in _OVERRIDDEN}
+COLORS = {"border-colors": "border_color", "bg-colors": "bg_color"}
+
+SOURCE = Section(
+    "sources",
+    "a source",
+    _table(
+        _key("uri", _STRING, "file, pattern, folder, URL or `camera:N`; relative to this file"),
+        _key("name", _STRING, "name in outputs and reports"),
+        _key("repeat", _INT, "how many times the source is opened side by side", 1, low=1, high=MAX_ITEMS),
+        _key("loop", _FLAG, "start over when a file ends, without end", False),
+        _key("live", _FLAG, "drop frames that are late; without it, streams and cameras do"),
+        _key("fps", _FLOAT, "rate of images, and of video without times", low=1e-3, high=1e4),
+        _key("drop-frame-interval", _INT, "only every n-th frame is used; 0 and 1: all", 0, low=0, high=INT_MAX),
+        _key("latency-ms", _INT, "how long packets of an RTSP stream are waited for", low=0, high=INT_MAX),
+        _key("rtp-protocol", _STRING, "transport of RTSP", choices=("tcp", "udp")),
+        _key("reconnect-interval-s", _FLOAT, "first wait before a lost stream is opened again; 0: never", low=0, high=86400),
+        _key("reconnect-attempts", _INT, "attempts before a lost stream counts as failed; -1: without end", low=-1, high=INT_MAX),
+        _key("camera-id", _INT, "number by which sinks name the source", low=0, high=INT_MAX),
+        _key("gpu-id", _INT, "number of the GPU that decodes it, where models run on GPUs; the first model's without it", low=0, high=INT_MAX),
+    ),
+    short="uri",
+    short_says="a path or URL",
+    many=True,
+    required="uri",
+)  # fmt: skip
+MODEL = Section(
+    "models",
+    "a model",
+    _table(
+        _key("config", Kind.PATH, "the model's nvinfer config file; relative to this file"),
+        *OVERRIDES.values(),
+        _key("border-colors", Kind.STRINGS, "colour of boxes by class number, or of `all`"),
+        _key("bg-colors", Kind.STRINGS, "fill of boxes by class number, or of `all`"),
+    ),
+    short="config",
+    short_says="the path of an nvinfer config file",
+    many=True,
+    required="config",
+)
+TRACKER = Section(
+    "tracker",
+    "a tracker",
+    _table(
+        _key("name", _STRING, "which tracker: `iou`, …"),
+        _key("config", Kind.PATH, "a tracker's YAML file instead of a name; relative to this file"),
+        _key("settings", Kind.STRINGS, "the tracker's own settings by name, also over those of its file"),
+        _key("operate-on-gie-id", Kind.INTS, "models whose objects are tracked; without it, all", low=0),
+        _key("operate-on-class-ids", Kind.INTS, "classes that are tracked; without it, all", low=0),
+    ),
+    short="name",
+    short_says="a tracker's name, or the path of its YAML file",
+)  # fmt: skip
+TILER = Section(
+    "tiler",
+    "a tiler",
+    _table(
+        _key("rows", _INT, "rows of the grid; without it, chosen for the number of sources", low=1, high=64),
+        _key("columns", _INT, "columns of the grid", low=1, high=64),
+        _key("width", _INT, "width of the whole picture", 1280, low=16, high=16384),
+        _key("height", _INT, "height of the whole picture", 720, low=16, high=16384),
+    ),
+    short="rows",
+    short_says="a grid, rows x columns: 2x2",
+)  # fmt: skip
+OSD = Section(
+    "osd",
+    "the drawing",
+    _table(
+        _key("show", _FLAG, "draw anything at all", True),
+        _key("show-boxes", _FLAG, "draw boxes", True),
+        _key("show-text", _FLAG, "draw labels", True),
+        _key("show-masks", _FLAG, "draw masks", True),
+        _key("show-ids", _FLAG, "tracking ids in labels", True),
+        _key("show-confidence", _FLAG, "confidences in labels", True),
+        _key("border-width", _INT, "line width in pixels; without it, by the picture's height", low=0, high=255),
+        _key("text-size", _INT, "text height in points; without it, by the picture's height", low=1, high=255),
+        _key("text-color", meaning="r, g, b, a of labels, each 0 to 1", **_COLOR),
+        _key("text-bg-color", meaning="r, g, b, a behind labels", **_COLOR),
+        _key("font", _STRING, "font family of labels"),
+    ),
+    short="show",
+    short_says="on or off",
+)  # fmt: skip
+SINK = Section(
+    "sinks",
+    "a sink",
+    _table(
+        _key("kind", _STRING, "what is written; without it, the path's ending says it", choices=tuple(SINK_KINDS)),
+        _key("path", _STRING, "where; relative to this file"),
+        _key("uri", _STRING, "where messages (without user and password) or a stream go: a URL in the place of `path`"),
+        _key("source", _INT, "only this source: its `camera-id`, or its place among the sources", low=0, high=INT_MAX),
+    ),
+    short="path",
+    short_says="a path, or kind:path",
+    many=True,
+)  # fmt: skip
+
+TOP_KEYS: dict[str, Key] = _table(
+    _key("analytics", Kind.PATH, "config file of nvdsanalytics: regions and lines to count at; relative to this file"),
+    _key("keep-open", _FLAG, "go on without sources; more are added while it runs", False),
+    _key("batch-size", _INT, "largest batch; without it, the number of sources", low=1, high=MAX_ITEMS),
+    _key("batch-timeout-ms", _FLOAT, "how long a batch waits to fill up; -1: until it is full", 40.0, low=-1, high=1e9),
+)  # fmt: skip
+SECTIONS: dict[str, Section] = {s.name: s for s in (SOURCE, MODEL, TRACKER, TILER, OSD, SINK)}
+PIPELINE_SECTIONS: tuple[str, ...] = (*SECTIONS, *TOP_KEYS)

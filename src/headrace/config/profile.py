@@ -1,0 +1,72 @@
+"""Values of a profile in place of keys that a config leaves out.
+
+`nvinfer` has the defaults of the table of keys. `modern` has what trainers do: a detector's picture
+is letterboxed in the middle, every picture is scaled bilinearly, boxes are clustered by NMS.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from headrace.config.class_attrs import ClassAttrs
+from headrace.config.enums import ClusterMode, NetworkType, ProcessMode, ScalingFilter
+from headrace.config.origin import Origin
+
+if TYPE_CHECKING:
+    from headrace.config.model_config import ModelConfig
+
+Profile = Literal["nvinfer", "modern"]
+
+# Ultralytics' and YOLOX's: the commonest settings of a demonstration.
+_CLASS_DEFAULTS: dict[str, Any] = {
+    "pre_cluster_threshold": 0.25,
+    "nms_iou_threshold": 0.45,
+    "topk": 300,
+}
+_LETTERBOX = ("maintain_aspect_ratio", "symmetric_padding")
+_BOXES = (NetworkType.DETECTOR, NetworkType.INSTANCE_SEGMENTATION)
+
+
+def with_profile(cfg: ModelConfig) -> ModelConfig:
+    """A config in which the profile's values stand for absent keys; itself under `nvinfer`.
+
+    A key that the file or the program sets wins. `maintain-aspect-ratio` and `symmetric-padding`
+    are one setting: where either is set, both mean what they always do. Cluster mode 0, which never
+    runs as it is written, is NMS with the settings of each class. Done twice it changes nothing.
+    """
+    if cfg.profile != "modern":
+        return cfg
+    values: dict[str, Any] = {}
+    boxes = cfg.network_type in _BOXES
+    fitted = any(map(cfg.is_set, _LETTERBOX))
+    if boxes and cfg.process_mode is ProcessMode.PRIMARY and not fitted:
+        values |= dict.fromkeys(_LETTERBOX, True)
+    if not cfg.is_set("scaling_filter"):
+        values["scaling_filter"] = ScalingFilter.BILINEAR
+    merged = cfg.cluster_mode is ClusterMode.GROUP_RECTANGLES
+    if cfg.network_type is NetworkType.DETECTOR and merged:
+        values["cluster_mode"] = ClusterMode.NMS
+    values = {name: value for name, value in values.items() if value != getattr(cfg, name)}
+    origins = dict.fromkeys(values, _ORIGIN)
+    if boxes:
+        attrs = _absent(cfg, cfg.all_classes, -1)
+        origins |= {f"all_classes.{name}": _ORIGIN for name in attrs}
+        own = {n: replace(a, **_absent(cfg, a, n)) for n, a in cfg.classes.items()}
+        if attrs or own != cfg.classes:
+            values |= {"all_classes": replace(cfg.all_classes, **attrs), "classes": own}
+    return cfg.changed(values, origins) if values else cfg
+
+
+def _absent(cfg: ModelConfig, attrs: ClassAttrs, class_id: int) -> dict[str, Any]:
+    """Collect the profile's values for the settings of a class that the config leaves out."""
+    return {
+        name: value
+        for name, value in _CLASS_DEFAULTS.items()
+        if getattr(attrs, name) == getattr(_NVINFER, name)
+        and cfg.origin(name, class_id=class_id).kind == "default"
+    }
+
+
+_NVINFER = ClassAttrs()
+_ORIGIN = Origin("override", option="profile=modern")

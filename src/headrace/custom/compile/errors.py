@@ -1,0 +1,172 @@
+"""Errors of compiler and linker, cut to the first reasons, with hints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from headrace._core.errors import CustomLibraryError
+from headrace.custom.compile.toolchain import include_dir
+
+SHOWN = 5
+
+_BOX_HINT = (
+    "the source is of generation 9.x (28-byte boxes): leave out --generation 6.x / "
+    "HEADRACE_BOX_BYTES=24"
+)
+_OPENCV = (
+    "it belongs to OpenCV, in Debian and Ubuntu the package libopencv-dev: apt install "
+    "libopencv-dev, then add -I /usr/include/opencv4, and -l opencv_core and those that it calls"
+)
+_PIPELINE = (
+    "it belongs to GStreamer or the pipeline around the model; no parser needs it: leave it out of "
+    "the source, or the file out of the library"
+)
+_GPU_CODE = (
+    "this is code for the GPU; if parsers do not need the file, leave it out: headrace's headers "
+    "have "
+    "what parsers, network builders and plugins use on a CPU"
+)
+_FORGOTTEN = (
+    "the source forgets #include <cuda_runtime_api.h>: try --flag '-include cuda_runtime_api.h'"
+)
+_ENGINE = (
+    "headrace's headers do not have this part of TensorRT; if no parser and no plugin needs the "
+    "file, "
+    "leave it out, and let headrace build the engine from onnx-file"
+)
+
+# What a message says -> what to do. The first that fits a message gives its hint.
+_HINTS: tuple[tuple[str, str], ...] = (
+    (r"has no member named 'rotation_angle'", _BOX_HINT),
+    (r"opencv2?/\S*: No such file|^nothing defines cv::", _OPENCV),
+    (r"(thrust|cub|cuda|cooperative_groups)/\S*: No such file", _GPU_CODE),
+    (r"nvtx3?/\S*: No such file", _GPU_CODE),
+    (r"\b(gst/\S*|glib\S*|nvbuf\w*|gst-?nv\w*|nvds(?!infer|parse)\w*)\.h: No such file", _PIPELINE),
+    (r"'(nvds_\w+|gst_\w+|g_\w+)' was not declared", _PIPELINE),
+    (
+        r"(\S+\.h\w*): No such file",
+        "name the folder that it is in: -I <folder>, or headrace includes for what headrace has",
+    ),
+    (r"\[-fpermissive\]", "older compilers let this pass: try --flag -fpermissive"),
+    (r"\[-Wnarrowing\]|narrowing conversion", "try --flag -Wno-narrowing"),
+    (
+        r"ISO C\+\+17 does not allow|'(auto_ptr|random_shuffle|unary_function)' is not a member",
+        "the source is of an older C++: try --std gnu++11",
+    ),
+    (
+        r"does not have the parameters that|with 'C' linkage",
+        "see headrace's nvdsinfer_custom_impl.h",
+    ),
+    (
+        r"^nothing defines nv(infer1|onnxparser|caffeparser1|uffparser)::",
+        "what headrace's headers declare they define: another file of these sources declares it; "
+        "compile the source that defines it, too",
+    ),
+    (r"nvinfer1|nvonnxparser|nvcaffeparser|nvuffparser", _ENGINE),
+    (r"'__global__'|<<<|blockIdx|threadIdx|'cuda\w+'", _GPU_CODE),
+    (
+        r"'(memcpy|memset|strdup|strlen|strcmp)' was not declared",
+        "the source forgets #include <cstring>: try --flag '-include cstring'",
+    ),
+    (r"'(cout|cerr|endl)' ", "the source forgets #include <iostream>: --flag '-include iostream'"),
+    (
+        r"^nothing defines main$",
+        "no source defines main(): --exe makes programs; leave it out for a library",
+    ),
+    (r"undefined reference to .*asan|undefined reference to .*ubsan", "is libasan installed?"),
+)
+
+
+def compile_failed(
+    output: str, source: Path | None, command: str, sources: Sequence[Path]
+) -> CustomLibraryError:
+    """Make the error for a compiler (of `source`) or linker (None) that failed.
+
+    Args:
+        output: its standard error, in English.
+        source: the file that it compiled; None for the linker.
+        command: the command line.
+        sources: all sources of the library; files beside them may define what is missing.
+    """
+    lines = output.splitlines()
+    errors = [line.strip() for line in lines if re.search(r"\b(fatal )?error:", line)]
+    undefined = list(
+        dict.fromkeys(re.findall(r"(?:undefined reference to|required symbol) [`'](.+?)'", output))
+    )
+    fix: list[str] = []
+    if undefined:
+        errors = [f"nothing defines {name}" for name in undefined]
+        for name in undefined[:SHOWN]:
+            fix += _defined_beside(name, sources)
+        errors += [f"(and {len(undefined) - SHOWN} more)"] if len(undefined) > SHOWN else []
+    if missing := re.search(r"cannot find -l(\S+?):? ", output + " "):
+        name = missing[1].rstrip(":")
+        other = "leave it out if no parser needs it"
+        other = _OPENCV if name.startswith("opencv_") else other
+        fix.append(f"-l{name} is not installed; {other}")
+    for message in errors or lines[-SHOWN:]:
+        if hint := _hint(message):
+            fix.append(hint)
+    if _GPU_CODE in fix:  # what else it lacks does not matter then
+        fix = [hint for hint in fix if hint != _FORGOTTEN]
+    shown = list(dict.fromkeys(_shortened(e) for e in errors or lines[-SHOWN:]))[:SHOWN]
+    macros = {} if undefined else _expansions(lines)
+    shown = [text for e in shown for text in (e, *macros.get(e, ()))]
+    return CustomLibraryError(
+        ("the source does not compile" if source else "the library does not link")
+        + (":\n    " + "\n    ".join(shown) if shown else ""),
+        where=str(source) if source else None,
+        fix=[*dict.fromkeys(fix), f"the command was: {command}"],
+    )
+
+
+def _expansions(lines: Sequence[str]) -> dict[str, list[str]]:
+    """Errors inside of macros -> where the outermost macro stands in the source, and how."""
+    found: dict[str, list[str]] = {}
+    error = ""
+    for i, line in enumerate(lines):
+        if re.search(r"\b(error|warning):", line):
+            error = _shortened(line.strip()) if re.search(r"\berror:", line) else ""
+        note = re.match(r"(\S.*?:\d+):\d+: note: (in expansion of macro .*)", line)
+        if note and error:
+            code = re.match(r"\s*\d+ \| (.*)", lines[i + 1]) if i + 1 < len(lines) else None
+            said = f": {code[1].strip()}" if code else ""
+            found[error] = [_shortened(f"  {note[2]} at {note[1]}{said}")]
+    return found
+
+
+def _hint(message: str) -> str | None:
+    hint = next((hint for pattern, hint in _HINTS if re.search(pattern, message)), None)
+    name = re.search(r"'(cuda\w+)'", message)
+    if hint == _GPU_CODE and name and "No such file" not in message and _runtime_has(name[1]):
+        return _FORGOTTEN
+    return hint
+
+
+def _runtime_has(name: str) -> bool:
+    """Whether headrace's header of the CUDA runtime has it; the source lacks that include then."""
+    header = include_dir() / "cuda_runtime_api.h"
+    return re.search(rf"\b{name}\b", header.read_text()) is not None
+
+
+def _shortened(message: str) -> str:
+    # the types that a parser has and shall have are long, and both are wanted
+    return message if len(message) <= 1000 else message[:997] + "…"
+
+
+def _defined_beside(name: str, sources: Sequence[Path]) -> list[str]:
+    """Source files beside the given ones that define a function of that name."""
+    function = re.sub(r"\(.*", "", name).rpartition("::")[2]
+    if not function.isidentifier():
+        return []
+    defines = re.compile(rf"\b{function}\s*\([^;{{}}]*\)[^;{{}}]*\{{")
+    given = {s.resolve() for s in sources}
+    for folder in dict.fromkeys(s.resolve().parent for s in sources):
+        for path in sorted(folder.glob("*.c*")):
+            if path.resolve() in given or path.suffix not in (".cpp", ".cc", ".cxx", ".cu"):
+                continue
+            if defines.search(path.read_text("utf-8", "replace")):
+                return [f"{path.name} beside it defines {function}: compile it too"]
+    return []

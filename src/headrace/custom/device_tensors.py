@@ -1,0 +1,55 @@
+"""Copies of tensors in the GPU's memory, for parsers that work there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from ctypes import c_uint8
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headrace._core.cuda import Memory, Stream, current_gpu, entered
+from headrace._core.cuda_kernels import upload
+
+
+class DeviceTensors:
+    """Copies tensors to the thread's GPU, into memory that is kept. One call at a time."""
+
+    def __init__(self) -> None:
+        self._gpu = current_gpu()
+        self._stream: Stream | None = None
+        self._kept: list[Memory] = []
+
+    @contextmanager
+    def lent(self, tensors: Sequence[npt.NDArray[Any]]) -> Iterator[list[npt.NDArray[Any]]]:
+        """Copy tensors, and wait for the copies; for a block the GPU is that of the thread.
+
+        Args:
+            tensors: C-contiguous arrays in main memory.
+
+        Yields:
+            Arrays of the same shapes and types at addresses of the GPU. The host must not read
+            them. They are overwritten by the next call.
+
+        Raises:
+            EngineError: the GPU has no memory left, or failed.
+        """
+        with entered(self._gpu):
+            if self._stream is None:
+                self._stream = Stream()
+            for place, tensor in enumerate(tensors):
+                if place == len(self._kept):
+                    self._kept.append(Memory(tensor.nbytes))
+                elif self._kept[place].size_bytes < tensor.nbytes:
+                    self._kept[place] = Memory(tensor.nbytes)
+                if tensor.nbytes:
+                    upload(self._stream, self._kept[place].pointer, tensor)
+            self._stream.wait()
+            yield [_at(memory, like) for memory, like in zip(self._kept, tensors, strict=False)]
+
+
+def _at(memory: Memory, like: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    there = np.ctypeslib.as_array((c_uint8 * max(1, like.nbytes)).from_address(memory.pointer))
+    return there[: like.nbytes].view(like.dtype).reshape(like.shape)

@@ -1,0 +1,219 @@
+"""The application's link to the process that workers are forked from."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any
+
+from headrace._core.errors import CustomLibraryError
+from headrace._core.visible_gpus import environment_for
+
+_BOOT_S = 60.0
+_REAP_S = 10.0
+_LARGEST = 1 << 16
+_BOOT = "import sys; from headrace.custom.guard.keeper_main import main; main(int(sys.argv[1]))"
+
+
+def can_guard() -> str | None:
+    """Return None if libraries can run in worker processes here, else the reason why not."""
+    if not sys.platform.startswith("linux"):
+        return "only Linux has the system calls for it"
+    if not hasattr(os, "memfd_create") or not hasattr(os, "pidfd_open"):
+        return "Python was built for a system without memfd_create or pidfd_open"
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except OSError as error:
+        return f"pidfd_open is refused here: {error.strerror}"
+    if not sys.executable:
+        return "this Python is embedded: there is no interpreter to start"
+    return None
+
+
+class Keeper:
+    """Starts workers and reports how they ended. One serves a whole application."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._link: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._ended: deque[int] = deque()
+        self._ahead: list[str] = []
+
+    def import_ahead(self, modules: Iterable[str]) -> None:
+        """Import modules of headrace once, before the next worker is forked.
+
+        None of them may start a thread.
+        """
+        with self._lock:
+            self._ahead += [m for m in modules if m not in self._ahead]
+
+    def start(
+        self, fds: list[int], *, python: bool, memory_bytes: int, gpu: int
+    ) -> tuple[int, int]:
+        """Start a worker with these descriptors (`keeper_main` names them).
+
+        `gpu`: number of ours that is its first.
+
+        Returns:
+            Its process id, and a descriptor that is readable when it ended (to be closed).
+
+        Raises:
+            CustomLibraryError: it cannot be started.
+        """
+        request = {
+            "do": "start",
+            "python": python,
+            "memory": memory_bytes,
+            "path": [os.path.abspath(p) if p == "" else p for p in sys.path],
+            "folder": _folder(),
+            "environment": environment_for(gpu),
+        }
+        with self._lock:
+            request["ahead"] = self._ahead
+            while self._ended:
+                self._reap(self._ended.popleft())
+            answer = self._ask(request, fds)
+            pid = answer.get("pid")
+            if not isinstance(pid, int):
+                raise CustomLibraryError(f"a guarded worker cannot be started: {answer['error']}")
+            return pid, os.pidfd_open(pid)
+
+    def reap(self, pid: int) -> int | None:
+        """Return the exit code of a worker that ended (negative: a signal); None if it is lost."""
+        with self._lock:
+            return self._reap(pid)
+
+    def reap_later(self, pid: int) -> None:
+        """Reap a worker that was killed when the next one is started.
+
+        Takes no lock: the garbage collector may come here from anywhere, also within `start`.
+        """
+        self._ended.append(pid)
+
+    def _reap(self, pid: int) -> int | None:
+        if self._link is None:
+            return None
+        try:
+            answer = self._exchange(self._link, {"do": "reap", "pid": pid}, [], _REAP_S)
+        except OSError:
+            self._drop()
+            return None
+        code = answer.get("code")
+        return code if isinstance(code, int) else None
+
+    def close(self) -> None:
+        """End it, and every worker with it."""
+        with self._lock:
+            self._drop()
+
+    def _ask(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        for attempt in (1, 2):  # it may have been killed since the last time
+            link = self._link or self._boot()
+            try:
+                return self._exchange(link, request, fds, _BOOT_S)
+            except OSError as error:
+                self._drop()
+                if attempt == 2:
+                    raise CustomLibraryError(
+                        f"guarded workers cannot be started: {error}",
+                        fix="--guard never runs the library in this process",
+                    ) from error
+        raise AssertionError
+
+    def _exchange(
+        self, link: socket.socket, request: dict[str, Any], fds: list[int], timeout_s: float
+    ) -> dict[str, Any]:
+        link.settimeout(timeout_s)
+        try:
+            socket.send_fds(link, [json.dumps(request).encode()], fds)
+            answer = link.recv(_LARGEST)
+        except OSError:
+            raise
+        except BaseException:  # Ctrl-C: the answer would be taken for that of the next request
+            self._drop()
+            raise
+        if not answer:
+            raise ConnectionResetError("the process that starts them ended")
+        found: dict[str, Any] = json.loads(answer)
+        return found
+
+    def _boot(self) -> socket.socket:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            # Threads of a numerical library would make it unsafe to fork.
+            "OPENBLAS_NUM_THREADS": "1",
+            "MKL_NUM_THREADS": "1",
+            "OMP_NUM_THREADS": "1",
+        }
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _BOOT, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                env=environment,
+                start_new_session=True,  # Ctrl-C is for the application
+            )
+        self._link = ours
+        return ours
+
+    def _drop(self) -> None:
+        link, self._link = self._link, None
+        process, self._process = self._process, None
+        if link is not None:
+            link.close()
+        if process is not None:
+            with suppress(OSError):
+                process.kill()
+            process.wait()
+
+
+_keeper: Keeper | None = None
+_making = threading.Lock()
+
+
+def keeper() -> Keeper:
+    """Return the keeper of this process."""
+    global _keeper
+    with _making:
+        if _keeper is None:
+            _keeper = Keeper()
+            atexit.register(_keeper.close)
+        return _keeper
+
+
+def _forget() -> None:
+    """Drop the parent's keeper in a forked child."""
+    global _keeper, _making
+    _making = threading.Lock()
+    if _keeper is not None and _keeper._link is not None:
+        _keeper._link.close()
+    _keeper = None
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
+def end_process(pidfd: int) -> None:
+    """Kill a worker, if it is still there."""
+    with suppress(OSError):
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return "/"

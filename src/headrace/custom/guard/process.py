@@ -1,0 +1,482 @@
+"""A worker process that runs users' code: started, called, ended, started again."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from time import monotonic, sleep
+from typing import Any
+
+import numpy.typing as npt
+
+from headrace import _native
+from headrace._core.cuda import current_gpu
+from headrace._core.errors import ParserError
+from headrace.custom.guard import ipc
+from headrace.custom.guard.arena import OutputArena
+from headrace.custom.guard.crash import (
+    HANG_SIGNAL,
+    Death,
+    Ending,
+    LibraryDiedError,
+    Report,
+    describe,
+    read_report,
+    sanitizer_of,
+)
+from headrace.custom.guard.ipc import (
+    Arrays,
+    ProtocolError,
+    SharedRegion,
+    Writer,
+    arrays_in,
+    control_words,
+    error_from,
+    new_memory,
+    put_arrays,
+)
+from headrace.custom.guard.keeper import end_process, keeper
+from headrace.custom.guard.options import GuardOptions
+
+_HANG_REPORT_S = 1.0
+_REPORT_BYTES = 1 << 24
+
+
+def deaths() -> dict[str, int]:
+    """How often a worker died so far, by the name of its library; of this process."""
+    return dict(_deaths)
+
+
+class WorkerHandle:
+    """The application's side of one worker: its memory, the link to it, its process."""
+
+    def __init__(self, options: GuardOptions, python: bool, results: int, gpu: int) -> None:
+        self.fds: dict[str, int] = {}
+        self.owner = os.getpid()
+        self.channel: Any = None
+        try:
+            for name, size in (
+                ("page", ipc.CONTROL_BYTES),
+                ("inputs", ipc.INPUT_BYTES),
+                ("outputs", ipc.INPUT_BYTES),
+            ):
+                self.fds[name] = new_memory(name, size)
+            self.fds["report"] = os.memfd_create("headrace-report", os.MFD_CLOEXEC)
+            # Not eventfds: to write into one waits where the worker has filled it. Its own end
+            # stays open here, so that closing it there is no event.
+            for name, end in zip(("mine", "theirs"), socket.socketpair(), strict=True):
+                self.fds[name] = end.detach()
+            self.inputs = SharedRegion(self.fds["inputs"])
+            self.outputs = SharedRegion(self.fds["outputs"])
+            self.words = control_words(self.fds["page"])
+            before, after = ("page", "inputs", "outputs"), ("theirs", "report")
+            passed = [*(self.fds[n] for n in before), results, *(self.fds[n] for n in after)]
+            self.keeper = keeper()
+            memory = options.memory_mib << 20
+            with _standard_streams() as streams:
+                self.pid, self.pidfd = self.keeper.start(
+                    [*passed, *streams], python=python, memory_bytes=memory, gpu=gpu
+                )
+            self.fds["process"] = self.pidfd
+            self.channel = _native.GuardChannel(self.fds["page"], self.fds["mine"])
+        except BaseException:
+            self.close()
+            raise
+
+    def end(self, ending: Ending) -> tuple[Report | None, int | None]:
+        """End it, if it has not ended; return its report and exit code."""
+        if ending == "late":
+            _native.guard_signal_main_thread(self.pid, HANG_SIGNAL)
+            until = monotonic() + _HANG_REPORT_S
+            while monotonic() < until and not self._reported():
+                if select.select([self.pidfd], [], [], 0.01)[0]:
+                    break
+        end_process(self.pidfd)
+        data = b""
+        with suppress(OSError):
+            while len(data) <= _REPORT_BYTES and (
+                part := os.pread(self.fds["report"], 1 << 20, len(data))
+            ):
+                data += part
+        code = self.keeper.reap(self.pid)
+        self.close()
+        return read_report(data), code
+
+    def _reported(self) -> bool:
+        size = os.fstat(self.fds["report"]).st_size
+        return size >= 4 and os.pread(self.fds["report"], 4, size - 4) == b"end\n"
+
+    def close(self) -> None:
+        """Let go of it; kill it, if this process started it."""
+        if self.channel is not None:
+            self.channel.closed = True
+        if "process" in self.fds and self.owner == os.getpid():  # not in a forked child
+            end_process(self.fds["process"])
+        for fd in self.fds.values():
+            with suppress(OSError):
+                os.close(fd)
+        self.fds = {}
+
+
+@contextmanager
+def _standard_streams() -> Iterator[list[int]]:
+    """Give descriptors that the worker prints to: the application's, or `/dev/null`."""
+    with ExitStack() as opened:
+        found = []
+        for fd in (1, 2):
+            try:
+                os.fstat(fd)
+            except OSError:
+                fd = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+                opened.callback(os.close, fd)
+            found.append(fd)
+        yield found
+
+
+FORGIVEN_AFTER = 100
+"""Calls without a fault after which earlier faults are no longer counted."""
+
+_deaths: Counter[str] = Counter()  # of all workers of this process
+_RESTART_HINT = "mend the library, or raise custom-lib-guard-restarts"
+_SIDE_LIMIT = 1 << 23  # more than a second of reading JSON
+
+Places = tuple[list[int], list[int]]  # where arrays are copied to, and their bytes
+
+
+def _require_free(worker: WorkerHandle, what: str) -> None:
+    """Refuse a request while the answer to another is not read: they would be mixed up.
+
+    Raises:
+        ParserError: this thread waits for an answer already.
+    """
+    if worker.channel.busy:
+        raise ParserError(
+            "its worker was called again from inside a call to it (same thread)",
+            where=what,
+            fix="a signal handler or a finaliser does so: it can set a flag instead",
+        )
+
+
+class GuardedProcess:
+    """Runs functions in a worker process, one call at a time.
+
+    When the worker dies the call raises; the next call starts a worker and runs `setup` in it. The
+    worker's first GPU is that of the thread that makes this object.
+
+    Args:
+        name: of the library, for messages.
+        options: limits of the worker.
+        python: Python's own crash handler reports Python's frames.
+        setup: prepares a new worker with calls of `invoke`.
+        on_news: gets decisions and notices that a worker sends beside results, as JSON.
+
+    Attributes:
+        deaths: of workers, so far.
+        generation: number of the current worker, from 1 on.
+        lock: held by the thread that uses the worker.
+        arena: memory for the arrays of `call` that the worker reads where they are.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        options: GuardOptions,
+        *,
+        python: bool = False,
+        setup: Callable[[], None] | None = None,
+        on_news: Callable[[dict[str, Any]], None] | None = None,
+    ) -> None:
+        self.name = name
+        self.options = options
+        self.deaths = 0
+        self._gpu = current_gpu()
+        self._calls = 0
+        self.generation = 0
+        self.lock = _native.CallLock()
+        self.arena = OutputArena()
+        self._python = python
+        self._setup = setup
+        self._on_news = on_news
+        self._worker: WorkerHandle | None = None
+        self._recent = 0  # deaths that are not forgiven
+        self._clean = 0  # calls since the last one
+        self._not_before = 0.0
+        self._setting_up = False
+        self._last: Death | None = None
+        self._holder = _Holder()
+        weakref.finalize(self, _end, self._holder)
+
+    @property
+    def calls(self) -> int:
+        """Number of answered requests, errors of the library included."""
+        with self.lock:
+            return self._calls
+
+    @property
+    def pid(self) -> int | None:
+        """The worker's process id while there is one."""
+        return None if self._worker is None else self._worker.pid
+
+    def close(self) -> None:
+        """End the worker; the next call starts another."""
+        with self.lock:
+            worker, self._worker = self._worker, None
+            self._holder.worker = None
+            if worker is not None and worker.owner == os.getpid():
+                worker.end("died")
+            elif worker is not None:
+                worker.close()
+
+    def invoke(
+        self,
+        function: str,
+        payload: dict[str, Any] | None = None,
+        arrays: Sequence[npt.NDArray[Any]] = (),
+        *,
+        what: str,
+        timeout_s: float | None = None,
+    ) -> tuple[dict[str, Any], Arrays]:
+        """Call a function in the worker.
+
+        Args:
+            function: `module:name` of a `headrace.custom.guard.serve.Operation`.
+            payload: its first argument; JSON types.
+            arrays: its second argument, copied into shared memory.
+            what: library and function of the user, for errors.
+            timeout_s: None is `load_timeout_s`.
+
+        Returns:
+            Its result; the arrays are valid until the next call.
+
+        Raises:
+            LibraryDiedError: the worker died, or did not return in time, or is given up.
+            HeadraceError: the function raised it.
+        """
+        with self.lock:
+            worker = self.started(what)
+            timeout_s = self.options.load_timeout_s if timeout_s is None else timeout_s
+            _require_free(worker, what)
+            with worker.channel:
+                payload = payload or {}
+                message: dict[str, Any] = {"do": function, "payload": payload, "what": what}
+                room = 4096 + len(json.dumps(message)) + 128 * len(arrays)
+                message["arrays"] = payload.pop("_arrays", None) or put_arrays(
+                    list(arrays), Writer(worker.inputs, start=room)
+                )
+                data = json.dumps(message).encode()
+                worker.inputs.ensure(len(data))
+                worker.inputs.put(0, data)
+                worker.words[ipc.OP] = ipc.MESSAGE
+                worker.words[ipc.MESSAGE_BYTES] = len(data)
+                side = self._exchange(worker, [], ([], []), timeout_s, what)
+                try:
+                    return dict(side["payload"]), arrays_in(side["arrays"], worker.outputs)
+                except (KeyError, TypeError, ValueError, ProtocolError) as error:
+                    raise self.died(worker, "nonsense", what, timeout_s) from error
+
+    def call(
+        self,
+        arrays: list[npt.NDArray[Any]],
+        offsets: list[int],
+        sizes: list[int],
+        read: Callable[[memoryview, SharedRegion], Any],
+        what: str,
+        *,
+        shared: bool = True,
+    ) -> tuple[Any, bool]:
+        """Call the parser that was prepared last.
+
+        Args:
+            arrays: copied to `offsets` of the input region.
+            offsets: as it was prepared.
+            sizes: bytes of the arrays, as it was prepared.
+            read: makes the result of numbers and arrays in the output region.
+            what: library and function of the user, for errors.
+            shared: arrays of `arena` are not copied.
+
+        Returns:
+            The result, and whether the parser wrote into arrays of `arena` (into a copy of them).
+
+        Raises:
+            LibraryDiedError: as `invoke`.
+            HeadraceError: as `invoke`.
+        """
+        worker = self._worker
+        if worker is None:
+            raise _closed_error(what)
+        _require_free(worker, what)
+        places = offsets, sizes
+        with worker.channel:
+            self._post_call(worker, arrays, places, what, shared)
+            refused = shared and worker.words[ipc.WROTE] == ipc.NOT_SHARED
+            if refused:  # before the parser was called
+                self._post_call(worker, arrays, places, what, False)
+            try:
+                found = read(worker.words[ipc.VALUES :], worker.outputs)
+            except ProtocolError as error:
+                raise self.died(worker, "nonsense", what, self.options.timeout_s) from error
+            return found, refused or bool(worker.words[ipc.WROTE])
+
+    def _post_call(
+        self, worker: WorkerHandle, arrays: Arrays, places: Places, what: str, shared: bool
+    ) -> None:
+        worker.words[ipc.OP] = ipc.CALL
+        to = [worker.inputs.address + offset for offset in places[0]]
+        slots = self.arena.slots if shared else None
+        self._exchange(worker, arrays, (to, places[1]), self.options.timeout_s, what, slots)
+
+    def started(self, what: str) -> WorkerHandle:
+        """Return the worker; start one if there is none.
+
+        Raises:
+            LibraryDiedError: it died too often, or dies while it is set up.
+        """
+        if self._worker is not None and self._worker.owner != os.getpid():
+            self._worker.close()  # this process was forked: that worker is its parent's
+            self._worker = None
+            self._setting_up = False
+        if self._worker is not None:
+            return self._worker
+        if self._recent > self.options.restarts:
+            last = f"; the last time it {self._last.found}" if self._last else ""
+            raise LibraryDiedError(
+                f"the library is not called any more: its worker died {self._recent} times{last}",
+                where=what,
+                fix=_RESTART_HINT,
+            )
+        if (delay := self._not_before - monotonic()) > 0:
+            sleep(delay)
+        self._worker = self._holder.worker = WorkerHandle(
+            self.options, self._python, self.arena.fd, self._gpu
+        )
+        self.generation += 1
+        if self._setup is not None and not self._setting_up:
+            self._setting_up = True
+            try:
+                self._setup()
+            except LibraryDiedError:
+                raise
+            except BaseException:
+                self.close()
+                raise
+            finally:
+                self._setting_up = False
+        assert self._worker is not None
+        return self._worker
+
+    def grow_inputs(self, size: int, what: str) -> SharedRegion:
+        """Make the input region at least `size` bytes.
+
+        Raises:
+            LibraryDiedError: the worker was closed.
+        """
+        if self._worker is None:
+            raise _closed_error(what)
+        self._worker.inputs.ensure(size)
+        return self._worker.inputs
+
+    def _exchange(
+        self,
+        worker: WorkerHandle,
+        arrays: Arrays,
+        to: Places,
+        timeout_s: float,
+        what: str,
+        slots: Any = None,
+    ) -> dict[str, Any]:
+        """Post a request, wait, and read the JSON that comes beside the result."""
+        worker.words[ipc.INPUT_SIZE] = worker.inputs.size
+        try:
+            ending = worker.channel.ask(arrays, *to, timeout_s, worker.pid, worker.pidfd, slots)
+        except BaseException:  # Ctrl-C: its answer would be taken for that of the next request
+            self.close()
+            raise
+        if ending != "answered":
+            raise self.died(worker, ending, what, timeout_s)
+        words = worker.words
+        try:
+            worker.outputs.follow(words[ipc.OUTPUT_SIZE])
+            side = _read_side(words, worker.outputs)
+            error = error_from(side.get("error")) if words[ipc.STATUS] else None
+            if self._on_news is not None and side:
+                self._on_news(side)
+        except (ProtocolError, OverflowError, RecursionError, OSError) as nonsense:
+            raise self.died(worker, "nonsense", what, timeout_s) from nonsense
+        self._calls += 1
+        self._clean += 1
+        if self._clean >= FORGIVEN_AFTER:
+            self._recent = 0
+        if error is not None:
+            raise error
+        return side
+
+    def died(
+        self, worker: WorkerHandle, ending: str, what: str, timeout_s: float
+    ) -> LibraryDiedError:
+        """End a worker that cannot go on, and make the error for its call."""
+        if worker is not self._worker or worker.channel.closed:
+            return _closed_error(what)
+        self._worker = self._holder.worker = None
+        kind: Ending = "late" if ending == "late" else "died" if ending == "died" else "nonsense"
+        report, code = worker.end(kind)
+        found, trace = describe(report, code, kind, timeout_s)
+        if report is None and code is not None and code > 0 and (tool := sanitizer_of(self.name)):
+            found += f", as {tool} does: its report is above"
+        self.deaths += 1
+        _deaths[self.name] += 1
+        self._recent += 1
+        self._clean = 0
+        pause = 0.0 if self._recent < 2 else min(0.1 * 2 ** (self._recent - 2), 5.0)
+        self._not_before = monotonic() + pause
+        self._last = Death(found, trace, report, code, late=kind == "late")
+        return self._death_error(what, self._last)
+
+    def _death_error(self, what: str, death: Death) -> LibraryDiedError:
+        limit = self.options.restarts
+        fix, after = list(death.trace), ""
+        if not self.options.once:
+            after = "; its worker process is started again"
+            if self._recent > limit:
+                after = f"; it is not started again after {limit + 1} faults"
+                fix.append(_RESTART_HINT)
+        found = f"the function {death.found}{after}"
+        return LibraryDiedError(found, where=what, fix=fix, death=death)
+
+
+def _closed_error(what: str) -> LibraryDiedError:
+    """Make the error for a call during which `close` was called, as signal handlers may."""
+    return LibraryDiedError("the function's worker was closed during the call", where=what)
+
+
+class _Holder:
+    """Names the worker that ends when its `GuardedProcess` is collected."""
+
+    worker: WorkerHandle | None = None
+
+
+def _end(holder: _Holder) -> None:
+    worker, holder.worker = holder.worker, None
+    if worker is not None and worker.owner == os.getpid():
+        worker.close()
+        worker.keeper.reap_later(worker.pid)
+
+
+def _read_side(words: memoryview, outputs: SharedRegion) -> dict[str, Any]:
+    size = words[ipc.SIDE_BYTES]
+    if not size:
+        return {}
+    if size > _SIDE_LIMIT:
+        raise ProtocolError(f"a message of {size} bytes")
+    try:
+        side = json.loads(outputs.take(words[ipc.SIDE_START], size))
+    except ValueError as error:
+        raise ProtocolError(f"a message that cannot be read: {error}") from error
+    if not isinstance(side, dict):
+        raise ProtocolError("a message that is no object")
+    return side

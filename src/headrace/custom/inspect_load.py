@@ -1,0 +1,127 @@
+"""Loading a library in a process of its own, to see the effects of its static initialisers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from headrace import _native
+from headrace._core.errors import CustomLibraryError
+from headrace.binary.elf import ElfFile
+from headrace.custom.guard.crash import HANG_SIGNAL, describe, read_report
+from headrace.custom.library import open_here
+from headrace.plugins.registry import get_plugin_registry
+
+MARK = "headrace-inspect:"
+_REPORT_BYTES = 1 << 24
+
+
+@dataclass(frozen=True)
+class Creator:
+    """A plugin creator that the library registered."""
+
+    name: str
+    version: str
+    namespace: str
+
+
+@dataclass(frozen=True)
+class LoadResult:
+    """Outcome of loading the library.
+
+    Attributes:
+        ok: it is loadable.
+        error: the reason if it is not.
+        trace: lines of the backtrace of a crash, innermost call first.
+        creators: plugin creators that its static initialisers registered.
+        decisions: notices of headrace about it.
+        output: its printed lines, cut.
+    """
+
+    ok: bool
+    error: str | None = None
+    creators: tuple[Creator, ...] = ()
+    decisions: tuple[str, ...] = ()
+    output: str = ""
+    trace: tuple[str, ...] = ()
+
+
+def load_in_child(path: Path, timeout_s: float) -> LoadResult:
+    """Load the library in a new interpreter and report the outcome."""
+    with tempfile.TemporaryFile() as report:
+        fd = report.fileno()
+        command = [sys.executable, "-P", "-m", "headrace.custom.inspect_load", str(path), str(fd)]
+        try:
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=timeout_s,
+                stdin=subprocess.DEVNULL,
+                pass_fds=[fd],
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return LoadResult(False, f"loading it did not end within {timeout_s:g} s")
+        report.seek(0)
+        crash = report.read(_REPORT_BYTES)
+    output, _, result = done.stdout.rpartition(MARK)
+    if not result:
+        output = done.stdout
+    printed = (output + done.stderr).strip()[-2000:]
+    if result and done.returncode == 0:
+        found = json.loads(result.partition("\n")[0])
+        creators = tuple(Creator(*c) for c in found["creators"])
+        error = found["error"]
+        return LoadResult(error is None, error, creators, tuple(found["decisions"]), printed)
+    error, trace = _how_it_ended(done.returncode, bool(result), crash, timeout_s)
+    return LoadResult(False, error, output=printed, trace=tuple(trace))
+
+
+def _how_it_ended(
+    code: int, was_loaded: bool, report: bytes, timeout_s: float
+) -> tuple[str, list[str]]:
+    when = "when its process ended" if was_loaded else "while it was loaded"
+    if crash := read_report(report):
+        found, trace = describe(crash, code, "died", timeout_s)
+        return f"it {found} {when}", trace
+    if code < 0:
+        return f"it was ended by {signal.Signals(-code).name} {when}", []
+    return f"it ended the process with code {code} {when}", []
+
+
+def _child(path: str, report: int) -> None:
+    """Load it in this process; the result is the last line of standard output."""
+    # Output of the library must not get into the result, nor be lost if it ends the process.
+    result: dict[str, object] = {"error": None, "creators": [], "decisions": []}
+    _native.guard_report_to(report, HANG_SIGNAL)
+    _native.guard_set_function(path)
+    try:
+        library = open_here(path)
+    except CustomLibraryError as error:
+        result["error"] = error.found
+        _native.guard_set_function("")
+    else:
+        _native.guard_set_function("")
+        result["decisions"] = [notice.message for notice in library.decisions]
+        needed = ElfFile.read(Path(path)).needed
+        old = any(n.startswith(("libnvinfer.so.7", "libnvinfer.so.8")) for n in needed)
+        own = [  # that it registered in headrace's registry, through headrace's headers
+            (creator.name, creator.plugin_version, creator.plugin_namespace)
+            for creator in get_plugin_registry().all_creators
+            if not type(creator).__module__.startswith("headrace.plugins.standard")
+        ]
+        result["creators"] = _native.stand_in_creators(not old) + own
+    sys.stdout.flush()
+    os.write(1, f"\n{MARK}{json.dumps(result)}\n".encode())
+
+
+if __name__ == "__main__":
+    _child(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,80 @@
+"""C++ libraries that register plugins: opened, and hints about those that register none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from headrace._core.text import quoted
+from headrace.binary.elf import ElfError, ElfFile
+from headrace.binary.entry_points import CREATORS, uses_host
+from headrace.custom.library import open_here
+from headrace.custom.stand_ins import is_nvidia
+from headrace.plugins.registry import PluginRegistry, get_plugin_registry
+
+
+def open_plugins(path: Path, registry: PluginRegistry) -> list[Any] | None:
+    """Open a C++ library; it registers its creators in the process's registry meanwhile.
+
+    Args:
+        path: the library.
+        registry: the registry that the creators are for.
+
+    Returns:
+        The creators that are not in `registry` yet; None if the file is no library that was
+        compiled with headrace's headers.
+
+    Raises:
+        CustomLibraryError: as `open_here`.
+    """
+    try:
+        if not uses_host(ElfFile.read(path)):
+            return None
+    except (ElfError, OSError):
+        return None
+    before = {id(c) for c in get_plugin_registry().all_creators}
+    open_here(path)
+    made = [c for c in get_plugin_registry().all_creators if id(c) not in before]
+    return [] if registry is get_plugin_registry() else made
+
+
+MOST_NAMED = 5
+
+
+def plugin_hints(path: Path | None) -> list[str]:
+    """List the plugins that the library registers, or the reason why there are none.
+
+    Args:
+        path: the file of `custom-lib-path`; it was loaded. None and files that are no C++
+            library have no hints.
+    """
+    if path is None:
+        return []
+    try:
+        elf = ElfFile.read(path)
+    except (ElfError, OSError):
+        return []
+    creators = [
+        f"{c.name} version {c.plugin_version}"
+        + (f", namespace {c.plugin_namespace!r}" if c.plugin_namespace else "")
+        for c in get_plugin_registry().all_creators
+        if getattr(c, "library", None) == str(path.absolute())
+    ]
+    if creators:
+        rest = f" and {len(creators) - MOST_NAMED} more" if len(creators) > MOST_NAMED else ""
+        return [f"{path.name} registers: {'; '.join(map(quoted, creators[:MOST_NAMED]))}{rest}"]
+    look = f"headrace inspect {path.name} shows what it has"
+    if uses_host(elf):
+        return [
+            f"{path.name} registers no plugin, though it has code for some: is "
+            f"REGISTER_TENSORRT_PLUGIN(<the creator>) in a source of it? {look}"
+        ]
+    if CREATORS in elf.exported() or any(map(is_nvidia, elf.needed)):
+        return [
+            f"{path.name} registers no plugin here: it was compiled against TensorRT's own "
+            f"headers; compile its sources, those of the plugin too, with headrace compile; {look}"
+        ]
+    return [
+        f"{path.name} registers no plugin: a source with REGISTER_TENSORRT_PLUGIN(<the creator>) "
+        f"must be among those that headrace compile gets; {look}"
+    ]

@@ -1,0 +1,289 @@
+"""Stand-ins for libraries of NVIDIA's SDK that a user's library is linked against."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import re
+import sys
+import tempfile
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from headrace import _native
+from headrace._core.errors import CustomLibraryError
+from headrace._core.notices import Notice
+from headrace.binary.elf import ElfError, ElfFile
+from headrace.binary.library_search import find_elsewhere, find_library
+from headrace.custom.compile.toolchain import gpu_present
+from headrace.custom.stand_in_image import ANCHOR, Loaded, build
+
+# Families of NVIDIA's libraries, and the names of their functions: unversioned symbols do not say
+# where they are expected. Source: custom-library spec 5.2, 5.3, 5.5.
+_FAMILIES: tuple[tuple[str, str], ...] = (
+    (r"libcudart\.so", r"_*cuda[A-Z]"),
+    (r"libcublas(Lt)?\.so", r"cublas"),
+    (r"libcudnn\w*\.so", r"cudnn"),
+    (r"libcufft\w*\.so", r"cufft"),
+    (r"libcurand\.so", r"curand"),
+    (r"libcusolver\w*\.so", r"cusolver"),
+    (r"libcusparse\.so", r"cusparse"),
+    (r"libnpp\w+\.so", r"npp"),
+    (r"libnvrtc\S*\.so", r"nvrtc"),
+    (r"libnvToolsExt\.so", r"nvtx"),
+    (r"libcuda\.so", r"cu[A-Z]"),
+    (r"libnvonnxparser\w*\.so", r".*nvonnxparser|createNvOnnx|getNvOnnxParserVersion"),
+    (
+        r"libnv(parsers|caffe_?parser|uff_?parser)\.so",
+        r".*nv(caffe|uff)parser|createNv(Caffe|Uff)|shutdownProtobufLibrary",
+    ),
+    (
+        r"libnvinfer_plugin\w*\.so",
+        r"initLibNvInferPlugins|create\w*Plugin|.*8nvinfer16plugin|getPluginCreators",
+    ),
+    (
+        r"libnvinfer(_\w+)?\.so",
+        r"getPluginRegistry|getInferLibVersion|getInferLib\w+|getLogger|getBuilderPluginRegistry|"
+        r"createInfer\w+|_Z.*8nvinfer1|setInternalLibraryPath|getNvrtcVersion",
+    ),
+    (r"libnvbuf\w+\.so", r"NvBuf"),
+    (
+        r"libnvds\w*\.so|libnvdsgst\w*\.so",
+        r"nvds_|nvdsinfer|NvDs|_Z.*(NvDs|nvds)|gst_\w*nvds|(is|get)_nvds|alloc_|copy_|release_",
+    ),
+    (r"libnvdla\w*\.so|libnvcu\w+\.so", r"nvdla|_Z.*nvdla"),
+)
+
+
+def is_nvidia(soname: str) -> bool:
+    """Whether a library of that name belongs to NVIDIA's SDK."""
+    return any(re.match(library, soname) for library, _ in _FAMILIES)
+
+
+@dataclass
+class Demand:
+    """Names needed of one library that is not installed.
+
+    Attributes:
+        versions: version nodes that it must have.
+        names: (symbol, version or None) pairs, in the order of the symbol table.
+    """
+
+    soname: str
+    versions: tuple[str, ...] = ()
+    names: list[tuple[str, str | None]] = field(default_factory=list)
+
+
+def demands(elf: ElfFile) -> list[Demand]:
+    """List the names needed of each of NVIDIA's libraries that the loader would not find.
+
+    Symbols that an installed library offers, and those whose name is of no NVIDIA library, are not
+    among it: that these are missing is an error of the library's build.
+    """
+    found = [
+        Demand(name, tuple(elf.version_needs.get(name, ())))
+        for name in elf.needed
+        if is_nvidia(name) and find_library(name, elf) is None
+    ]
+    if not found:
+        return []
+    by_name = {demand.soname: demand for demand in found}
+    offered = _offered(elf)
+    for symbol in elf.symbols:
+        if symbol.defined or not symbol.name:
+            continue
+        if symbol.needed_from is not None:
+            if symbol.needed_from in by_name:
+                by_name[symbol.needed_from].names.append((symbol.name, symbol.version))
+        elif symbol.name not in offered and (owner := _owner(symbol.name, found)):
+            owner.names.append((symbol.name, None))
+    return found
+
+
+def undefined_names(elf: ElfFile) -> list[str]:
+    """Undefined symbols that neither an installed nor a stand-in's library offers; strong ones."""
+    offered = _offered(elf)
+    missing = demands(elf)
+    covered = {name for demand in missing for name, _ in demand.names}
+    return [
+        s.name
+        for s in elf.symbols
+        if not s.defined
+        and s.name
+        and not s.weak
+        and s.needed_from is None
+        and s.name not in covered
+        and s.name not in offered
+    ]
+
+
+def _owner(symbol: str, missing: Iterable[Demand]) -> Demand | None:
+    """Find the missing library that a symbol without version belongs to, by its name."""
+    for library, names in _FAMILIES:
+        for demand in missing:
+            if re.match(library, demand.soname) and re.match(names, symbol):
+                return demand
+    return None
+
+
+def _offered(elf: ElfFile) -> frozenset[str]:
+    """Names that the installed libraries it is linked against export, and theirs."""
+    names: set[str] = set()
+    seen: set[Path] = set()
+    waiting = [(name, elf) for name in elf.needed]
+    while waiting:
+        name, wanted_by = waiting.pop()
+        path = find_library(name, wanted_by)
+        if path is None or path in seen:
+            continue
+        seen.add(path)
+        try:
+            exported, needed = _exports(path, path.stat().st_mtime_ns)
+        except (ElfError, OSError):
+            continue
+        names |= exported
+        waiting += [(n, elf) for n in needed]
+    return frozenset(names)
+
+
+@lru_cache(maxsize=64)
+def _exports(path: Path, _changed: int) -> tuple[frozenset[str], tuple[str, ...]]:
+    elf = ElfFile.read(path)
+    return frozenset(elf.exported()), elf.needed
+
+
+_DATA = re.compile(r"_ZT[VIST]")  # vtables, type infos, their names, tables of virtual bases
+_VIRTUAL_FUNCTIONS = 96
+
+_lock = threading.Lock()
+_loaded: dict[str, Loaded] = {}
+_type_infos: dict[str, int] = {}
+
+
+def supported() -> bool:
+    """Return whether stand-ins can be made on this machine."""
+    return sys.platform == "linux" and platform.machine() == "x86_64"
+
+
+def _take_place(demands: Iterable[Demand], where: str) -> None:
+    """Load, or extend, the stand-ins that a library needs; they stay as long as the process.
+
+    Raises:
+        CustomLibraryError: this machine cannot load them, or one is full.
+    """
+    with _lock:
+        for demand in demands:
+            try:
+                loaded = _loaded.get(demand.soname) or _open(demand)
+                for name, version in demand.names:
+                    if (name, version) not in loaded.names:
+                        _add(loaded, name, version)
+            except (OSError, MemoryError, ValueError) as error:
+                raise CustomLibraryError(
+                    f"{demand.soname} is not installed, and nothing can stand in for it: {error}",
+                    where=where,
+                ) from error
+
+
+def _open(demand: Demand) -> Loaded:
+    library = _load(build(demand.soname, demand.versions), demand.soname)
+    anchor = ctypes.addressof(ctypes.c_char.in_dll(library, ANCHOR))
+    loaded = _loaded[demand.soname] = Loaded(anchor, demand.soname, demand.versions)
+    return loaded
+
+
+def _load(content: bytes, soname: str) -> ctypes.CDLL:
+    try:
+        file = os.memfd_create(f"headrace-stand-in-{soname}")
+    except (AttributeError, OSError):
+        with tempfile.TemporaryDirectory(prefix="headrace-stand-in-") as folder:
+            path = Path(folder, soname)
+            path.write_bytes(content)
+            return ctypes.CDLL(str(path))
+    # It stays open: the loader knows libraries by their paths, and a number used again would be
+    # taken for the library that had it before.
+    os.write(file, content)
+    return ctypes.CDLL(f"/proc/self/fd/{file}")
+
+
+def _add(loaded: Loaded, name: str, version: str | None) -> None:
+    if version is not None and version not in loaded.nodes:
+        raise ValueError(
+            f"another library was loaded first that asks for other versions of it than {version}"
+        )
+    if not _DATA.match(name):
+        loaded.add_function(name, version, _native.stand_in_target(name, loaded.soname))
+    elif name.startswith("_ZTI"):
+        _type_infos[name] = loaded.add_data(name, version, _type_info(loaded, name))
+    elif name.startswith("_ZTS"):
+        text = name[4:].encode() + b"\0"
+        text += bytes(-len(text) % 8)
+        words = [int.from_bytes(text[i : i + 8], "little") for i in range(0, len(text), 8)]
+        loaded.add_data(name, version, words)
+    else:
+        # A vtable: how many functions it has is unknown, each is the same.
+        readable = f"a virtual function of {_native.demangle('_ZTI' + name[4:])}"
+        readable = readable.replace("typeinfo for ", "")
+        target = _native.stand_in_target(readable, loaded.soname)
+        each = loaded.add_function(readable, None, target)
+        type_info = _type_infos.get("_ZTI" + name[4:]) or _plain_type_info(loaded, name)
+        loaded.add_data(name, version, [0, type_info, *[each] * _VIRTUAL_FUNCTIONS])
+
+
+def _type_info(loaded: Loaded, name: str) -> list[int]:
+    """A `std::type_info` of a class without bases: its vtable, and its name."""
+    return [_native.class_type_info(), loaded.text(name[4:])]
+
+
+def _plain_type_info(loaded: Loaded, vtable: str) -> int:
+    name = "_ZTI" + vtable[4:]
+    if (name, None) not in loaded.names:
+        _type_infos[name] = loaded.add_data(name, None, _type_info(loaded, name))
+    return _type_infos[name]
+
+
+_SHOWN = 6
+
+
+def provide_stand_ins(elf: ElfFile, decisions: list[Notice]) -> None:
+    """Make the loader find the libraries of NVIDIA that the library is linked against.
+
+    An installed library is never replaced. With a GPU, copies that pip or NVIDIA's toolkit
+    installed are loaded from where they are. The others get a stand-in, on x86-64.
+
+    Raises:
+        CustomLibraryError: a stand-in cannot be loaded.
+    """
+    if not supported():
+        return
+    where = str(elf.path)
+    missing = demands(elf)
+    if missing and gpu_present():
+        for demand in list(missing):
+            if path := find_elsewhere(demand.soname):
+                ctypes.CDLL(str(path))
+                missing.remove(demand)
+                decisions.append(Notice("info", f"{demand.soname} is taken from {path}", where))
+    if not missing:
+        return
+    _native.stand_in_calls()  # those of another library
+    _take_place(missing, where)
+    names = [demand.soname for demand in missing]
+    text = (
+        f"not installed: {', '.join(names)}; headrace stands in, and a function that calls into it "
+    )
+    decisions.append(Notice("info", f"{text}gets an error", where))
+
+
+def note_calls(elf: ElfFile, decisions: list[Notice]) -> None:
+    """Add a notice of missing functions that the library called while it was loaded."""
+    calls = list(dict.fromkeys(_native.stand_in_calls()))
+    if calls:
+        text = ", ".join(f"{function} of {library}" for function, library in calls[:_SHOWN])
+        more = f" and {len(calls) - _SHOWN} more" if len(calls) > _SHOWN else ""
+        text = f"while it was loaded, it called {text}{more}: the answer was 0"
+        decisions.append(Notice("info", text, str(elf.path)))

@@ -1,0 +1,230 @@
+"""Calls of users' functions: exceptions become errors that name the user's line."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from headrace._core.errors import CustomLibraryError, HeadraceError, ParserError
+from headrace._core.notices import Notice
+from headrace._core.text import error_text
+from headrace._core.user_module import describe, is_interrupt
+from headrace.meta import NetworkInfo
+
+if TYPE_CHECKING:
+    from headrace.meta import Layer, NetworkInfo
+
+
+ParserKind = Literal["bbox", "instance", "classifier", "segmentation"]
+
+P = TypeVar("P")  # type of the parser's third argument
+R = TypeVar("R")  # type of its result
+
+
+class Checked(ABC, Generic[P, R]):
+    """A parser of a user's library, its results checked; called like the parser itself.
+
+    Every call of a parser goes through here: detector, instance, classifier and segmentation
+    parsers, in Python and C++, in this process and in a worker. One call runs the parser once.
+
+    Attributes:
+        where: file and function, as errors name it.
+        notices: repairs of results; one entry per kind of repair, from the first frame that had it.
+    """
+
+    __slots__ = ("_folder", "_parser", "_warned", "notices", "where")
+
+    wanted: ClassVar[type]
+    nothing: ClassVar[str]
+
+    def __init__(
+        self,
+        parser: Callable[[Mapping[str, Layer], NetworkInfo, P], Any],
+        where: str,
+        folder: Path | None = None,
+        notices: list[Notice] | None = None,
+    ) -> None:
+        self._parser = parser
+        self._folder = folder
+        self._warned: set[str] = set()
+        self.where = where
+        self.notices = [] if notices is None else notices
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.where})"
+
+    def __call__(self, layers: Mapping[str, Layer], network: NetworkInfo, params: P) -> R:
+        """Parse and check one item.
+
+        Raises:
+            ParserError: the parser raised, or returned something that is no result.
+        """
+        try:
+            returned = self._parser(layers, network, params)
+        except BaseException as error:  # also sys.exit(0), which would look like success
+            if is_interrupt(error):
+                raise
+            if self._folder is None and isinstance(error, ParserError):
+                raise
+            raise failed(error, self.where, self._folder, layers) from error
+        return self.check(returned, params)
+
+    @abstractmethod
+    def check(self, returned: Any, params: P) -> R:
+        """Check and repair a parser's result; raises as a call does."""
+
+    def warn_once(self, key: str, message: str) -> None:
+        """Add a notice the first time that `key` comes up."""
+        if key not in self._warned:
+            self._warned.add(key)
+            self.notices.append(Notice("warning", message, self.where, rule="parser-results"))
+
+    def refuse(self, found: str, expected: str | None = None, fix: str | None = None) -> NoReturn:
+        """Raise a `ParserError` about the parser's result."""
+        raise ParserError(
+            f"the parser returned {found}", where=self.where, expected=expected, fix=fix
+        )
+
+    def require_type(self, result: Any) -> None:
+        """Refuse a result of another type than `wanted`."""
+        if isinstance(result, self.wanted):
+            return
+        name = f"headrace.{self.wanted.__name__}"
+        if result is None:
+            self.refuse("None", name, f"does every path end in a return? {self.nothing}")
+        kind = type(result)
+        found = kind.__qualname__
+        if kind.__module__ not in ("builtins", self.wanted.__module__):
+            found = f"{kind.__module__}.{found}"
+        article = "an" if found[:1].lower() in "aeiou" else "a"
+        names = [n for n in self.wanted.__annotations__ if n not in ("masks", "angles", "space")]
+        fields = ", ".join(f"{n}=…" for n in names)
+        self.refuse(f"{article} {found}", name, f"return {name}({fields})")
+
+
+def failed(
+    error: BaseException, where: str, folder: Path | None, layers: Mapping[str, object]
+) -> ParserError:
+    """Make the error for an exception out of a user's function.
+
+    Args:
+        error: the exception.
+        where: file and function.
+        folder: folder of the user's Python code; None for C++ and for code of headrace.
+        layers: passed to the function; their names explain a KeyError.
+    """
+    if folder is None and isinstance(error, HeadraceError):
+        where = error.where or where
+        return ParserError(error.found, where=where, expected=error.expected, fix=error.fix)
+    if folder is None:
+        return ParserError(error_text(error), where=where)
+    found, line, trail = describe(error, folder)
+    where = f"{line} ({where})" if line else where
+    if isinstance(error, HeadraceError):
+        found = f"{error.where}: {error.found}" if error.where else error.found
+        fix = [*error.fix, *trail]
+        return ParserError(found, where=where, expected=error.expected, fix=fix)
+    if isinstance(error, KeyError) and error.args and isinstance(error.args[0], str):
+        trail = [*trail, f"the network's outputs are: {', '.join(layers)}"]
+    if isinstance(error, SystemExit):
+        found = f"the parser tried to end the program (exit code {error.code})"
+        return ParserError(found, where=where, fix=[*trail, "raise an error instead"])
+    return ParserError(f"the parser raised {found}", where=where, fix=trail)
+
+
+INPUT_INITIALIZER = "NvDsInferInitializeInputLayers"
+"""The name it has in C++ and in Python."""
+
+INITIALIZER_SIGNATURE = f"def {INPUT_INITIALIZER}(layers, network, max_batch) -> bool | None"
+
+InputInitializer = Callable[[dict[str, npt.NDArray[Any]], NetworkInfo, int], None]
+"""(name -> array to fill, network, maximum batch) -> None.
+
+The arrays are zero-filled, writable, C-contiguous, (max_batch, ...), one for every input but the
+first, in binding order. Raises CustomLibraryError where the function fails. Source: spec D.7;
+custom-library spec 2.3 (5).
+"""
+
+
+def checked_initializer(
+    function: Callable[[dict[str, npt.NDArray[Any]], NetworkInfo, int], Any],
+    where: str,
+    folder: Path | None = None,
+) -> InputInitializer:
+    """Wrap a user's function so that its failure is an error, and its entries are filled.
+
+    Arrays that it puts into the mapping instead of filling those in it are copied over.
+
+    Args:
+        function: as the user wrote it.
+        where: file and function, for messages.
+        folder: folder of the user's Python code; errors name the line in it that failed.
+    """
+
+    def initialize(
+        layers: dict[str, npt.NDArray[Any]], network: NetworkInfo, max_batch: int
+    ) -> None:
+        passed = dict(layers)
+        try:
+            result = function(passed, network, max_batch)
+        except BaseException as error:  # also sys.exit(0), which would look like success
+            if is_interrupt(error):
+                raise
+            raise _failed(error, where, folder, layers) from error
+        if result is not None and not isinstance(result, bool | np.bool_):
+            raise CustomLibraryError(
+                f"the function returned {type(result).__name__}",
+                where=where,
+                expected="True or nothing; False: the inputs cannot be filled",
+            )
+        if result is not None and not result:
+            raise CustomLibraryError(
+                "the function returned false: the inputs beside the picture are not filled",
+                where=where,
+                expected=f"values for {', '.join(layers)}",
+            )
+        _copy_replaced(passed, layers, where)
+
+    return initialize
+
+
+def _copy_replaced(passed: dict[str, Any], layers: dict[str, npt.NDArray[Any]], where: str) -> None:
+    if unknown := [str(name) for name in passed if name not in layers]:
+        raise CustomLibraryError(
+            f"the function set {', '.join(unknown)}, which the network has no input for",
+            where=where,
+            expected=f"one of {', '.join(layers)}",
+        )
+    for name, array in layers.items():
+        value = passed.get(name, array)
+        if value is array:
+            continue
+        try:
+            np.copyto(array, np.asarray(value), casting="same_kind")
+        except (TypeError, ValueError) as error:
+            raise CustomLibraryError(
+                f"input {name} was set to something that does not fit: {error}",
+                where=where,
+                expected=f"{array.dtype} of shape {array.shape}",
+                fix=f"fill the array that is there: layers[{name!r}][:] = …",
+            ) from error
+
+
+def _failed(
+    error: BaseException, where: str, folder: Path | None, layers: dict[str, npt.NDArray[Any]]
+) -> CustomLibraryError:
+    if folder is None:  # C++: its errors are complete
+        if isinstance(error, CustomLibraryError):
+            return error
+        return CustomLibraryError(error_text(error), where=where)
+    found, line, trail = describe(error, folder)
+    if isinstance(error, KeyError):
+        trail = [*trail, f"the inputs beside the picture are: {', '.join(layers)}"]
+    if isinstance(error, SystemExit):
+        found = f"the function tried to end the program (exit code {error.code})"
+    return CustomLibraryError(found, where=f"{line} ({where})" if line else where, fix=trail)

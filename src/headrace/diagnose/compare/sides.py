@@ -1,0 +1,198 @@
+"""Two models to compare: configs, bare models or engine files, opened with their options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace._core.errors import ConfigError, EngineError
+from headrace._core.notices import Notice, notices_on_errors
+from headrace.config import ModelConfig
+from headrace.config.enums import ProcessMode
+from headrace.config.overrides import Overrides
+from headrace.config.profile import with_profile
+from headrace.engine.plan import Plan
+from headrace.engine.plan_header import Precision
+from headrace.engine.tensorrt_plan import plan_from_tensorrt
+from headrace.infer.model import LoadOptions, Model
+from headrace.infer.record import Record
+from headrace.model import load_or_build
+from headrace.network.model_bytes import is_tensorrt_file
+
+if TYPE_CHECKING:
+    from headrace.engine.session import Session
+
+ENGINES = (".engine", ".plan", ".trt")
+"""Suffixes of files that hold an engine."""
+
+
+@dataclass(frozen=True, slots=True)
+class SideSpec:
+    """A model to compare.
+
+    Attributes:
+        path: a config, a bare model, or an engine, which runs with the config of the other side.
+        overrides: keys set over the config.
+        precision: precision in the graph; None: as `headrace run` takes it.
+        backend: name of the runtime; None: as `headrace run` takes it.
+    """
+
+    path: Path
+    overrides: Overrides = field(default_factory=Overrides)
+    precision: Precision | None = None
+    backend: str | None = None
+
+    @property
+    def is_engine(self) -> bool:
+        """True if the file holds an engine."""
+        return self.path.suffix.lower() in ENGINES
+
+
+@dataclass(slots=True)
+class Side:
+    """A model that is open.
+
+    Attributes:
+        letter: `A` or `B`.
+        title: file name with the options that are set.
+        plan: its engine.
+        model: the engine with scaler, parser and labels.
+        record: counts of its runs.
+        notices: decisions of loading it.
+    """
+
+    letter: str
+    title: str
+    plan: Plan
+    model: Model
+    record: Record
+    notices: list[Notice]
+
+    @property
+    def runtime(self) -> str:
+        """Name of the runtime."""
+        return self.plan.header.runtime.name
+
+    @property
+    def precision(self) -> str:
+        """Lowest precision in the graph."""
+        return self.plan.header.precision
+
+    def close(self) -> None:
+        """Release the engine."""
+        self.model.close()
+
+
+def open_sides(
+    first: SideSpec | ModelConfig, second: SideSpec | ModelConfig, threads: int | None = None
+) -> tuple[Side, Side]:
+    """Open both models; engines of given precision or runtime are built in memory.
+
+    Args:
+        first, second: what A and B are.
+        threads: CPU threads of each engine.
+
+    Raises:
+        ConfigError, ModelError, EngineError, CustomLibraryError: one cannot be used; both are
+            engines, or they work on tensors of the caller.
+    """
+    configs = [_config(first), _config(second)]
+    known = next((cfg for cfg in configs if cfg is not None), None)
+    if known is None:
+        raise ConfigError(
+            "both are engines, which say nothing about scaling, parser and thresholds",
+            where=f"{_name(first)}, {_name(second)}",
+            expected="a config on one side at least: the engine runs with it",
+            fix="headrace compare CONFIG ENGINE SOURCE",
+        )
+    a = _open("A", first, configs[0] or known, threads)
+    try:
+        b = _open("B", second, configs[1] or known, threads)
+    except BaseException:
+        a.close()
+        raise
+    return a, b
+
+
+def _config(given: SideSpec | ModelConfig) -> ModelConfig | None:
+    if isinstance(given, ModelConfig):
+        return given
+    if not given.is_engine:
+        return ModelConfig.load(given.path, given.overrides)
+    if given.overrides.lines or given.overrides.conf is not None:
+        raise ConfigError("an engine has no keys to set", where=str(given.path))
+    if given.precision or given.backend:
+        raise ConfigError("an engine has its precision and runtime already", where=str(given.path))
+    return None
+
+
+def _name(given: SideSpec | ModelConfig) -> str:
+    return given.path.name
+
+
+def _open(
+    letter: str, given: SideSpec | ModelConfig, cfg: ModelConfig, threads: int | None
+) -> Side:
+    notices = list(cfg.notices)
+    where = str(cfg.path)
+    if cfg.input_tensor_from_meta:
+        raise ConfigError(
+            "input-tensor-from-meta=1: it takes tensors of the caller, and no pictures", where=where
+        )
+    if cfg.process_mode is ProcessMode.SECONDARY:
+        cfg = cfg.with_overrides(process_mode=ProcessMode.PRIMARY)
+        text = "a model of objects (process-mode=2): each whole picture is taken as one object"
+        notices.append(Notice("info", text, where))
+    cfg = with_profile(cfg.with_overrides(interval=0, stabilize_buffer_count=0))
+    plan = _plan(given, cfg, threads)
+    notices += plan.decisions
+    if isinstance(given, SideSpec):
+        _check_precision(given, plan, notices)
+    record, options = Record(), LoadOptions(threads=threads)
+    session: Session = plan.open_session(threads=threads)
+    model = Model.around(cfg, session, options, record)
+    # those of a config that takes pictures whole are of no interest
+    notices += [notice for notice in model.notices if notice not in cfg.notices]
+    return Side(letter, _title(given, plan), plan, model, record, notices)
+
+
+def _plan(given: SideSpec | ModelConfig, cfg: ModelConfig, threads: int | None) -> Plan:
+    if isinstance(given, ModelConfig):
+        return load_or_build(cfg, threads=threads)
+    if given.is_engine:
+        path = given.path
+        return plan_from_tensorrt(path) if is_tensorrt_file(path) else Plan.load(path)
+    forced = given.precision is not None or given.backend is not None
+    return load_or_build(
+        cfg,
+        threads=threads,
+        precision=given.precision,
+        backend=given.backend,
+        save=not forced,
+    )
+
+
+def _check_precision(given: SideSpec, plan: Plan, notices: list[Notice]) -> None:
+    """Refuse another precision than the one to compare; a run falls back with a warning."""
+    built = plan.header.precision
+    if given.precision in (None, "best", built):
+        return
+    with notices_on_errors(notices):
+        raise EngineError(
+            f"{given.precision} is to be compared, and {built} is built",
+            where=str(given.path),
+            expected=f"an engine in {given.precision}: the warnings have the reason",
+            fix="INT8 takes the scales that headrace calibrate finds"
+            if given.precision == "int8"
+            else (),
+        )
+
+
+def _title(given: SideSpec | ModelConfig, plan: Plan) -> str:
+    parts = [_name(given)]
+    if isinstance(given, SideSpec):
+        parts += [f"{line.key}={line.text}" for line in given.overrides.lines]
+        if given.overrides.conf is not None:
+            parts.append(f"conf={given.overrides.conf:g}")
+    return f"{' '.join(parts)} ({plan.header.precision}, {plan.header.runtime.name})"

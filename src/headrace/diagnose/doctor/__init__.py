@@ -1,0 +1,1 @@
+"""`headrace doctor`: examine this machine by using its parts."""

@@ -1,0 +1,79 @@
+"""Runtimes: each runs a small model."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+from headrace._core.cuda import why_no_gpu
+from headrace._core.errors import HeadraceError
+from headrace.diagnose.doctor.checks import Check
+from headrace.engine.backends import (
+    GPU_RUNTIMES,
+    PACKAGES,
+    RunOptions,
+    get_backend,
+    how_to_install,
+)
+from headrace.engine.backends.onnxruntime_package import CPU_FIX, gpu_fix, packages
+
+_BATCH, _SIZE, _TOLERANCE = 2, 8, 1e-3
+_OPSET, _IR_VERSION = 13, 8  # old enough for every runtime
+
+
+def engine_check(name: str) -> Check:
+    """Run a convolution and an activation on a runtime, and compare it with NumPy."""
+    needs = PACKAGES.get(name, ())
+    if needs and not any(importlib.util.find_spec(package) for package in needs):
+        return Check("engine", name, "absent", "not installed", how_to_install(name))
+    if name in GPU_RUNTIMES and (reason := why_no_gpu()) is not None:
+        return Check("engine", name, "absent", reason)
+    rng = np.random.default_rng(7)
+    picture = rng.random((_BATCH, 3, _SIZE, _SIZE), np.float32) - 0.5
+    weights = rng.random((4, 3, 1, 1), np.float32) - 0.5
+    expected = np.maximum(np.einsum("oi,nihw->nohw", weights[:, :, 0, 0], picture), 0)
+    try:
+        backend = get_backend(name)
+        runner = backend.open(_model(weights), RunOptions(max_batch=_BATCH))
+        try:
+            (found,) = runner.run({"picture": picture})
+            device = runner.device
+        finally:
+            runner.close()
+    except HeadraceError as error:
+        return Check("engine", name, "problem", error.found, tuple(error.fix))
+    off = float(np.abs(np.asarray(found) - expected).max())
+    if not off <= _TOLERANCE:
+        text = f"a small model gave wrong results: off by {off:.3g}"
+        return Check("engine", name, "problem", text, how_to_install(name))
+    return Check("engine", name, "ok", f"{backend.version()}, ran a small model on {device}")
+
+
+def package_checks(*, gpu: bool) -> list[Check]:
+    """Check that one package alone brings ONNX Runtime; `gpu`: True if there is one to use."""
+    installed = packages()
+    if len(installed) <= 1:
+        return []
+    names = " and ".join(f"{name} {number}" for name, number in installed.items())
+    text = f"{names} are installed and write to one folder: one damages the other"
+    return [Check("engine", "packages", "problem", text, (gpu_fix() if gpu else CPU_FIX,))]
+
+
+def _model(weights: np.ndarray[Any, Any]) -> bytes:
+    graph = helper.make_graph(
+        [
+            helper.make_node("Conv", ["picture", "weights"], ["sum"]),
+            helper.make_node("Relu", ["sum"], ["found"]),
+        ],
+        "doctor",
+        [helper.make_tensor_value_info("picture", TensorProto.FLOAT, (_BATCH, 3, _SIZE, _SIZE))],
+        [helper.make_tensor_value_info("found", TensorProto.FLOAT, (_BATCH, 4, _SIZE, _SIZE))],
+        [numpy_helper.from_array(weights, "weights")],
+    )
+    opsets = [helper.make_opsetid("", _OPSET)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
+    data: bytes = model.SerializeToString()
+    return data

@@ -1,0 +1,92 @@
+"""Checks of FFmpeg, GStreamer, the C++ compiler and the optional packages."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, metadata, requires, version
+from typing import Any
+
+import av
+
+from headrace._core.errors import HeadraceError
+from headrace._core.lazy import install_command
+from headrace.custom.compile.toolchain import find_compiler
+from headrace.diagnose.doctor.checks import Check, State
+from headrace.engine.backends import PACKAGES
+
+_GSTREAMER = "GStreamer"
+_WRITES = {"libx264": "annotated videos (H.264)"}
+_OWN = frozenset(PACKAGES)  # extras that are runtimes: see `engine_check`
+
+
+def video_checks() -> Iterator[Check]:
+    """Check the FFmpeg that PyAV brings."""
+    number = ".".join(map(str, av.library_versions["libavcodec"]))
+    yield Check("video", "FFmpeg", "ok", f"libavcodec {number}, PyAV {av.__version__}")
+    for encoder, use in _WRITES.items():
+        try:
+            av.codec.Codec(encoder, "w")
+        except ValueError:  # av.codec.UnknownCodecError
+            text = f"this FFmpeg has no {encoder}: {use} cannot be written"
+            yield Check("video", encoder, "problem", text, ("pip install --force-reinstall av",))
+        else:
+            yield Check("video", encoder, "ok", f"writes {use}")
+
+
+def gstreamer_check(load: Callable[[], Any]) -> Check:
+    """Check GStreamer; `load` returns the module `Gst`, or raises `MissingExtraError`."""
+    try:
+        return Check("tools", _GSTREAMER, "ok", load().version_string())
+    except HeadraceError as error:
+        # bindings without GStreamer: the namespace is not there
+        absent = error.__cause__ is None or isinstance(error.__cause__, ValueError)
+        state: State = "absent" if absent else "problem"
+        return Check("tools", _GSTREAMER, state, error.found, tuple(error.fix))
+
+
+def compiler_checks() -> Iterator[Check]:
+    """Check the C++ compiler."""
+    try:
+        line = subprocess.run(
+            [find_compiler(), "--version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=20,
+            check=True,
+        ).stdout.splitlines()[0]
+    except HeadraceError as error:
+        yield Check("tools", "compiler", "absent", error.found, tuple(error.fix))
+    except (OSError, subprocess.SubprocessError, IndexError) as error:
+        text = f"does not tell its version: {error}"
+        yield Check("tools", "compiler", "problem", text, ("set CXX to another compiler",))
+    else:
+        yield Check("tools", "compiler", "ok", line)
+
+
+def extra_checks() -> Iterator[Check]:
+    """Check the packages of each extra."""
+    try:
+        names = metadata("headrace").get_all("Provides-Extra") or []
+    except PackageNotFoundError:  # its source is on the path, nothing is installed
+        return
+    for extra in names:
+        if extra in _OWN:
+            continue
+        have, missing = [], []
+        for line in requires("headrace") or ():
+            requirement, _, when = line.partition(";")
+            if f'extra == "{extra}"' not in when:
+                continue
+            package = re.split(r"[^A-Za-z0-9._-]", requirement.strip())[0]
+            try:
+                have.append(f"{package} {version(package)}")
+            except PackageNotFoundError:
+                missing.append(package)
+        if missing:
+            text = f"{', '.join(missing)} not installed"
+            yield Check("extra", extra, "absent", text, (install_command(extra),))
+        else:
+            yield Check("extra", extra, "ok", ", ".join(have))

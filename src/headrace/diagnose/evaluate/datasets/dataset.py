@@ -1,0 +1,177 @@
+"""Pictures with the truth about each: boxes, a class, or the class of every pixel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from headrace._core.errors import MediaError
+from headrace._core.notices import Notice
+from headrace.diagnose.box_matching import Truth
+
+TruthKind = Literal["boxes", "classes", "masks"]
+
+MOST_BYTES = 2**30  # of one file that describes pictures
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One picture and the truth about it.
+
+    Attributes:
+        name: as the data set has it.
+        truth: boxes and their classes; or the class of the whole picture; or the path of the mask.
+        path: of the image; None for a frame of the data set's film.
+        size: width and height in pixels that the truth is about, EXIF orientation applied; None if
+            the data set does not know.
+    """
+
+    name: str
+    truth: Truth | int | Path
+    path: Path | None = None
+    size: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """Pictures with the truth about them, checked.
+
+    Attributes:
+        name: the file or folder that it was read from.
+        kind: `boxes`, `classes` (one a picture) or `masks` (one class a pixel).
+        classes: names in the order of the class ids; () if the data set has none.
+        pictures: in order; those of a film are its first frames.
+        film: the video whose frames the pictures are, or None.
+        step: of the film, one frame of so many is a picture.
+        notices: what was left out, and why.
+    """
+
+    name: str
+    kind: TruthKind
+    classes: tuple[str, ...]
+    pictures: tuple[Picture, ...]
+    film: str | None = None
+    step: int = 1
+    notices: tuple[Notice, ...] = field(default=())
+
+    def limited(self, most: int | None) -> Dataset:
+        """At most so many pictures, spread evenly."""
+        count = len(self.pictures)
+        if most is None or most >= count:
+            return self
+        if self.film is not None:  # a decoder gives every frame: a whole step suits it
+            step = -(-count // most)
+            return replace(self, pictures=self.pictures[::step], step=self.step * step)
+        chosen = (self.pictures[i * count // most] for i in range(most))
+        return replace(self, pictures=tuple(chosen))
+
+    @property
+    def has_masks(self) -> bool:
+        """True if every object has a mask."""
+        truths = [p.truth for p in self.pictures if isinstance(p.truth, Truth)]
+        known = [t for t in truths if len(t.boxes)]
+        return bool(known) and all(t.masks is not None for t in known)
+
+    def __repr__(self) -> str:
+        named = f"{len(self.classes)} classes" if self.classes else "classes without names"
+        return f"Dataset({self.name}: {len(self.pictures)} pictures, {named}, {self.kind})"
+
+
+class ImageFolders:
+    """Finds the images that a data set names.
+
+    Args:
+        folders: where to look, in order.
+        where: the data set, for errors.
+    """
+
+    def __init__(self, folders: Iterable[Path], where: str) -> None:
+        self.folders = list(dict.fromkeys(folders))
+        self.where = where
+        self.missing: list[str] = []
+        self._found: dict[Path, str] = {}
+        for folder in self.folders:
+            if not folder.exists():
+                raise MediaError("there is no such folder", where=str(folder))
+
+    def find(self, *names: str) -> Path | None:
+        """The first file of these names; else of their last parts, in one of the folders.
+
+        Raises:
+            MediaError: it is another picture's already.
+        """
+        for wanted in dict.fromkeys((*names, *(Path(name).name for name in names))):
+            for folder in self.folders:
+                file = folder / wanted
+                if wanted and file.is_file():
+                    other = self._found.setdefault(file, names[0])
+                    if other != names[0]:
+                        raise MediaError(
+                            f"{file} would be the picture of {other} and of {names[0]}",
+                            where=self.where,
+                            expected="a picture of its own for each",
+                        )
+                    return file
+        self.missing.append(names[0])
+        return None
+
+    def notices(self, total: int) -> list[Notice]:
+        """A warning of the images that are not there.
+
+        Raises:
+            MediaError: not one is.
+        """
+        if not self.missing:
+            return []
+        if len(self.missing) == total:
+            raise MediaError(
+                f"none of the {total} pictures of the truth is there, as {self.missing[0]}",
+                where=self.where,
+                expected=f"images in {', '.join(map(str, self.folders))}",
+                fix="--images names their folder",
+            )
+        return [left_out(self.missing, "pictures are not there and left out", self.where)]
+
+
+def left_out(names: Sequence[str], text: str, where: str) -> Notice:
+    """A warning that counts things and names the first five."""
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return Notice("warning", f"{len(names)} {text}: {', '.join(names[:5])}{more}", where)
+
+
+def box_truth(
+    boxes: Sequence[Sequence[float]],
+    class_ids: Sequence[int],
+    *,
+    crowd: Sequence[bool] | None = None,
+    difficult: Sequence[bool] | None = None,
+    areas: Sequence[float] | None = None,
+    masks: Sequence[object] | None = None,
+) -> Truth:
+    """A truth from lists; the arguments are the attributes of `Truth`."""
+    return Truth(
+        np.array(boxes, np.float64).reshape(-1, 4),
+        np.array(class_ids, np.int64),
+        np.array(crowd if crowd is not None else [False] * len(boxes), np.bool_),
+        None if difficult is None else np.array(difficult, np.bool_),
+        None if areas is None else np.array(areas, np.float64),
+        None if masks is None else tuple(masks),
+    )
+
+
+def read_bytes(path: Path, what: str) -> bytes:
+    """The content of a file that describes pictures.
+
+    Raises:
+        MediaError: it cannot be read, or has more than 1 GiB.
+    """
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise MediaError(f"is too large for {what}", where=str(path), expected="at most 1 GiB")
+        return path.read_bytes()
+    except OSError as error:
+        raise MediaError(f"{what} cannot be read: {error.strerror}", where=str(path)) from error

@@ -1,0 +1,112 @@
+"""Data sets made of folders alone: one for each class, or one of pictures and one of masks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from headrace._core.errors import MediaError
+from headrace._core.text import quoted
+from headrace.diagnose.evaluate.datasets.dataset import Dataset, Picture, left_out
+from headrace.media.sources.images import IMAGE_SUFFIXES, image_size, natural_key
+
+IGNORED = 255
+"""The value of a mask's pixels that count for nothing."""
+
+_MASKS = "an image of one channel, 8 bit: the value of a pixel is its class, 255 counts for nothing"
+
+
+def load_class_folders(path: Path) -> Dataset:
+    """Read a folder with one folder of pictures for each class, which has the name of the class.
+
+    Raises:
+        MediaError: there is no such folder, or no picture in it.
+    """
+    where = str(path)
+    names = sorted((p for p in _listed(path) if p.is_dir() and _images(p)), key=natural_key)
+    if not names:
+        raise MediaError(
+            "has no folders with pictures", where=where, expected="a folder for each class"
+        )
+    pictures = [
+        Picture(str(file), number, file)
+        for number, folder in enumerate(names)
+        for file in _images(folder)
+    ]
+    return Dataset(where, "classes", tuple(p.name for p in names), tuple(pictures))
+
+
+def load_masks(path: Path, images: Sequence[Path], names: Sequence[str] = ()) -> Dataset:
+    """Read a folder of masks; each has the name of its picture, with another suffix.
+
+    Args:
+        path: the masks; PNG with one channel, palette or gray, whose values are the classes.
+        images: folders of the pictures.
+        names: of the classes, from value 0 on; () takes the model's.
+
+    Raises:
+        MediaError: there is no mask, or no picture of one.
+    """
+    where = str(path)
+    masks = {p.stem: p for p in _images(path) if p.suffix.lower() in (".png", ".bmp", ".tif")}
+    if not masks:
+        raise MediaError("has no masks", where=where, expected=f"PNG files: {_MASKS}")
+    files = {p.stem: p for folder in reversed(images) for p in _images(folder)}
+    if not images:
+        raise MediaError("the pictures of the masks are missing", fix="--images names their folder")
+    missing = [name for name in masks if name not in files]
+    if len(missing) == len(masks):
+        raise MediaError(
+            f"no picture has the name of a mask, as {quoted(missing[0])}",
+            where=where,
+            expected=f"images in {', '.join(map(str, images))}",
+        )
+    pictures = [
+        Picture(str(files[stem]), mask, files[stem], image_size(mask))
+        for stem, mask in masks.items()
+        if stem in files
+    ]
+    text = "masks have no picture and are left out"
+    notices = (left_out(missing, text, where),) if missing else ()
+    return Dataset(where, "masks", tuple(names), tuple(pictures), notices=notices)
+
+
+def read_mask(path: Path, classes: int) -> npt.NDArray[np.uint8]:
+    """(h, w) class of every pixel, 255 for those that count for nothing.
+
+    Raises:
+        MediaError: it is no such image, or has a value that is no class.
+    """
+    try:
+        with Image.open(path) as image:
+            if image.mode not in ("P", "L", "1"):
+                raise MediaError(f"a mask of mode {image.mode}", where=str(path), expected=_MASKS)
+            values = np.asarray(image).astype(np.uint8)
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise MediaError(f"the mask cannot be read: {error}", where=str(path)) from error
+    most = int(values[values != IGNORED].max(initial=0))
+    if most >= classes:
+        raise MediaError(
+            f"the mask has the value {most}",
+            where=str(path),
+            expected=f"0 to {classes - 1}, the classes, or {IGNORED}",
+        )
+    return values
+
+
+def _images(folder: Path) -> list[Path]:
+    found = [p for p in _listed(folder) if p.suffix.lower() in IMAGE_SUFFIXES and p.is_file()]
+    return sorted(found, key=natural_key)
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return [p for p in folder.iterdir() if not p.name.startswith(".")]
+    except OSError as error:
+        raise MediaError(
+            f"the folder cannot be read: {error.strerror}", where=str(folder)
+        ) from error

@@ -1,0 +1,195 @@
+"""Results of an evaluation: of each config, and side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from headrace._core.errors import HeadraceError
+from headrace._core.notices import Notice
+from headrace.diagnose.evaluate.class_map import ClassMap
+from headrace.diagnose.evaluate.classification import ClassificationScores
+from headrace.diagnose.evaluate.datasets.dataset import Dataset
+from headrace.diagnose.evaluate.detection import DetectionScores
+from headrace.diagnose.evaluate.operating import finite
+from headrace.diagnose.evaluate.segmentation import SegmentationScores
+
+Scores: TypeAlias = DetectionScores | ClassificationScores | SegmentationScores
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigScores:
+    """The outcome of one config on a data set.
+
+    Attributes:
+        name: of the config, distinct in its report.
+        path: of the config.
+        profile: whose rules it ran by.
+        scores: its figures; `headline` has those to compare by.
+        pictures: how many were scored.
+        fps: pictures a second, decoding included.
+        classes: which class of the model is which of the data set.
+        notices: decisions of its run.
+    """
+
+    name: str
+    path: Path
+    profile: str
+    scores: Scores
+    pictures: int
+    fps: float
+    classes: ClassMap
+    notices: tuple[Notice, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON has it."""
+        return {
+            "config": str(self.path),
+            "name": self.name,
+            "profile": self.profile,
+            "pictures": self.pictures,
+            "fps": round(self.fps, 2),
+            "figures": {name: finite(value) for name, value in self.scores.headline.items()},
+            **self.scores.to_dict(),
+            "class_map": {
+                "by": self.classes.by,
+                "only_model": list(self.classes.only_model),
+                "only_dataset": list(self.classes.only_dataset),
+            },
+            "notices": [asdict(n) for n in self.notices],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationReport:
+    """The outcome of one or several configs on the same pictures.
+
+    Attributes:
+        dataset: pictures and truth.
+        results: one for each config, in the given order; the first is what others differ from.
+    """
+
+    dataset: Dataset
+    results: tuple[ConfigScores, ...] = field(default=())
+
+    def __getitem__(self, place: int) -> ConfigScores:
+        return self.results[place]
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    @property
+    def notices(self) -> list[Notice]:
+        """Those of the data set and of all runs, each once."""
+        runs = (n for result in self.results for n in result.notices)
+        return list(dict.fromkeys([*self.dataset.notices, *runs]))
+
+    @property
+    def figures(self) -> list[str]:
+        """Names of the figures that any of the configs has, in order."""
+        return list(dict.fromkeys(n for r in self.results for n in r.scores.headline))
+
+    def below(self, bounds: dict[str, float]) -> list[str]:
+        """Each figure of each config that is below its bound, in words; NaN is below any.
+
+        Args:
+            bounds: name of a figure -> its least value.
+
+        Raises:
+            HeadraceError: the configs have no such figure.
+        """
+        found = []
+        for name, bound in bounds.items():
+            if name not in self.figures:
+                raise HeadraceError(
+                    f"there is no {name} of this data set",
+                    expected=f"one of {', '.join(self.figures)}",
+                )
+            for result in self.results:
+                value = result.scores.headline[name]
+                if not value >= bound:
+                    found.append(f"{result.name}: {name} {value:.4f} is below {bound:g}")
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain data, the `--json` form of `headrace eval`."""
+        return {
+            "dataset": {
+                "name": self.dataset.name,
+                "kind": self.dataset.kind,
+                "pictures": len(self.dataset.pictures),
+                "classes": list(self.dataset.classes),
+                "notices": [asdict(n) for n in self.dataset.notices],
+            },
+            "results": [r.to_dict() for r in self.results],
+        }
+
+    def write_html(self, path: str | PathLike[str]) -> Path:
+        """Write the report as one HTML file with its pictures inside.
+
+        Raises:
+            MediaError: the file cannot be written; a picture cannot be read any more.
+        """
+        from headrace.diagnose.evaluate.page import evaluation_page
+        from headrace.diagnose.pages import write_page
+
+        return write_page(path, evaluation_page(self))
+
+    def __repr__(self) -> str:
+        first = [f"{r.name} {_first(r)}" for r in self.results]
+        return f"EvaluationReport({len(self.dataset.pictures)} pictures; {', '.join(first)})"
+
+    def _repr_html_(self) -> str:
+        """The figures side by side, for notebooks."""
+        from headrace._core.html import paragraph, table
+
+        heads = ("", *(r.name for r in self.results))
+        return paragraph(repr(self)) + table(heads, self.rows())
+
+    def rows(self) -> list[list[str]]:
+        """A row of texts for each figure: its name, and its value of each config.
+
+        From the second config on, the difference from the first stands behind it in brackets.
+        """
+        columns = [r.scores.headline for r in self.results]
+        made = [[name, *_compared([c.get(name) for c in columns])] for name in self.figures]
+        made.append(["pictures", *(f"{r.pictures:,}" for r in self.results)])
+        return [*made, ["pictures/s", *(f"{r.fps:.1f}" for r in self.results)]]
+
+
+def _first(result: ConfigScores) -> str:
+    name, value = next(iter(result.scores.headline.items()))
+    return f"{name} {value:.3f}"
+
+
+def _compared(values: Sequence[float | None]) -> list[str]:
+    """`0.812`, from the second on as `0.843 (+0.031)`; a dash for what is not known."""
+    made, first = [], finite(values[0] if values else None)
+    for place, value in enumerate(values):
+        known = finite(value)
+        text = "—" if known is None else f"{known:.3f}"
+        if place and known is not None and first is not None:
+            text += f" ({known - first:+z.3f})"
+        made.append(text)
+    return made
+
+
+def class_rows(results: Sequence[ConfigScores]) -> tuple[list[str], list[list[str]]]:
+    """The main figure of each known class by config: the heads, and a row of texts for each."""
+    names = list(dict.fromkeys(c.name for r in results for c in r.scores.classes))
+    columns = [{c.name: class_figure(c) for c in r.scores.classes} for r in results]
+    values = {name: [column.get(name) for column in columns] for name in names}
+    known = {n: v for n, v in values.items() if any(finite(x) is not None for x in v)}
+    rows = [[name, *_compared(row)] for name, row in known.items()]
+    return ["class", *(r.name for r in results)], rows
+
+
+def class_figure(one: Any) -> float:
+    """Average precision, accuracy or intersection over union of a class."""
+    for name in ("ap", "iou", "accuracy"):
+        if hasattr(one, name):
+            return float(getattr(one, name))
+    raise TypeError(type(one).__name__)

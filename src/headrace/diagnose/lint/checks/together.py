@@ -1,0 +1,66 @@
+"""Checks of a pipeline: its models together, its sources, tracker and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace._core.errors import HeadraceError
+from headrace._core.notices import Notice
+from headrace.config.enums import ProcessMode
+from headrace.config.paths import missing_hints
+from headrace.pipeline.assembly import numbered, tracker_of
+
+if TYPE_CHECKING:
+    from headrace.config import ModelConfig
+    from headrace.config.pipeline_spec import PipelineSpec
+
+
+def model_order(configs: Sequence[ModelConfig], where: str | None) -> Iterator[Notice]:
+    """Check models that run one behind the other, in this order."""
+    yield from numbered(configs, where)[1]
+
+
+def pipeline_checks(
+    spec: PipelineSpec, configs: Sequence[ModelConfig], problems: list[HeadraceError]
+) -> Iterator[Notice]:
+    """Check a pipeline file; refusals join `problems`."""
+    yield from spec.notices
+    yield from model_order(configs, str(spec.path))
+    yield from _tracking(spec, configs)
+    for source in spec.opened_sources:
+        path = Path(source.uri)
+        if source.is_stream or path.exists() or any(c in source.uri for c in "*?[%"):
+            continue
+        hints = missing_hints(path)
+        text = f"there is no source {source.uri}" + (f"; {hints[0]}" if hints else "")
+        yield Notice(
+            "warning", text, source.origin("uri").where or str(spec.path), "source-missing"
+        )
+    try:
+        tracker = tracker_of(spec)
+    except HeadraceError as error:
+        problems.append(error)
+        return
+    if tracker is not None:
+        yield from getattr(tracker, "notices", ())
+
+
+def _tracking(spec: PipelineSpec, configs: Sequence[ModelConfig]) -> Iterator[Notice]:
+    if spec.tracker is not None:
+        return
+    for cfg in configs:
+        secondary = cfg.process_mode is ProcessMode.SECONDARY
+        if cfg.classifier_async_mode and secondary:
+            text = "classifier-async-mode=1 without a tracker: objects without a tracking id are "
+            text += "left out, so nothing is classified"
+            where = cfg.where("classifier_async_mode")
+            yield Notice("warning", text, where, "async-without-tracker")
+        if cfg.interval and not secondary:
+            text = f"interval={cfg.interval} without a tracker: the frames between have no objects"
+            yield Notice("info", text, cfg.where("interval"), "interval-without-tracker")
+        if secondary and cfg.is_set("secondary_reinfer_interval"):
+            text = "secondary-reinfer-interval has no effect without a tracker"
+            where = cfg.where("secondary_reinfer_interval")
+            yield Notice("info", text, where, "reinfer-without-tracker")

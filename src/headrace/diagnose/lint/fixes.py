@@ -1,0 +1,379 @@
+"""Exact edits that mend findings: lines of configs and label files, comments and form kept."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from headrace._core.errors import ConfigError
+from headrace.config.key import Key
+from headrace.config.keys import CLASS_KEYS, PROPERTY_KEYS
+from headrace.config.values import Kind
+from headrace.diagnose.lint.findings import LintFinding
+from headrace.diagnose.lint.text import shown_path
+from headrace.engine.store import write_atomically
+
+_LINE = re.compile(
+    r"(?P<head>\s*(?P<key>[^=:#\[\s]+)\s*(?P<sign>[=:])[ \t]*)(?P<value>.*)", re.DOTALL
+)
+_GROUP = re.compile(r"\[([^\[\]]+)\]\s*|([^\s#:]+):\s*")
+_COMMENT = re.compile(r"\s+(#|;|//)\s*(.*)", re.DOTALL)
+_MEANT = re.compile(r"did you mean \[?([^\s\]?]+)\]?\?")
+
+_SLIP = 0.9  # likeness of names of which one is a slip of the other
+
+Lines = list[str]
+Edits = Mapping[int, Sequence[str]]
+"""Index of a line -> the lines in its place, none to remove it."""
+
+Fixer = Callable[[LintFinding, Lines], Edits | None]
+
+
+@dataclass(frozen=True, slots=True)
+class FileFix:
+    """The edits of one file.
+
+    Attributes:
+        path: the file.
+        before, after: its content.
+        mended: the findings that they mend, each with its edit in words.
+    """
+
+    path: Path
+    before: bytes
+    after: bytes
+    mended: Mapping[LintFinding, str]
+
+    @property
+    def diff(self) -> str:
+        """The edits as a unified diff."""
+        name = shown_path(self.path)
+        before, after = (_lines(data) for data in (self.before, self.after))
+        return "".join(
+            line if line.endswith("\n") else f"{line}\n"
+            for line in difflib.unified_diff(
+                [f"{line}\n" for line in before], [f"{line}\n" for line in after], name, name, n=1
+            )
+        )
+
+    def write(self) -> None:
+        """Replace the file, whole or not at all.
+
+        Raises:
+            ConfigError: it changed meanwhile, or cannot be written.
+        """
+        real = Path(os.path.realpath(self.path))  # a link stays one
+        try:
+            if real.read_bytes() != self.before:
+                raise ConfigError("the file changed meanwhile.", where=str(self.path))
+            mode = real.stat().st_mode
+            write_atomically(real, [self.after])
+            real.chmod(mode)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise ConfigError(f"it cannot be written: {reason}.", where=str(self.path)) from error
+
+
+def fixes_for(findings: Iterable[LintFinding]) -> list[FileFix]:
+    """Make the edits that mend findings, as far as one is certain; one for each line."""
+    by_file: dict[Path, list[LintFinding]] = {}
+    for finding in findings:
+        path = finding.place.path or finding.config
+        if finding.rule in _FIXERS and path is not None and path.is_file():
+            by_file.setdefault(path, []).append(finding)
+    made = []
+    for path, found in by_file.items():
+        before = path.read_bytes()
+        lines, edits, mended = _lines(before), dict[int, Sequence[str]](), dict[LintFinding, str]()
+        for finding in sorted(found, key=lambda f: f.place.line is None):
+            edit = _FIXERS[finding.rule](finding, lines)
+            # a key that is added may be the one that another edit gives its right name
+            adds = any(lines[i] in new for i, new in edit.items()) if edit else False
+            if edit and not edits.keys() & edit.keys() and not (adds and edits):
+                edits |= edit
+                mended[finding] = _in_words(edit, lines)
+        if edits:
+            after = [new for i, old in enumerate(lines) for new in edits.get(i, (old,))]
+            data = "\n".join(after).encode("utf-8", "surrogateescape")
+            made.append(FileFix(path, before, data, mended))
+    return made
+
+
+def _in_words(edit: Edits, lines: Lines) -> str:
+    """What stands in the file after an edit."""
+    if len(edit) > 1:
+        return f"change {len(edit)} lines"
+    ((index, new),) = edit.items()
+    added = [line.strip() for line in new if line.strip() not in ("", lines[index].strip())]
+    return "write " + ", ".join(added) if added else f"remove line {index + 1}"
+
+
+def _lines(data: bytes) -> Lines:
+    """Lines without their newline; a carriage return stays at the end."""
+    return data.decode("utf-8", "surrogateescape").split("\n")
+
+
+# --- lines of a config ----------------------------------------------------------------------------
+
+
+def _at(finding: LintFinding, lines: Lines) -> tuple[int, re.Match[str]] | None:
+    """Index and parts of the `key=value` that a finding is about."""
+    index = (finding.place.line or 0) - 1
+    match = _LINE.fullmatch(lines[index].removesuffix("\r")) if 0 <= index < len(lines) else None
+    return None if match is None else (index, match)
+
+
+def _ending(line: str) -> str:
+    return "\r" if line.endswith("\r") else ""
+
+
+def _group_of(lines: Lines, index: int) -> str:
+    """Name of the group that a line stands in."""
+    for line in reversed(lines[:index]):
+        match = _GROUP.fullmatch(line.removesuffix("\r"))
+        if match:
+            return match[1] or match[2]
+    return ""
+
+
+def _with_value(finding: LintFinding, lines: Lines, value: str | None) -> Edits | None:
+    """Put another value into the line of a finding."""
+    found = _at(finding, lines)
+    if found is None or value is None:
+        return None
+    index, match = found
+    return {index: [match["head"] + value + _ending(lines[index])]}
+
+
+def _set_key(finding: LintFinding, lines: Lines, key: str, value: str) -> Edits | None:
+    """Set a key of [property]: in the line that counts, or in a new one below the group's."""
+    header, last = None, None
+    for index, line in enumerate(lines):
+        bare = line.removesuffix("\r")
+        match, group = _LINE.fullmatch(bare), _GROUP.fullmatch(bare)
+        if match and match["key"] == key and _group_of(lines, index) == "property":
+            last = index, [match["head"] + value + _ending(line)]
+        if group and (group[1] or group[2]) == "property":
+            header = index
+    if last is not None:
+        return dict([last])
+    if header is None:
+        return None
+    yaml = not lines[header].lstrip().startswith("[")
+    new = f"  {key}: {value}" if yaml else f"{key}={value}"
+    return {header: [lines[header], new + _ending(lines[header])]}
+
+
+def _remove(finding: LintFinding, lines: Lines) -> Edits | None:
+    found = _at(finding, lines)
+    return None if found is None else {found[0]: []}
+
+
+def _rename(finding: LintFinding, lines: Lines) -> Edits | None:
+    """Take the only name that the message proposes."""
+    meant = _MEANT.findall(" ".join((finding.message, *finding.hints)))
+    index = (finding.place.line or 0) - 1
+    if len(meant) != 1 or not finding.place.marked or not 0 <= index < len(lines):
+        return None
+    if not _alike(finding.place.marked, meant[0]):
+        return None
+    old, line = finding.place.marked, lines[index]
+    new = f"[{meant[0]}]" if old.startswith("[") else meant[0]
+    group = _group_of(lines, index)
+    others = (_LINE.fullmatch(x) for i, x in enumerate(lines) if _group_of(lines, i) == group)
+    if any(match and match["key"] == new for match in others):
+        return None  # it stands there already
+    return {index: [line.replace(old, new, 1)]}
+
+
+def _function(finding: LintFinding, lines: Lines) -> Edits | None:
+    meant = [name for hint in finding.hints for name in _MEANT.findall(hint)]
+    certain = len(meant) == 1 and _alike(finding.place.marked, meant[0])
+    return _with_value(finding, lines, meant[0] if certain else None)
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two names differ by a slip: case, hyphens and underscores aside, by a letter."""
+    first, second = (re.sub(r"[^a-z0-9]", "", name.lower()) for name in (one, other))
+    return difflib.SequenceMatcher(None, first, second).ratio() >= _SLIP
+
+
+def _earlier(finding: LintFinding, lines: Lines) -> Edits | None:
+    """Remove the line before of the same key and group, which does not count."""
+    found = _at(finding, lines)
+    if found is None:
+        return None
+    index, match = found
+    group = _group_of(lines, index)
+    for before in range(index - 1, -1, -1):
+        other = _LINE.fullmatch(lines[before])
+        if other and other["key"] == match["key"] and _group_of(lines, before) == group:
+            return {before: []}
+    return None
+
+
+def _overruled(finding: LintFinding, lines: Lines) -> Edits | None:
+    line = finding.place.line
+    loses = "is ignored" in finding.message or f"in line {line} does not" in finding.message
+    return _remove(finding, lines) if loses else None
+
+
+def _deprecated(finding: LintFinding, lines: Lines) -> Edits | None:
+    found = _at(finding, lines)
+    if found is None:
+        return None
+    index, match = found
+    key, value, sign = match["key"], match["value"].strip(), match["sign"]
+    new: list[str] = []
+    if key == "threshold":
+        new = [f"pre-cluster-threshold{sign}{value}"]
+    elif key == "is-classifier":
+        new = [f"network-type={int(value in ('1', 'true'))}"]
+    elif key == "enable-dbscan":
+        new = ["cluster-mode=1"] if value in ("1", "true") else []
+    elif key in ("input-dims", "uff-input-dims"):
+        *dims, order = value.removesuffix(";").split(";")
+        new = [f"infer-dims={';'.join(dims)}", f"uff-input-order={order}"]
+    else:
+        return None
+    return {index: [text + _ending(lines[index]) for text in new]}
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def _unquoted(finding: LintFinding, lines: Lines) -> Edits | None:
+    found = _at(finding, lines)
+    return found and _with_value(finding, lines, found[1]["value"].strip()[1:-1])
+
+
+def _stripped(finding: LintFinding, lines: Lines) -> Edits | None:
+    found = _at(finding, lines)
+    return found and _with_value(finding, lines, found[1]["value"].rstrip())
+
+
+def _comment_above(finding: LintFinding, lines: Lines) -> Edits | None:
+    found = _at(finding, lines)
+    comment = _COMMENT.search(found[1]["value"]) if found else None
+    if found is None or comment is None:
+        return None
+    index, match = found
+    ending = _ending(lines[index])
+    value = match["value"][: comment.start()]
+    return {index: [f"# {comment[2].rstrip()}{ending}", match["head"] + value + ending]}
+
+
+def _key_at(match: re.Match[str]) -> Key | None:
+    return PROPERTY_KEYS.get(match["key"]) or CLASS_KEYS.get(match["key"])
+
+
+def _decimal(finding: LintFinding, lines: Lines) -> Edits | None:
+    """Write a decimal comma as a point, and a list with commas with semicolons."""
+    found = _at(finding, lines)
+    key = _key_at(found[1]) if found else None
+    if found is None or key is None:
+        return None
+    value = found[1]["value"].strip()
+    if key.kind is Kind.FLOAT and re.fullmatch(r"[0-9]+,[0-9]+", value):
+        return _with_value(finding, lines, value.replace(",", "."))
+    number = r"\s*-?[0-9.]+\s*"
+    many = key.kind in (Kind.FLOATS, Kind.INTS)
+    if many and re.fullmatch(rf"{number}(,{number})+", value):
+        return _with_value(finding, lines, re.sub(r"\s*,\s*", ";", value))
+    return None
+
+
+def _word(finding: LintFinding, lines: Lines) -> Edits | None:
+    """Write the number that a word stands for."""
+    found = _at(finding, lines)
+    key = _key_at(found[1]) if found else None
+    if found is None or key is None or key.enum is None:
+        return None
+    word = found[1]["value"].strip().strip("\"'").upper()
+    fits = [m for m in key.enum if word in (m.name, m.label.upper())]
+    return _with_value(finding, lines, str(int(fits[0]))) if len(fits) == 1 else None
+
+
+def _said(pattern: str) -> Fixer:
+    """Put the value into the line that the message names."""
+
+    def fix(finding: LintFinding, lines: Lines) -> Edits | None:
+        match = re.search(pattern, finding.message)
+        return _with_value(finding, lines, match[1]) if match else None
+
+    return fix
+
+
+def _set_said(finding: LintFinding, lines: Lines) -> Edits | None:
+    """Set the key that the message, or a hint, says to set."""
+    for text in (finding.message, *finding.hints):
+        match = re.search(r"\bset ([a-z-]+)=([^\s,:;]+)(, without offsets)?", text)
+        if match and match[1] in PROPERTY_KEYS:
+            offsets = any(line.startswith("offsets") for line in lines)
+            if match[3] and offsets:
+                return None
+            return _set_key(finding, lines, match[1], match[2])
+    return None
+
+
+def _dims(finding: LintFinding, lines: Lines) -> Edits | None:
+    """Write the model's own dimensions where infer-dims has them in another order."""
+    given = re.search(r"infer-dims=(\d+);(\d+);(\d+) does not fit", finding.message)
+    if given is None or "is NHWC" in finding.message or "is NCHW" in " ".join(finding.hints):
+        return None
+    dims = dict(zip(("channels", "height", "width"), given.groups(), strict=True))
+    fixed = re.findall(r"(channels|height|width) (\d+) \(infer-dims", finding.message)
+    dims |= dict(fixed)
+    if sorted(dims.values()) != sorted(given.groups()):
+        return None  # another size altogether: which one is meant is not certain
+    return _set_key(finding, lines, "infer-dims", ";".join(dims.values()))
+
+
+# --- whole files ----------------------------------------------------------------------------------
+
+
+def _without_mark(finding: LintFinding, lines: Lines) -> Edits | None:
+    return {0: [lines[0].removeprefix("\ufeff")]} if lines[0].startswith("\ufeff") else None
+
+
+def _without_returns(finding: LintFinding, lines: Lines) -> Edits | None:
+    return {i: [line.rstrip("\r")] for i, line in enumerate(lines) if line.endswith("\r")}
+
+
+def _label_stripped(finding: LintFinding, lines: Lines) -> Edits | None:
+    index = (finding.place.line or 0) - 1
+    return {index: [lines[index].strip()]} if 0 <= index < len(lines) else None
+
+
+_FIXERS: Mapping[str, Fixer] = {
+    "unknown-key": _rename,
+    "unknown-group": _rename,
+    "function-missing": _function,
+    "duplicate-key": _earlier,
+    "key-overruled": _overruled,
+    "deprecated-key": _deprecated,
+    "value-quoted": _unquoted,
+    "value-blank": _stripped,
+    "value-comment": _comment_above,
+    "value-type": _decimal,
+    "value-choice": _word,
+    "threshold-above-all": _said(r"is ([0-9.]+) meant\?"),
+    "offsets-in-unit": _said(r"write ([0-9.;-]+)"),
+    "class-count": _set_said,
+    "input-range": _set_said,
+    "input-colors": _set_said,
+    "input-channels": _set_said,
+    "masks-clustered": _set_said,
+    "input-dims": _dims,
+    "byte-order-mark": _without_mark,
+    "labels-byte-order-mark": _without_mark,
+    "labels-carriage-return": _without_returns,
+    "labels-blank": _label_stripped,
+}
+
+FIXABLE = frozenset(_FIXERS)
+"""Rules that know edits; whether one is certain shows with each finding."""

@@ -1,0 +1,173 @@
+"""Linting of files: each is read as a run would read it, and everything found is a finding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from headrace._core.errors import HeadraceError
+from headrace._core.notices import Notice
+from headrace.analytics import load_rules
+from headrace.config import ModelConfig, load_pipeline
+from headrace.config.overrides import GivenKey, distributed
+from headrace.config.pipeline_files import file_kind
+from headrace.diagnose.dry_run import DryRun, dry_run
+from headrace.diagnose.lint.catalogue import Severity
+from headrace.diagnose.lint.checks.model import model_checks, weight_checks
+from headrace.diagnose.lint.checks.target import target_checks
+from headrace.diagnose.lint.checks.together import model_order, pipeline_checks
+from headrace.diagnose.lint.checks.values import value_checks
+from headrace.diagnose.lint.findings import LintFinding, forget_lines, of_error, of_notices, tidy
+from headrace.diagnose.lint.subject import CheckedConfig, files_to_check, is_something_else
+from headrace.diagnose.lint.targets import Target
+from headrace.engine.backends import DEFAULT_BACKEND
+from headrace.network import network_from_onnx
+from headrace.plugins.lookup import unknown_error
+from headrace.plugins.registry import known_plugins
+
+
+@dataclass
+class LintReport:
+    """The outcome of a linting.
+
+    Attributes:
+        files: the configs, pipeline files and models that were checked.
+        left_out: files among several that are no configs, such as labels beside them.
+        findings: sorted by file and line.
+    """
+
+    files: list[Path] = field(default_factory=list)
+    left_out: list[Path] = field(default_factory=list)
+    findings: list[LintFinding] = field(default_factory=list)
+
+    def count(self, severity: Severity) -> int:
+        """Count the findings of one severity."""
+        return sum(finding.severity == severity for finding in self.findings)
+
+    def chosen(self, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> LintReport:
+        """A report with the findings of some rules; `select` without any takes all."""
+        kept = [
+            f for f in self.findings if (not select or f.rule in select) and f.rule not in ignore
+        ]
+        return LintReport(self.files, self.left_out, kept)
+
+
+class Linter:
+    """Lints files one after the other.
+
+    Args:
+        target: the generation of the original that configs are checked for, too; None for none.
+        given: keys of the command line, set over the configs as `headrace run` does.
+    """
+
+    def __init__(self, target: Target | None = None, given: Sequence[GivenKey] = ()) -> None:
+        self.target = target
+        self.given = given
+        self.report = LintReport()
+        self._found: list[LintFinding] = []
+
+    def lint(self, paths: Sequence[Path], *, together: bool = False) -> LintReport:
+        """Lint files, and all configs and pipeline files in folders.
+
+        Nothing is built, saved or fetched. Custom libraries are loaded as a run loads them.
+
+        Args:
+            paths: configs, pipeline files, deepstream-app configs, rules of `nvdsanalytics`, ONNX
+                models, folders.
+            together: the configs are the models of one pipeline, in this order.
+
+        Raises:
+            ConfigError: a folder has no config; a key of the command line is refused.
+        """
+        forget_lines()
+        single: list[Path] = []
+        for path in files_to_check(paths):
+            kind = file_kind(path)
+            if kind is None and len(paths) > 1 and path.is_file() and is_something_else(path):
+                self.report.left_out.append(path)
+                continue
+            self.report.files.append(path)
+            if path.suffix.lower() == ".onnx" and kind != "model":
+                self._model(path)
+            elif kind in ("pipeline", "app"):
+                self._pipeline(path)
+            elif kind == "analytics":
+                self._analytics(path)
+            else:
+                single.append(path)
+        configs = list(self._configs(single))
+        if together:
+            self._add(model_order(configs, None), paths[0])
+        self.report.findings = tidy(self._found)
+        return self.report
+
+    def _add(self, notices: Iterable[Notice], config: Path) -> None:
+        self._found += of_notices(notices, config)
+
+    def _refused(self, error: HeadraceError, config: Path) -> None:
+        self._add(error.notices, config)
+        self._found += of_error(error, config)
+
+    def _configs(self, paths: Sequence[Path]) -> Iterator[ModelConfig]:
+        overrides = distributed(self.given, [path.name for path in paths]) if paths else []
+        for path, lines in zip(paths, overrides, strict=True):
+            try:
+                cfg = ModelConfig.load(path, lines)
+            except HeadraceError as error:
+                self._refused(error, path)
+                continue
+            self._config(cfg)
+            yield cfg
+
+    def _config(self, cfg: ModelConfig) -> None:
+        checked = CheckedConfig(cfg, dry_run(cfg))
+        notices = list(checked.dry.notices)
+        notices += value_checks(checked)
+        notices += model_checks(checked)
+        if self.target is not None:
+            notices += target_checks(checked, self.target)
+        self._add(notices, cfg.path)
+        for error in (*checked.dry.problems, *checked.problems):
+            self._refused(error, cfg.path)
+        checked.dry.close()
+
+    def _pipeline(self, path: Path) -> None:
+        configs, problems = [], list[HeadraceError]()
+        try:
+            spec = load_pipeline(path).with_models_overridden(self.given)
+        except HeadraceError as error:
+            self._refused(error, path)
+            return
+        if spec.analytics is not None:
+            self._analytics(spec.analytics)
+        for model in spec.models:
+            try:
+                cfg = model.load()
+            except HeadraceError as error:
+                self._refused(error, path)
+                continue
+            self._config(cfg)
+            configs.append(cfg)
+        self._add(pipeline_checks(spec, configs, problems), path)
+        for problem in problems:
+            self._refused(problem, path)
+
+    def _analytics(self, path: Path) -> None:
+        try:
+            self._add(load_rules(path).notices, path)
+        except HeadraceError as error:
+            self._refused(error, path)
+
+    def _model(self, path: Path) -> None:
+        """Check a model without a config: whether it can be read, its operators, its weights."""
+        try:
+            network = network_from_onnx(path)
+        except HeadraceError as error:
+            self._refused(error, path)
+            return
+        unknown = unknown_error(network, DEFAULT_BACKEND, known_plugins(), str(path))
+        if unknown is not None:
+            self._refused(unknown, path)
+        cfg = ModelConfig().of_model(path, ())
+        self._add(weight_checks(CheckedConfig(cfg, DryRun(network=network))), path)

@@ -1,0 +1,112 @@
+"""The installed package of ONNX Runtime: `onnxruntime`, or `onnxruntime-gpu` in its place.
+
+Both write to one folder: where both are installed, the later one's files are there, and to remove
+either takes files of the other.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from headrace._core.cuda import driver_cuda, why_no_gpu
+from headrace._core.errors import EngineError
+
+CPU_PACKAGE, GPU_PACKAGE = "onnxruntime", "onnxruntime-gpu"
+_REMOVE = f"pip uninstall -y {CPU_PACKAGE} {GPU_PACKAGE} && pip install "
+CPU_FIX = f"{_REMOVE}{CPU_PACKAGE}"
+_NEEDED = ("InferenceSession", "GraphOptimizationLevel", "get_available_providers")
+_CUDA_13, _CUDA_12 = 13000, 12000
+_LAST_FOR_12 = "<1.27"  # later wheels are built for CUDA 13
+
+
+def packages() -> dict[str, str]:
+    """Those of the two packages that pip installed in the folder of `import onnxruntime`.
+
+    Returns:
+        Name -> version.
+    """
+    here = {os.path.realpath(place.parent) for place in _places()}
+    found = {}
+    for name in (CPU_PACKAGE, GPU_PACKAGE):
+        try:
+            package = distribution(name)
+            number = package.version
+        except (PackageNotFoundError, KeyError):  # its folder without its METADATA
+            continue
+        if number and (not here or os.path.realpath(str(package.locate_file(""))) in here):
+            found[name] = number
+    return found
+
+
+def _places() -> list[Path]:
+    """The folders, or the file, that `import onnxruntime` finds."""
+    spec = find_spec(CPU_PACKAGE)
+    if spec is None:
+        return []
+    return [Path(p) for p in spec.submodule_search_locations or filter(None, [spec.origin])]
+
+
+def gpu_fix() -> str:
+    """How to get an ONNX Runtime that can use the GPU here, for the driver that is there."""
+    if why_no_gpu() is not None:
+        return "nvidia-smi shows the driver and its GPUs"
+    cuda = driver_cuda()
+    if 0 < cuda < _CUDA_12:
+        return (
+            f"update the NVIDIA driver, which is for CUDA {cuda // 1000}.{cuda % 1000 // 10}: "
+            "onnxruntime-gpu needs 525.60 (CUDA 12) or newer"
+        )
+    most = "" if cuda >= _CUDA_13 or not cuda else _LAST_FOR_12
+    return f"{_REMOVE}'{GPU_PACKAGE}[cuda,cudnn]{most}'"
+
+
+def import_onnxruntime() -> Any:
+    """Import ONNX Runtime, whichever package it comes from.
+
+    Raises:
+        EngineError: it is not installed, cannot be imported, or lacks files.
+    """
+    try:
+        module = import_module("onnxruntime")
+        lacks = next((name for name in _NEEDED if not hasattr(module, name)), None)
+        why = None if lacks is None else f"it has no {lacks}"
+    except (Exception, SystemExit) as error:  # half a package fails in any way
+        missing = isinstance(error, ModuleNotFoundError) and error.name == "onnxruntime"
+        module, why = None, "" if missing else f"{type(error).__name__}: {error}"
+    if why is None:
+        return module
+    installed, places = packages(), _places()
+    if why or installed:
+        names = " and ".join(f"{name} {number}" for name, number in installed.items())
+        at = f"at {places[0]}, of no package of pip" if places else "of no package"
+        text = f"the installed onnxruntime ({names or at}) is broken"
+        text += f": {why}" if why else ": its files are not there"
+    else:
+        text = "onnxruntime is not installed"
+    fixes = [f"for the CPU: {CPU_FIX}"]
+    if why_no_gpu() is None:
+        fixes.insert(0, f"for the GPU: {gpu_fix()}")
+    if places and not installed:
+        fixes.insert(0, f"if {places[0]} is your own: rename it")
+    raise EngineError(text, expected="one whole package of ONNX Runtime", fix=fixes)
+
+
+def why_no_cuda(module: Any) -> str | None:
+    """Why an imported ONNX Runtime cannot compute on a GPU, or None."""
+    try:
+        providers = module.get_available_providers()
+    except Exception as error:  # half a package fails in any way
+        return f"this onnxruntime does not say what it can use: {type(error).__name__}: {error}"
+    if "CUDAExecutionProvider" in providers:
+        return None
+    if len(packages()) > 1:
+        return (
+            f"this onnxruntime is built without CUDA: {CPU_PACKAGE} and {GPU_PACKAGE} are both "
+            f"installed, write to one folder, and the files there are those of {CPU_PACKAGE}"
+        )
+    return "this onnxruntime is built without CUDA"

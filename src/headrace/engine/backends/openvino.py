@@ -1,0 +1,357 @@
+"""OpenVINO on the CPU. Extra: `openvino`."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import openvino as ov
+import openvino.properties as props
+import openvino.properties.hint as hints
+
+from headrace._core.errors import EngineError
+from headrace.engine.backends import RunOptions
+from headrace.engine.machine import usable_cores
+from headrace.network import wire
+from headrace.network.external_data import WEIGHTS_FILE
+from headrace.network.tensor_spec import TensorSpec
+
+_NODE = (
+    re.compile(r"ONNX node '<Node\((?P<op>\w+)\): (?P<node>[^>]*)>'"),
+    re.compile(r"\[CPU\] (?P<op>\w+) node with name '(?P<node>[^']*)'"),
+)
+_UNKNOWN = re.compile(r"No conversion rule found for operations: ([^\n]+)")
+# The check in OpenVINO's source that failed is of no use to a reader.
+_SOURCE = re.compile(
+    r"^Exception from \S+:\d+:?$|^Check '.*' failed at \S+:\d+:?$|^FrontEnd API failed.*|"
+    r"^While validating.*|^Summary:$|^-- .*|^To facilitate .*|^Model wasn't fully converted.*"
+)
+
+
+@cache
+def _core() -> Any:
+    return ov.Core()
+
+
+class _Variant:
+    """A model compiled for one batch size, or for all; requests are made as they are needed."""
+
+    def __init__(self, model: Any, settings: Mapping[str, Any]) -> None:
+        self._compiled = _core().compile_model(model, "CPU", dict(settings))
+        # a model that does not use an input is compiled without it
+        self._names = [port.get_names() for port in self._compiled.inputs]
+        self._idle: deque[Any] = deque()
+        self._placing: deque[Any] = deque()
+        # where a shape is only known afterwards, OpenVINO 2026.4 may write elsewhere unseen
+        self._static = [port.get_partial_shape().is_static for port in self._compiled.outputs]
+
+    def run(self, feeds: Mapping[str, npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+        arrays = [next(feeds[n] for n in names if n in feeds) for names in self._names]
+        try:
+            request = self._idle.pop()
+        except IndexError:  # more runs at once than ever before
+            request = self._compiled.create_infer_request()
+        try:
+            # inputs are read where they are; outputs are copied out of the request's memory
+            results = request.infer(arrays, share_inputs=True, share_outputs=False)
+            return list(results.values())
+        finally:
+            self._idle.append(request)
+
+    def run_into(
+        self, feeds: Mapping[str, npt.NDArray[Any]], places: Sequence[npt.NDArray[Any] | None]
+    ) -> list[npt.NDArray[Any]]:
+        """`run` with separate requests, which get new places for their outputs each time."""
+        arrays = [next(feeds[n] for n in names if n in feeds) for names in self._names]
+        try:
+            request = self._placing.pop()
+        except IndexError:
+            request = self._compiled.create_infer_request()
+        places = [p if s else None for p, s in zip(places, self._static, strict=True)]
+        for i, place in enumerate(places):
+            if place is not None:
+                request.set_output_tensor(i, ov.Tensor(place, shared_memory=True))
+        results = request.infer(arrays, share_inputs=True, share_outputs=True)
+        made = [
+            place if place is not None and _same(array, place) else array.copy()
+            for place, array in zip(places, results.values(), strict=True)
+        ]
+        self._placing.append(request)  # one that failed is not used again
+        return made
+
+
+def _same(array: npt.NDArray[Any], place: npt.NDArray[Any]) -> bool:
+    """Whether the runtime kept the memory: for another shape it takes its own."""
+    return array.shape == place.shape and array.ctypes.data == place.ctypes.data
+
+
+class OpenVinoRunner:
+    """A compiled model with a pool of infer requests.
+
+    A model with a free batch is compiled for `max_batch` (10 to 20 % faster than for any batch,
+    measured), and once more for any batch when a smaller one comes.
+    """
+
+    device = "cpu"
+
+    def __init__(self, model: bytes, options: RunOptions, file: Path | None = None) -> None:
+        threads = options.threads or max(1, usable_cores() // options.streams)
+        self._settings = {
+            props.inference_num_threads(): threads * options.streams,
+            props.num_streams(): options.streams,
+            hints.inference_precision(): _computed_in(options),  # else what the CPU likes best
+            # threads fixed to cores get in the way of decoding, and of other models' threads
+            hints.enable_cpu_pinning(): False,
+        }
+        self._any: _Variant | None = None
+        self._fixed: _Variant | None = None
+        self._fixed_size: int | None = None
+        self._checked: set[Any] = set()
+        self._batched = options.batched
+        self._lock = threading.Lock()
+        try:
+            read = _core().read_model(model if file is None else str(file))
+            names = _input_names(read, model)
+            self.inputs = tuple(map(_spec, read.inputs, names))
+            self.outputs = tuple(_spec(port) for port in read.outputs)
+            self._free_batch = options.batched and _has_free_batch(read.inputs[0])
+            self._model: Any = read
+            if not options.batched:
+                self._any = _Variant(read, self._settings)
+            elif not self._free_batch:
+                self._fixed = _Variant(read, self._settings)
+            elif options.max_batch is not None:
+                self._fixed_size = options.max_batch
+                self._fixed = _Variant(_with_batch(read, options.max_batch), self._settings)
+            else:
+                self._any = _Variant(read, self._settings)
+            one_size = options.batched and (not self._free_batch or self._fixed_size == 1)
+            if one_size or all(port.get_partial_shape().is_static for port in read.inputs):
+                self._model = None  # no other batch can come: its weights are not needed twice
+        except EngineError:
+            raise
+        except Exception as error:  # whatever the binding makes of a C++ exception
+            raise _worded(error, "refuses the model") from error
+
+    def run(
+        self, feeds: Mapping[str, npt.NDArray[Any]], *, to_host: bool = True
+    ) -> list[npt.NDArray[Any]]:
+        return self._run(feeds, None)
+
+    def run_into(
+        self, feeds: Mapping[str, npt.NDArray[Any]], places: Mapping[str, npt.NDArray[Any]]
+    ) -> list[npt.NDArray[Any]]:
+        """See `PlacingRunner`."""
+        return self._run(feeds, [places.get(spec.name) for spec in self.outputs])
+
+    def _run(
+        self,
+        feeds: Mapping[str, npt.NDArray[Any]],
+        places: Sequence[npt.NDArray[Any] | None] | None,
+    ) -> list[npt.NDArray[Any]]:
+        try:
+            variant = self._fixed
+            if not self._batched:
+                variant = self._for_shapes(feeds)
+            elif self._free_batch:
+                size = len(feeds[self.inputs[0].name])
+                if size != self._fixed_size or variant is None:
+                    variant = self._for_any_batch(size)
+            if variant is None:
+                raise EngineError("the session is closed")
+            return variant.run(feeds) if places is None else variant.run_into(feeds, places)
+        except RuntimeError as error:
+            raise _worded(error, "failed") from error
+
+    def _for_any_batch(self, size: int) -> _Variant | None:
+        with self._lock:
+            if self._model is None:
+                return None
+            if size not in self._checked:
+                # With one thread OpenVINO 2026.4 runs on with garbage where shapes do not fit.
+                _with_batch(self._model, size)
+                self._checked.add(size)
+            if self._any is None:
+                self._any = _Variant(self._model, self._settings)
+            return self._any
+
+    def _for_shapes(self, feeds: Mapping[str, npt.NDArray[Any]]) -> _Variant | None:
+        key = tuple(feeds[spec.name].shape for spec in self.inputs)
+        with self._lock:
+            if self._model is not None and key not in self._checked:
+                # as for batches: what does not fit must be refused before it runs
+                fixed = self._model.clone()
+                fixed.reshape(dict(zip(fixed.inputs, map(list, key), strict=True)))
+                self._checked.add(key)
+            return self._any
+
+    def close(self) -> None:
+        with self._lock:
+            self._fixed = self._any = self._model = None
+
+
+def _computed_in(options: RunOptions) -> Any:
+    able = backend.capabilities()
+    if options.half is None or options.half.upper() not in able:
+        return ov.Type.f32
+    return ov.Type.f16 if options.half == "fp16" else ov.Type.bf16
+
+
+def _has_free_batch(port: Any) -> bool:
+    shape = port.get_partial_shape()
+    return bool(shape.rank.is_static and len(shape) > 0 and shape[0].is_dynamic)
+
+
+def _with_batch(model: Any, size: int) -> Any:
+    """Copy `model`, its free first axes set to `size`.
+
+    Raises:
+        RuntimeError: a shape inside does not fit.
+    """
+    fixed = model.clone()
+    shapes = {}
+    for port in fixed.inputs:
+        shape = port.get_partial_shape()
+        if _has_free_batch(port):
+            shape[0] = size
+        shapes[port] = shape
+    fixed.reshape(shapes)
+    return fixed
+
+
+def _input_names(read: Any, model: bytes) -> list[str]:
+    """Names of the inputs; one that is only handed on has lost its own, and gets it back."""
+    graph = _messages(memoryview(model), 7)[0]
+    declared = {_text(value, 1) for value in _messages(graph, 11)}
+    names = [next(iter(sorted(port.get_names())), "") for port in read.inputs]
+    if declared.issuperset(names):
+        return names
+    feeders: dict[str, str] = {}
+    for node in _messages(graph, 1):
+        inputs = _messages(node, 1)
+        if inputs:
+            source = wire.text(wire.BYTES, inputs[0])
+            feeders |= {wire.text(wire.BYTES, out): source for out in _messages(node, 2)}
+    for i, port in enumerate(read.inputs):
+        while names[i] not in declared and names[i] in feeders:
+            names[i] = feeders[names[i]]
+        port.get_tensor().add_names({names[i]})
+    return names
+
+
+def _messages(data: memoryview, number: int) -> list[memoryview]:
+    """The occurrences of one field of a message; nothing else of it is read."""
+    return [value for n, kind, value in wire.fields(data) if n == number and kind == wire.BYTES]
+
+
+def _text(data: memoryview, number: int) -> str:
+    return wire.text(wire.BYTES, _messages(data, number)[0])
+
+
+def _spec(port: Any, name: str | None = None) -> TensorSpec:
+    name = name or next(iter(sorted(port.get_names())), "")
+    kind = port.get_element_type()
+    try:
+        dtype = np.dtype(kind.to_dtype())
+    except RuntimeError as error:  # types NumPy does not know
+        raise EngineError(
+            f"{name!r} is a tensor of {kind.get_type_name()}",
+            fix="export the model with float inputs and outputs",
+        ) from error
+    shape = port.get_partial_shape()
+    if shape.rank.is_dynamic:
+        return TensorSpec(name, dtype, ())
+    return TensorSpec(name, dtype, tuple(None if d.is_dynamic else d.get_length() for d in shape))
+
+
+def _worded(error: Exception, what: str) -> EngineError:
+    text = str(error)
+    where, fix = None, []
+    for pattern in _NODE:
+        if match := pattern.search(text):
+            where = f"node {match['node']!r} ({match['op']})"
+            break
+    if match := _UNKNOWN.search(text):
+        ops = ", ".join(re.sub(r"-\d+\b", "", op) for op in match[1].split(", "))
+        found = f"it does not know {ops}"
+        fix.append("another runtime may: --backend onnxruntime")
+    else:
+        lines = [line.strip() for line in text.splitlines()]
+        useful = [line for line in lines if line and not _SOURCE.match(line)]
+        found = "; ".join(useful) or " ".join(lines)
+        found = re.sub(r" ?Check '.*?' failed at \S+:\d+:?", "", found)
+    return EngineError(f"openvino {what}: {found[:500]}", where=where, fix=fix)
+
+
+class OpenVinoBackend:
+    """See module."""
+
+    name = "openvino"
+
+    def version(self) -> str:
+        # 2026.4.1-22982-e213a14…-releases/2026/4: the release and its build are enough
+        return "-".join(str(ov.get_version()).split("-")[:2])
+
+    def why_not(self) -> str | None:
+        return None if "CPU" in _core().available_devices else "OpenVINO finds no CPU plugin"
+
+    def capabilities(self) -> frozenset[str]:
+        """The types the processor computes in (FP32, INT8, BF16, FP16 and others)."""
+        if self.why_not():
+            return frozenset()
+        return frozenset(_core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"))
+
+    def profile(
+        self, model: bytes, options: RunOptions, feeds: Mapping[str, Any], runs: int
+    ) -> list[tuple[str, list[float]]]:
+        """See `headrace.engine.layers.ProfilingBackend`."""
+        settings = {
+            props.enable_profiling(): True,
+            hints.inference_precision(): _computed_in(options),
+        }
+        if options.threads:
+            settings[props.inference_num_threads()] = options.threads
+        try:
+            read = _core().read_model(model)
+            request = _core().compile_model(read, "CPU", settings).create_infer_request()
+            times: dict[str, list[float]] = {}
+            for run in range(runs + 1):
+                request.infer([feeds[port.any_name] for port in read.inputs], share_inputs=True)
+                for layer in request.profiling_info if run else ():  # the first is never the same
+                    if layer.status == ov.ProfilingInfo.Status.EXECUTED:
+                        name = f"{layer.node_name} ({layer.node_type})"
+                        times.setdefault(name, []).append(layer.real_time.total_seconds() * 1e3)
+        except RuntimeError as error:
+            raise _worded(error, "failed") from error
+        return [(name, ms) for name, ms in times.items() if len(ms) == runs]
+
+    def open_with_weights(
+        self, graph: bytes, weights: memoryview, options: RunOptions
+    ) -> OpenVinoRunner:
+        """See `ExternalWeightsBackend`. OpenVINO reads files only: temporary ones are written."""
+        try:
+            with tempfile.TemporaryDirectory(prefix="headrace-model-") as folder:
+                (Path(folder) / WEIGHTS_FILE).write_bytes(weights)
+                model = Path(folder) / "model.onnx"
+                model.write_bytes(graph)
+                return OpenVinoRunner(graph, options, model)
+        except OSError as error:
+            raise EngineError(
+                f"openvino reads models over 2 GiB from files, which cannot be written: "
+                f"{error.strerror}",
+                where=str(error.filename),
+            ) from error
+
+    def open(self, model: bytes, options: RunOptions) -> OpenVinoRunner:
+        return OpenVinoRunner(model, options)
+
+
+backend = OpenVinoBackend()

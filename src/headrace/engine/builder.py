@@ -1,0 +1,480 @@
+"""Building a plan from a network."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from headrace._core.errors import EngineError, PluginError
+from headrace._core.notices import Notice
+from headrace._core.text import quoted
+from headrace.engine.assemble_plan import BuildResult, assemble_plan, prebuilt_plan, session_options
+from headrace.engine.backends import (
+    DEFAULT_BACKEND,
+    Backend,
+    CompilingBackend,
+    ExternalWeightsBackend,
+    PluginBackend,
+    Runner,
+    RunOptions,
+    get_backend,
+    installed_backends,
+)
+from headrace.engine.dynamic_batch import with_free_batch
+from headrace.engine.input_shapes import AxisOrder, Dims, extra_inputs, resolve_shape, sample_inputs
+from headrace.engine.onnx_message import fix_axes, model_bytes, serialized
+from headrace.engine.plan import COMPILED_BLOB, MODEL_BLOB, WEIGHTS_BLOB, Plan
+from headrace.engine.plan_header import MAX_BATCH, NOT_FREE, Precision, TacticRecord, TuningRecord
+from headrace.engine.plugin_graph.opening import split_at
+from headrace.engine.plugin_graph.plugin_layers import PluginLayers, Profiles, build_plugins
+from headrace.engine.plugin_graph.plugin_timing import PluginTiming
+from headrace.engine.plugin_graph.split_runner import compile_pieces
+from headrace.engine.precision.capability import choose
+from headrace.engine.precision.lower import PrecisionGraph, graph_precision, in_fp32, lower_or_fp32
+from headrace.engine.precision.rules import PrecisionRules
+from headrace.engine.tuning.precisions import tune_precisions
+from headrace.engine.tuning.tactic import Tactic
+from headrace.engine.tuning.tune import Progress, TuneOptions
+from headrace.network.external_data import split_proto
+from headrace.network.network import Network
+from headrace.network.tensor_spec import TensorSpec
+from headrace.plugins.lookup import unknown_error
+from headrace.plugins.nodes import has_plugins
+from headrace.plugins.registry import PluginRegistry, known_plugins
+from headrace.plugins.types import DataType
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """Options of a build.
+
+    Attributes:
+        batched: True: axis 0 of every input and output is the batch, and the first input a picture.
+            False: the plan takes any number of inputs of any shape, free axes included; nothing
+            below about batches and pictures applies.
+        max_batch: most items of one run, 1 to 1024.
+        precision: what may be computed in, as TensorRT's flags: FP16 is built where it is faster.
+        exact: True puts `precision` into the graph, whether it is faster or not.
+        rules: scales for INT8, layers of other precisions, types of outputs.
+        dynamic_batch: True frees the batch of a model that fixes it at 1, if that turns out right.
+        infer_dims: channels, height, width for a model that leaves them free.
+        input_order: order of the axes of the picture input.
+        runtime: name of the backend; None is the default one, or with `tuning` all that are there.
+            Runtimes that `tuning` names go before it: it is the one if none of them can be timed.
+        threads, streams: for the session that the build opens; `Plan.open_session` hands it out.
+        tactic: the way to run it, pinned; goes before `runtime`.
+        tuning: finds the best tactic, see `headrace.engine.tuning.tune`; not with `tactic`.
+        picture_range: least and greatest value of the pictures that tuning runs on.
+        progress: called as tuning goes on.
+        profiles: of a network without a batch that has plugins: per optimisation profile, shapes
+            (min, opt, max) by input.
+        registry: where the creators of its plugins are; None: those of this process.
+    """
+
+    batched: bool = True
+    max_batch: int = 1
+    precision: Precision = "fp32"
+    exact: bool = False
+    rules: PrecisionRules = field(default_factory=PrecisionRules)
+    dynamic_batch: bool = False
+    infer_dims: Dims | None = None
+    input_order: AxisOrder = "NCHW"
+    runtime: str | None = None
+    threads: int | None = None
+    streams: int | None = None
+    tactic: Tactic | None = None
+    tuning: TuneOptions | None = None
+    picture_range: tuple[float, float] = (0.0, 1.0)
+    progress: Progress | None = None
+    profiles: Profiles = ()
+    registry: PluginRegistry | None = None
+
+
+def build(network: Network, options: BuildOptions | None = None) -> Plan:
+    """Build a plan: fix the shapes, check the operators, let the runtime load it once.
+
+    Args:
+        network: the network; it is not changed.
+        options: None takes the defaults.
+
+    Raises:
+        ModelError: external data changed since the model was read.
+        EngineError: shapes that stay free or contradict `infer_dims`; operators
+            that the runtime does not know; anything else the runtime refuses.
+    """
+    options = options or BuildOptions()
+    if not 1 <= options.max_batch <= MAX_BATCH:
+        raise EngineError(
+            f"max_batch={options.max_batch}",
+            where=str(network.path) if network.path else repr(network),
+            expected=f"1 to {MAX_BATCH}",
+        )
+    if network.built is not None and (taken := prebuilt_plan(network, options)) is not None:
+        return taken
+    return _Build(network, options).run()
+
+
+class _Build:
+    """One build, and its decisions so far.
+
+    Attributes:
+        tunes: True if the fastest tactic is looked for.
+        shape: of the first input, its batch None if free; empty for a plan without a batch.
+    """
+
+    def __init__(self, network: Network, options: BuildOptions) -> None:
+        self.network, self.options = network, options
+        self.where = str(network.path) if network.path else repr(network)
+        self.decisions: list[Notice] = []
+        self.shape = self._first_shape()
+        self.tactic = options.tactic or Tactic(options.runtime or DEFAULT_BACKEND)
+        self.tunes = options.tuning is not None and options.tactic is None
+        self.tuning: TuningRecord | None = None
+        self.tries: tuple[TacticRecord, ...] = ()
+
+    def run(self) -> Plan:
+        options = self.options
+        asked = self._precision()
+        self._settle_batch()
+        get_backend(self.tactic.runtime)  # not installed: refused before anything long begins
+        inputs = self.inputs = list(self.network.inputs)
+        if options.batched:
+            picture = TensorSpec(inputs[0].name, inputs[0].dtype, self.shape)
+            self.inputs = [picture, *extra_inputs(self.network, self.shape, self.where)]
+        if self.network.is_large:
+            return self._assembled(self._open_large())
+        lowered = self._tuned(asked)
+        if lowered is None:
+            lowered = lower_or_fp32(self.network, asked, options.rules, [self.tactic.runtime])
+        built, lowered = self._opened(lowered)
+        built.rules = options.rules.record(asked, lowered.weight_bits)
+        built.tuning, built.tries = self.tuning, self.tries
+        return self._assembled(built)
+
+    def _assembled(self, built: BuildResult) -> Plan:
+        return assemble_plan(
+            built,
+            self.network,
+            self.options,
+            inputs=self.inputs,
+            fixed_batch=self._fixed_batch,
+            decisions=self.decisions,
+            where=self.where,
+        )
+
+    @property
+    def _fixed_batch(self) -> int | None:
+        return self.shape[0] if self.shape else None
+
+    def _first_shape(self) -> tuple[int | None, ...]:
+        """Complete the first input's shape, its batch None if free; empty without a batch."""
+        network, options = self.network, self.options
+        if options.batched:
+            if not network.inputs:
+                raise EngineError(
+                    "the graph has no inputs", where=self.where, expected="a batch of pictures"
+                )
+            return resolve_shape(
+                network.inputs[0], options.infer_dims, options.input_order, where=self.where
+            )
+        if options.tuning is not None and any(
+            not isinstance(d, int) for spec in network.inputs for d in spec.shape
+        ):
+            raise EngineError(
+                "inputs leave axes free: " + ", ".join(map(str, network.inputs)),
+                where=self.where,
+                expected="fixed shapes to tune for",
+            )
+        return ()
+
+    def _precision(self) -> Precision:
+        """Choose the precision for the runtimes that take part."""
+        options = self.options
+        if options.exact:
+            return options.precision
+        missing = None if options.rules.scales else "there are none"
+        among = options.tuning.runtimes if self.tunes and options.tuning else None
+        one = options.runtime or not self.tunes
+        runtimes = among or ([self.tactic.runtime] if one else installed_backends())
+        asked, notice = choose(options.precision, runtimes, no_table=missing, tuned=self.tunes)
+        self.decisions += [notice] if notice else []
+        return asked
+
+    def _settle_batch(self) -> None:
+        """Free the batch if that was asked for; note the effect of a fixed one."""
+        options = self.options
+        if options.dynamic_batch and self.shape and self.shape[0] == 1 < options.max_batch:
+            self._free_batch()
+        fixed = self._fixed_batch
+        if fixed is not None and fixed > MAX_BATCH:
+            raise EngineError(
+                f"the model fixes its batch at {fixed}",
+                where=self.where,
+                expected=f"at most {MAX_BATCH}: every run would be padded to it",
+            )
+        if fixed is not None and fixed != options.max_batch:
+            self.decisions.append(
+                _batch_notice(fixed, options.max_batch, self.network, asked=options.dynamic_batch)
+            )
+
+    def _free_batch(self) -> None:
+        network, shape = self.network, self.shape
+        if network.is_large or has_plugins(network):
+            why = "it is over 2 GiB" if network.is_large else "it has plugins"
+            self.decisions.append(Notice("warning", f"{NOT_FREE}: {why}", rule="batch-fixed"))
+            return
+        picture = network.inputs[0]
+        extra = extra_inputs(network, shape, self.where)
+        inputs = [TensorSpec(picture.name, picture.dtype, shape), *extra]
+        self.network, notice = with_free_batch(
+            network, inputs, shape, self.options.picture_range, self.where
+        )
+        self.decisions.append(notice)
+        if self.network is not network:
+            self.shape = (None, *shape[1:])
+
+    def _bake(self, network: Network) -> bytes:
+        return model_bytes(network, shape=self.shape, where=self.where, decisions=self.decisions)
+
+    def _plugins(self, model: bytes) -> PluginLayers | None:
+        return build_plugins(
+            self.network,
+            model,
+            inputs=self.inputs,
+            max_batch=self._fixed_batch or self.options.max_batch,
+            batched=self.options.batched,
+            profiles=self.options.profiles,
+            registry=self.options.registry,
+            where=self.where,
+        )
+
+    def _tuned(self, asked: Precision) -> PrecisionGraph | None:
+        """The graph of the best tactic, which becomes `tactic`; None if there is none."""
+        options = self.options
+        if not self.tunes or options.tuning is None:
+            return None
+        items = self._fixed_batch or options.max_batch
+        low, high = options.picture_range
+        timing = None
+        if has_plugins(self.network):
+            feeds = sample_inputs(self.inputs, items, low=low, high=high)
+            timing = PluginTiming(self.network, self._bake, self._plugins, feeds)
+        tuning = options.tuning
+        if options.runtime is not None and not tuning.runtimes:
+            tuning = replace(tuning, runtimes=[options.runtime])
+        found, lowered, notices = tune_precisions(
+            self.network,
+            self._bake if timing is None else timing.bake,
+            self.inputs if timing is None else timing.inputs,
+            asked,
+            options.rules,
+            items=items,
+            picture_range=options.picture_range,
+            feeds=None if timing is None else timing.feeds,
+            options=tuning,
+            progress=options.progress,
+        )
+        self.decisions += notices
+        if found.tactic is None:
+            return None
+        self.tactic, self.tries = found.tactic, found.records
+        self.tuning = found.summary(tuning, items)
+        return lowered
+
+    def _opened(self, lowered: PrecisionGraph) -> tuple[BuildResult, PrecisionGraph]:
+        """The runner, in FP32 if the runtime refuses another precision."""
+        options = self.options
+        try:
+            return self._open(lowered), lowered
+        except PluginError:
+            raise
+        except EngineError as error:
+            if lowered.precision == "fp32" and not options.rules.pins:
+                raise
+            runtimes = [self.tactic.runtime]
+            lowered = in_fp32(self.network, lowered.precision, options.rules, runtimes, error)
+            self.tries, self.tuning = (), None
+            return self._open(lowered, half=False), lowered
+
+    def _open(self, lowered: PrecisionGraph, *, half: bool = True) -> BuildResult:
+        backend = get_backend(self.tactic.runtime)
+        started = time.perf_counter()
+        model = self._bake(lowered.network)
+        layers = self._plugins(model)
+        model = model if layers is None else layers.model
+        precision = graph_precision(lowered.network)
+        run_options = session_options(self.tactic, self.options, precision)
+        if not half:
+            run_options = replace(run_options, half=None)
+        try:
+            registry = self.options.registry or known_plugins()
+            runner, blobs = _open(
+                backend, model, run_options, self.network, self.where, layers, registry
+            )
+        except EngineError:
+            if layers is not None:
+                layers.close()
+            raise
+        self.decisions += [*lowered.notices, *(() if layers is None else layers.notices)]
+        return BuildResult(
+            backend=backend,
+            tactic=self.tactic,
+            precision=precision,
+            runner=runner,
+            run_options=run_options,
+            load_s=time.perf_counter() - started,
+            blobs=blobs,
+            outputs=list(lowered.network.outputs if runner is None else runner.outputs),
+            plugins=() if layers is None else layers.records,
+        )
+
+    def _open_large(self) -> BuildResult:
+        """Open a model over 2 GiB as its graph is, neither tuned nor in another precision.
+
+        The plan holds the weights in a blob of their own, mapped from the file when loaded.
+        """
+        options = self.options
+        backend = get_backend(self.tactic.runtime)
+        if not isinstance(backend, ExternalWeightsBackend):
+            raise EngineError(
+                f"{backend.name} takes no models over 2 GiB",
+                where=self.where,
+                fix="build for onnxruntime or openvino",
+            )
+        if options.precision != "fp32" or options.rules.pins or options.rules.outputs:
+            text = "the model is over 2 GiB: its precision is left as it is"
+            self.decisions.append(Notice("warning", text, rule="precision-not-used"))
+        if options.tuning is not None:
+            self.decisions.append(Notice("warning", "not tuned: the model is over 2 GiB"))
+        started = time.perf_counter()
+        proto, weights = split_proto(self.network)
+        if self.shape:
+            fix_axes(proto.graph, self.shape)
+        graph = serialized(proto, self.where)
+        del proto
+        run_options = session_options(self.tactic, options, "fp32")
+        try:
+            runner = backend.open_with_weights(graph, weights, run_options)
+        except EngineError as error:
+            raise _at(self.where, error) from error
+        return BuildResult(
+            backend=backend,
+            tactic=self.tactic,
+            precision="fp32",
+            runner=runner,
+            run_options=run_options,
+            load_s=time.perf_counter() - started,
+            blobs={MODEL_BLOB: graph, WEIGHTS_BLOB: weights},
+            outputs=list(runner.outputs),
+            rules=options.rules.record(options.precision),
+        )
+
+
+def _at(where: str, error: EngineError, advice: Sequence[str] = ()) -> EngineError:
+    """Name the model in an error of its runtime."""
+    return EngineError(
+        f"{error.where}: {error.found}" if error.where else error.found,
+        where=where,
+        expected=error.expected,
+        fix=[*error.fix, *advice],
+    )
+
+
+def _batch_notice(fixed: int, wanted: int, network: Network, *, asked: bool) -> Notice:
+    if fixed > wanted:
+        text = f"the model fixes its batch at {fixed}: batches of {wanted} are padded to it"
+    else:
+        runs = -(-wanted // fixed)
+        text = (
+            f"the model fixes its batch at {fixed}: batch {wanted} runs as {runs} runs of {fixed}"
+        )
+        if fixed == 1 and (asked or has_plugins(network)):  # plugins keep it fixed
+            text += "; an export with a free batch runs it at once"
+        elif fixed == 1:
+            text += (
+                "; headrace build --dynamic-batch, or an export with a free batch, runs it at once"
+            )
+    # the name alone: the notice is kept in the plan, and the model may be moved
+    return Notice("info", text, network.path.name if network.path else None)
+
+
+def _open(
+    backend: Backend,
+    model: bytes,
+    options: RunOptions,
+    network: Network,
+    where: str,
+    layers: PluginLayers | None,
+    registry: PluginRegistry,
+) -> tuple[Runner | None, dict[str, bytes]]:
+    """The runner, unless the runtime can build here but not run; and what the plan keeps."""
+    blobs = {MODEL_BLOB: model}
+    try:
+        if layers is not None and layers.records:
+            blobs |= layers.blobs
+            whole = _taken_whole(backend, options, network, layers)
+            if whole is None:
+                if isinstance(backend, CompilingBackend):
+                    split = split_at(layers.model, layers.records)
+                    blobs |= compile_pieces(backend, split, options)
+                if backend.why_not():
+                    return None, blobs
+                return layers.open(backend, options, compiled=blobs), blobs
+            layers.close()
+            blobs[COMPILED_BLOB] = whole
+        elif not isinstance(backend, CompilingBackend):
+            return backend.open(model, options), blobs
+        else:
+            blobs[COMPILED_BLOB] = backend.compile(model, options)
+        if backend.why_not():
+            return None, blobs
+        assert isinstance(backend, CompilingBackend)
+        return backend.open(model, options, blobs[COMPILED_BLOB]), blobs
+    except EngineError as error:
+        if isinstance(error, PluginError):
+            raise
+        unknown = unknown_error(network, backend.name, registry, where, error.found)
+        if unknown is not None:
+            raise unknown from error
+        raise _at(where, error, _declared_types(layers, error.found)) from error
+
+
+def _taken_whole(
+    backend: Backend, options: RunOptions, network: Network, layers: PluginLayers
+) -> bytes | None:
+    """Compile the network with the plugins of the runtime; None if it must be split at them."""
+    if not isinstance(backend, PluginBackend) or network.plugins:  # objects, no nodes' fields
+        return None
+    keys = sorted({(r.type, r.version, r.namespace) for r in layers.records})
+    named = ", ".join(quoted(f"{kind} version {version}") for kind, version, _ in keys)
+    lacking = backend.lacks(keys)
+    if lacking:
+        text = ", ".join(quoted(kind) for kind, _, _ in lacking)
+        text = f"{backend.name} has no plugins {text}: the graph is split at its plugins"
+        layers.notices.append(Notice("info", text, layers.where))
+        return None
+    try:
+        whole = backend.compile(layers.model, options)
+    except EngineError as error:
+        text = f"{backend.name} has {named}, but the graph is split at its plugins: {error.found}"
+        layers.notices.append(Notice("warning", text, error.where or layers.where))
+        return None
+    text = f"{backend.name} computes {named} itself: the network is built whole"
+    layers.notices.append(Notice("info", text, layers.where))
+    return whole
+
+
+def _declared_types(layers: PluginLayers | None, refusal: str) -> list[str]:
+    """Advice about types that plugins declare of their outputs, if a refusal mentions a type."""
+    if layers is None or "type" not in refusal.lower():
+        return []
+    advice = []
+    for r in layers.records:
+        taken = [DataType[t].numpy.name for t in r.input_types]
+        if not set(r.dtypes) <= set(taken):
+            advice.append(
+                f"plugin {r.type} (node {r.node!r}) takes {', '.join(taken) or 'nothing'} and says "
+                f"that its outputs are {', '.join(r.dtypes)}: is that what it writes?"
+            )
+    return advice

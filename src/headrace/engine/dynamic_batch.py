@@ -1,0 +1,107 @@
+"""`--dynamic-batch`: a model exported for one item takes several, if that is right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headrace._core.errors import EngineError, ModelError
+from headrace._core.notices import Notice
+from headrace.engine.backends import DEFAULT_BACKEND, RunOptions, get_backend
+from headrace.engine.input_shapes import sample_inputs
+from headrace.engine.onnx_message import model_bytes
+from headrace.engine.plan_header import NOT_FREE
+from headrace.engine.tuning.output_difference import difference
+from headrace.network.free_batch import free_batch
+from headrace.network.network import Network
+from headrace.network.tensor_spec import TensorSpec
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def with_free_batch(
+    network: Network,
+    inputs: Sequence[TensorSpec],
+    shape: tuple[int | None, ...],
+    picture_range: tuple[float, float],
+    where: str,
+) -> tuple[Network, Notice]:
+    """Free the batch of `network` if a batch of 2 gives the results of two runs of 1.
+
+    The batch of `network`, `inputs` and `shape` is 1. `picture_range` is that of the noise to
+    compare with.
+
+    Returns:
+        The freed network or the given one, and a notice with the reason.
+    """
+    name = network.path.name if network.path else None
+    try:
+        free = free_batch(network)
+        error = _verify(network, free, inputs, shape, picture_range, where)
+    except (EngineError, ModelError) as failed:
+        at = f"{failed.where}: " if failed.where and failed.where != where else ""
+        text = f"{NOT_FREE}: {at}{failed.found}"
+        return network, Notice("warning", text, name, rule="batch-fixed")
+    text = (
+        "the model fixes its batch at 1: made free; a batch of 2 gives what two runs of 1 give "
+        f"(difference {error:.1g})"
+    )
+    return free, Notice("info", text, name)
+
+
+def _verify(
+    network: Network,
+    free: Network,
+    inputs: Sequence[TensorSpec],
+    shape: tuple[int | None, ...],
+    picture_range: tuple[float, float],
+    where: str,
+) -> float:
+    """The greatest difference between a batch and single runs.
+
+    Raises:
+        EngineError: they differ; or the outputs do not depend on the picture.
+    """
+    low, high = picture_range
+    items = [sample_inputs(inputs, 1, low=low, high=high, seed=seed) for seed in (1, 2)]
+    both = {name: np.concatenate([item[name] for item in items]) for name in items[0]}
+    singles = _run(network, shape, items, where)
+    together, alone = _run(free, (None, *shape[1:]), [both, items[0]], where)
+    expected = {name: np.concatenate([one[name] for one in singles]) for name in singles[0]}
+    for name, array in together.items():
+        if array.shape != expected[name].shape:
+            raise EngineError(
+                f"output {name!r} of a batch of 2 is {_text(array)}, not {_text(expected[name])}"
+            )
+    worst = 0.0
+    for what, got, want in (
+        ("a batch of 2", together, expected),
+        ("a batch of 1", alone, singles[0]),
+    ):
+        error, wrong = difference(got, want)
+        if wrong is not None:
+            raise EngineError(f"{what} gives other results than single runs: {wrong}")
+        worst = max(worst, error or 0.0)
+    if all(np.array_equal(a, singles[1][n], equal_nan=a.dtype.kind == "f")
+           for n, a in singles[0].items()):  # fmt: skip
+        raise EngineError("two pictures of noise give the same: it cannot be told apart")
+    return worst
+
+
+def _run(
+    network: Network, shape: tuple[int | None, ...], feeds: Sequence[Arrays], where: str
+) -> list[Arrays]:
+    model = model_bytes(network, shape=shape, where=where, decisions=[])
+    runner = get_backend(DEFAULT_BACKEND).open(model, RunOptions(optimization="basic"))
+    try:
+        names = [spec.name for spec in runner.outputs]
+        return [dict(zip(names, runner.run(feed), strict=True)) for feed in feeds]
+    finally:
+        runner.close()
+
+
+def _text(array: npt.NDArray[Any]) -> str:
+    return "x".join(map(str, array.shape)) or "scalar"

@@ -1,0 +1,92 @@
+"""Compare the files a plan was built from with those there now.
+
+By content: files are moved, copied and touched without changing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from headrace._core.errors import ModelError
+from headrace.engine.plan_header import FileRecord, ModelRecord
+from headrace.network.external_data import locate
+
+
+def fingerprint_files(
+    model: Path,
+    external: Mapping[str, Path],
+    *,
+    companions: Mapping[str, Path] = MappingProxyType({}),
+    recipe: str = "",
+    sha256: str | None = None,
+) -> ModelRecord:
+    """Record names, sizes and hashes of a model and its external data.
+
+    `external` maps locations in the model, and `companions` the keys that name them, to further
+    files; `recipe` is text that the network depends on besides.
+
+    Raises:
+        ModelError: one of the files cannot be read any more.
+    """
+    try:
+        return ModelRecord(
+            name=_text(model.name),
+            size_bytes=model.stat().st_size,
+            sha256=sha256 or _hash(model),
+            external=_records(external),
+            companions=_records(companions),
+            recipe=recipe,
+        )
+    except OSError as error:
+        raise ModelError(
+            f"the model's files cannot be read: {error.strerror}", where=str(error.filename)
+        ) from error
+
+
+def _records(files: Mapping[str, Path]) -> tuple[FileRecord, ...]:
+    return tuple(
+        FileRecord(name=_text(name), size_bytes=path.stat().st_size, sha256=_hash(path))
+        for name, path in files.items()
+    )
+
+
+def what_changed(
+    record: ModelRecord, model: Path, companions: Mapping[str, Path] = MappingProxyType({})
+) -> str | None:
+    """Name the difference between `model` with its data and `record`; None if there is none.
+
+    Renaming is no change. Sizes are compared first, so that hashing is only done where it decides.
+    """
+    files: list[tuple[Path, FileRecord, str]] = [(model, record, "model file")]
+    for part in record.external:
+        try:
+            path = locate(part.name, model, where=str(model))
+        except ModelError as error:
+            return error.found
+        files.append((path, part, f"external data {part.name!r}"))
+    if {part.name for part in record.companions} != companions.keys():
+        return "built from other files"
+    files += [(companions[part.name], part, part.name) for part in record.companions]
+    for path, part, words in files:
+        try:
+            if not path.is_file():
+                return f"{words} is gone"
+            if path.stat().st_size != part.size_bytes or _hash(path) != part.sha256:
+                return f"{words} changed"
+        except OSError as error:
+            return f"{words} cannot be read: {error.strerror}"
+    return None
+
+
+def _hash(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _text(name: str) -> str:
+    # a file name need not be text; JSON must be
+    return os.fsencode(name).decode(errors="replace")

@@ -1,0 +1,159 @@
+"""Shapes of a network's inputs, completed by the dimensions that are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from headrace._core.errors import EngineError
+from headrace.network.tensor_spec import TensorSpec
+
+if TYPE_CHECKING:
+    from headrace.network.network import Network
+
+
+Dims = tuple[int, int, int]
+"""Channels, height, width; also for NHWC models."""
+
+AxisOrder = Literal["NCHW", "NHWC"]
+
+_AXES: dict[AxisOrder, tuple[str, str, str]] = {
+    "NCHW": ("channels", "height", "width"),
+    "NHWC": ("height", "width", "channels"),
+}
+
+
+def complete_infer_dims(infer_dims: Dims | None) -> Dims | None:
+    """Return `infer-dims`, or None if it is absent or has a zero. Source: config facts 2.3."""
+    return infer_dims if infer_dims is not None and all(d > 0 for d in infer_dims) else None
+
+
+def _in_order(dims: Dims, order: AxisOrder) -> Dims:
+    c, h, w = dims
+    return (c, h, w) if order == "NCHW" else (h, w, c)
+
+
+def resolve_shape(
+    spec: TensorSpec, infer_dims: Dims | None, order: AxisOrder, *, where: str
+) -> tuple[int | None, ...]:
+    """Fix all axes of an input but the batch.
+
+    `spec` is as the model declares it, batch first; `infer_dims` fixes its free axes and must equal
+    the others.
+
+    Returns:
+        The batch (None if free), then the other axes.
+
+    Raises:
+        EngineError: naming the axes that stay free, or differ from `infer_dims`.
+    Source: config facts 5.4.
+    """
+    if len(spec.shape) < 2 or spec.shape[0] == 0:
+        raise EngineError(f"input {spec} has no batch axis", where=where,
+                          expected="a batch first, then at least one axis",
+                          rule="input-not-a-picture")  # fmt: skip
+    given = complete_infer_dims(infer_dims)
+    names: tuple[str, ...] = tuple(f"axis {i}" for i in range(1, len(spec.shape)))
+    wanted: tuple[int, ...] | None = None
+    if len(spec.shape) == 4:
+        names = _AXES[order]
+        wanted = None if given is None else _in_order(given, order)
+    elif given is not None:
+        raise EngineError(
+            f"infer-dims={_text(given)} is for four axes, input {spec} has {len(spec.shape)}",
+            where=where,
+            rule="input-dims",
+        )
+    shape: list[int | None] = [spec.shape[0] if isinstance(spec.shape[0], int) else None]
+    free, different = [], []
+    for i, (name, have) in enumerate(zip(names, spec.shape[1:], strict=True)):
+        value = have if isinstance(have, int) and have > 0 else None
+        want = None if wanted is None else wanted[i]
+        if value is None and want is None:
+            free.append(f"{name} ({have})" if isinstance(have, str) else name)
+        elif value is not None and want not in (None, value):
+            different.append(f"{name} {value} (infer-dims says {want})")
+        shape.append(value if value is not None else want)
+    if free:
+        raise EngineError(
+            f"input {spec} leaves free: {', '.join(free)}",
+            where=where,
+            fix="set infer-dims=<channels>;<height>;<width>"
+            if len(spec.shape) == 4
+            else "export the model with fixed axes; only the batch may be free",
+            rule="input-free",
+        )
+    if different:
+        fix = "leave infer-dims out, or export the model with free height and width"
+        other: AxisOrder = "NHWC" if order == "NCHW" else "NCHW"
+        if given is not None and _in_order(given, other) == spec.shape[1:]:
+            fix = f"the input is {other}: " + (
+                "set network-input-order=1" if other == "NHWC" else "leave network-input-order out"
+            )
+        raise EngineError(
+            f"infer-dims={_text(given)} does not fit input {spec}: "
+            f"the model fixes {', '.join(different)}",
+            where=where,
+            fix=fix,
+            rule="input-dims",
+        )
+    return tuple(shape)
+
+
+def extra_inputs(network: Network, picture: tuple[int | None, ...], where: str) -> list[TensorSpec]:
+    """Complete the inputs beside the picture.
+
+    A free first axis is the batch; an axis with the name of one of the picture's has its size.
+
+    Raises:
+        EngineError: another axis is free.
+    """
+    named = dict(zip(network.inputs[0].shape, picture, strict=True))  # free axes that got a number
+    specs = []
+    for spec in network.inputs[1:]:
+        axes = [d if isinstance(d, int) else named.get(d) for d in spec.shape]
+        if any(d is None for d in axes[1:]):
+            raise EngineError(
+                f"input {spec} leaves an axis free other than the batch",
+                where=where,
+                fix="export the model with fixed axes for its further inputs",
+                rule="input-free",
+            )
+        specs.append(TensorSpec(spec.name, spec.dtype, tuple(axes)))
+    return specs
+
+
+def _text(dims: Dims | None) -> str:
+    return ";".join(map(str, dims or ()))
+
+
+def sample_inputs(
+    inputs: Sequence[TensorSpec],
+    items: int,
+    *,
+    low: float = 0.0,
+    high: float = 1.0,
+    seed: int = 0,
+) -> dict[str, npt.NDArray[Any]]:
+    """Make one batch of noise.
+
+    The first input is uniform in low … high, of integer types 0 … 255 as far as the type goes;
+    further inputs 0 … 1, integers 1. All axes are fixed but the batch, which becomes `items`.
+    """
+    rng = np.random.default_rng(seed)
+    feeds: dict[str, npt.NDArray[Any]] = {}
+    for number, spec in enumerate(inputs):
+        shape = [d if isinstance(d, int) else items for d in spec.shape]
+        if spec.dtype.kind == "f":
+            bounds = (low, high) if number == 0 else (0.0, 1.0)
+            array = rng.random(shape, np.float32) * np.float32(bounds[1] - bounds[0])
+            feeds[spec.name] = (array + np.float32(bounds[0])).astype(spec.dtype, copy=False)
+        elif number == 0 and spec.dtype.kind in "iu":
+            top = min(255, int(np.iinfo(spec.dtype).max))
+            feeds[spec.name] = rng.integers(0, top, shape, dtype=spec.dtype, endpoint=True)
+        else:
+            feeds[spec.name] = np.ones(shape, spec.dtype)
+    return feeds

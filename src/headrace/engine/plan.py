@@ -1,0 +1,497 @@
+"""Plans: built engines, saved as `.engine` files. Data only, never code.
+
+Layout, little endian:
+
+    8 bytes   magic
+    4 bytes   format version
+    4 bytes   size of the header
+    8 bytes   size of the whole file
+    32 bytes  sha256 of the header
+    header    JSON, `PlanHeader`
+    blobs     one after the other, as the header lists them
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import os
+import stat
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import headrace
+from headrace._core.errors import EngineError
+from headrace._core.json_record import RecordError
+from headrace._core.notices import Notice
+from headrace.engine.backends import (
+    Backend,
+    CompilingBackend,
+    ExternalWeightsBackend,
+    Runner,
+    RunOptions,
+    get_backend,
+)
+from headrace.engine.machine import usable_cores
+from headrace.engine.plan_header import BlobRecord, PlanHeader, TacticRecord
+from headrace.engine.store import locked, write_atomically
+from headrace.engine.tuning.tactic import HALVES, Tactic
+from headrace.network.model_bytes import (
+    HEAD_BYTES,
+    PLAN_MAGIC,
+    built_by,
+    is_tensorrt_engine,
+    looks_like,
+)
+from headrace.network.tensor_spec import TensorSpec
+
+if TYPE_CHECKING:
+    from headrace.engine.session import Session
+    from headrace.plugins.registry import PluginRegistry
+
+FORMAT_VERSION = 1
+MODEL_BLOB = "model"
+WEIGHTS_BLOB = "weights"
+"""Weights of a model too large for one message; see `headrace.network.external_data`."""
+COMPILED_BLOB = "compiled"
+"""The model as a runtime compiled it; see `headrace.engine.backends.CompilingBackend`."""
+MAX_HEADER_BYTES = 16 * 2**20
+MAX_PLAN_BYTES = 2**40
+_PREFIX = struct.Struct("<8sIIQ32s")
+_REBUILD = "delete it: it is built anew from the model at the next start"
+
+
+Blob = Any  # bytes; a view of a mapped file for `WEIGHTS_BLOB`
+
+
+class NewerPlanError(EngineError):
+    """A plan that a newer headrace wrote: fit for that one, unreadable here."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSummary:
+    """The facts that `headrace show x.engine` prints; `header` has every detail."""
+
+    path: Path | None
+    format_version: int
+    headrace: str
+    runtime: str
+    tactic: str
+    precision: str
+    max_batch: int
+    fixed_batch: int | None
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    model: str
+    model_sha256: str
+    size_bytes: int
+    decisions: tuple[Notice, ...]
+    plugins: tuple[str, ...] = ()
+
+
+class Plan:
+    """A built engine.
+
+    Attributes:
+        header: everything but the blobs.
+        blobs: name -> bytes, as the header lists them.
+        path: the file it was read from or saved to; None while in memory only.
+        decisions: notices of building, finding or replacing it.
+        threads: default of `open_session`.
+        registry: where the creators of its plugins are; None: those of this process.
+        held: kept as long as the plan is.
+    """
+
+    def __init__(
+        self, header: PlanHeader, blobs: Mapping[str, Blob], *, path: Path | None = None
+    ) -> None:
+        self.header = header
+        self.blobs = dict(blobs)
+        self.path = path
+        self.decisions: list[Notice] = [record.notice for record in header.decisions]
+        self.threads: int | None = None
+        self.registry: PluginRegistry | None = None
+        self.held: object = None
+        self._ready: Session | None = None
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """Input bindings; the first of a batched plan is the picture."""
+        return tuple(record.spec for record in self.header.inputs)
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """Output bindings in order."""
+        return tuple(record.spec for record in self.header.outputs)
+
+    @property
+    def tactic(self) -> TacticRecord | None:
+        """The way this plan is run."""
+        return next((t for t in self.header.tactics if t.chosen), None)
+
+    def open_session(
+        self,
+        *,
+        threads: int | None = None,
+        streams: int | None = None,
+        spinning: bool | None = None,
+        tactic: Tactic | None = None,
+    ) -> Session:
+        """Get the plan ready to run.
+
+        Args:
+            threads: threads of one run; None: `Plan.threads`, else what tuning found best on this
+                machine, else every core.
+            streams: see `headrace.engine.backends.RunOptions`; None: as tuning found best, else
+            one.
+            spinning: as there; None: as tuning found best, else False.
+            tactic: run it this way, whatever it was built for; decides all of the above.
+
+        Raises:
+            EngineError: the runtime is missing or refuses the model; an INT8 engine is to run on
+                a runtime that it was not made for.
+        """
+        from headrace.engine.session import FreeSession, Session
+
+        runtime = self.header.runtime.name
+        if tactic is None:
+            options = self.run_options(threads=threads, streams=streams, spinning=spinning)
+        else:
+            runtime = tactic.runtime
+            self._check_int8(runtime)
+            options = tactic.run_options(self.header.max_batch, self.header.precision)
+            options = replace(options, batched=self.header.batched)
+        ready, self._ready = self._ready, None
+        if ready is not None:
+            if ready.options == options and runtime == self.header.runtime.name:
+                return ready
+            ready.close()
+        backend = get_backend(runtime)
+        compiled = self.blobs.get(COMPILED_BLOB) if runtime == self.header.runtime.name else None
+        if compiled is not None and isinstance(backend, CompilingBackend):
+            runner: Runner = backend.open(self.blobs[MODEL_BLOB], options, compiled)
+        elif self.header.plugins:
+            runner = self._open_with_plugins(backend, options)
+        elif WEIGHTS_BLOB in self.blobs:
+            if not isinstance(backend, ExternalWeightsBackend):
+                raise EngineError(f"{backend.name} takes no models over 2 GiB")
+            runner = backend.open_with_weights(
+                self.blobs[MODEL_BLOB], memoryview(self.blobs[WEIGHTS_BLOB]), options
+            )
+        else:
+            runner = backend.open(self.blobs[MODEL_BLOB], options)
+        where = str(self.path or self.header.model.name)
+        kind = Session if self.header.batched else FreeSession
+        return kind(runner, self.header, where=where, options=options)
+
+    def _open_with_plugins(self, backend: Backend, options: RunOptions) -> Runner:
+        from headrace.engine.plugin_graph.opening import load_plugins, open_plugin_graph
+        from headrace.plugins.registry import known_plugins
+
+        where = str(self.path or self.header.model.name)
+        records = self.header.plugins
+        plugins = load_plugins(records, self.blobs, self.registry or known_plugins(), where)
+        compiled = self.blobs if backend.name == self.header.runtime.name else None
+        return open_plugin_graph(
+            backend, self.blobs[MODEL_BLOB], options, records, plugins, compiled=compiled
+        )
+
+    def _check_int8(self, runtime: str) -> None:
+        rules, made_for = self.header.rules, self.header.runtime.name
+        if runtime != made_for and rules is not None and rules.table is not None:
+            raise EngineError(
+                f"its INT8 is made for {made_for}, not for {runtime}",
+                where=str(self.path or self.header.model.name),
+                fix=f"build another engine: headrace build CONFIG --backend {runtime}",
+            )
+
+    def run_options(
+        self,
+        *,
+        threads: int | None = None,
+        streams: int | None = None,
+        spinning: bool | None = None,
+    ) -> RunOptions:
+        """Make the options that `open_session` with the same arguments passes to the runtime."""
+        tactic = self.tactic
+        threads = self.threads if threads is None else threads
+        if threads is None and streams is None and self.decides_sharing and tactic is not None:
+            threads, streams = tactic.threads, tactic.streams
+            spinning = tactic.spinning if spinning is None else spinning
+        return RunOptions(
+            threads=threads,
+            streams=streams or 1,
+            spinning=bool(spinning),
+            optimization=tactic.optimization if tactic is not None else "all",
+            max_batch=self.header.max_batch,
+            batched=self.header.batched,
+            half=HALVES.get(self.header.precision),
+            graph=tactic is not None and tactic.graph and streams in (None, 1),
+        )
+
+    @property
+    def decides_sharing(self) -> bool:
+        """True if threads and streams are pinned, or tuned on as many cores as there are here."""
+        tactic, tuning = self.tactic, self.header.tuning
+        if tactic is None or (tactic.threads is None and tactic.streams is None):
+            return False
+        return tuning is None or tuning.cores == usable_cores()
+
+    def keep_ready(self, session: Session) -> None:
+        """Hand `session` out at the next `open_session` with the options it was opened with."""
+        self._ready = session
+
+    def describe(self) -> PlanSummary:
+        """Plain facts about the plan, for people."""
+        header = self.header
+        return PlanSummary(
+            path=self.path,
+            format_version=FORMAT_VERSION,
+            headrace=header.headrace,
+            runtime=f"{header.runtime.name} {header.runtime.version}",
+            tactic=str(self.tactic.tactic) if self.tactic else header.runtime.name,
+            precision=header.precision,
+            max_batch=header.max_batch,
+            fixed_batch=header.fixed_batch,
+            inputs=self.inputs,
+            outputs=self.outputs,
+            model=header.model.name,
+            model_sha256=header.model.sha256,
+            size_bytes=sum(record.size_bytes for record in header.blobs),
+            decisions=tuple(self.decisions),
+            plugins=tuple(map(str, header.plugins)),
+        )
+
+    def to_chunks(self) -> list[bytes | memoryview]:
+        """The bytes of the plan file, in pieces (blobs are not copied)."""
+        header = self.header.to_json()
+        if len(header) > MAX_HEADER_BYTES:
+            raise EngineError(f"the plan's header is {len(header)} bytes, too many to save")
+        blobs = [self.blobs[record.name] for record in self.header.blobs]
+        size = _PREFIX.size + len(header) + sum(map(len, blobs))
+        digest = hashlib.sha256(header).digest()
+        return [
+            _PREFIX.pack(PLAN_MAGIC, FORMAT_VERSION, len(header), size, digest),
+            header,
+            *blobs,
+        ]
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan as `path`, whole or not at all; a plan that stands there is replaced.
+
+        Raises:
+            EngineError: something that is not a plan stands there, or the file cannot be written.
+        """
+        path = Path(path)
+        with locked(path):
+            if path.exists() and not is_plan_file(path):
+                raise EngineError(
+                    "is not a headrace plan and is not overwritten",
+                    where=str(path),
+                    fix="choose another name",
+                )
+            self.write(path)
+
+    def write(self, path: Path) -> None:
+        """Write the plan without a check of the file in its place; the caller holds its lock."""
+        try:
+            write_atomically(path, self.to_chunks())
+        except OSError as error:
+            raise EngineError(
+                f"the plan cannot be written: {error.strerror or error}", where=str(path)
+            ) from error
+        self.path = path
+
+    @classmethod
+    def load(cls, path: str | Path) -> Plan:
+        """Read a plan file; every length and every hash in it is checked first.
+
+        Raises:
+            EngineError: missing, damaged, of another format version, or not a plan at all.
+        """
+        path = Path(path)
+        with _opened(path) as (file, size, header_size, digest):
+
+            def take(name: str, start: int, count: int) -> Blob:
+                if name == WEIGHTS_BLOB:  # takes no memory of its own
+                    whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                    return memoryview(whole)[start : start + count]
+                file.seek(start)
+                return file.read(count)
+
+            return cls._of(header_size, digest, size, take, str(path), path)
+
+    @classmethod
+    def from_bytes(cls, data: bytes | memoryview, *, path: Path | None = None) -> Plan:
+        """`load` for bytes that are already here.
+
+        Raises:
+            EngineError: as `load`.
+        """
+        where = str(path) if path else "plan"
+        header_size, digest = _check_prefix(bytes(data[:HEAD_BYTES]), len(data), where)
+
+        def take(name: str, start: int, count: int) -> Blob:
+            part = data[start : start + count]
+            return part if name == WEIGHTS_BLOB else bytes(part)
+
+        return cls._of(header_size, digest, len(data), take, where, path)
+
+    @classmethod
+    def _of(
+        cls,
+        header_size: int,
+        digest: bytes,
+        size: int,
+        take: Callable[[str, int, int], Blob],
+        where: str,
+        path: Path | None,
+    ) -> Plan:
+        """Read a plan of `size` bytes with a checked prefix; `take(name, start, count)` reads."""
+        at = _PREFIX.size
+        header = _checked_header(take("", at, header_size), digest, where)
+        blobs: dict[str, Blob] = {}
+        at += header_size
+        for record in header.blobs:
+            blob = take(record.name, at, max(0, min(record.size_bytes, size - at)))
+            at += record.size_bytes
+            if len(blob) != record.size_bytes or record.name in blobs:
+                raise _damaged(f"blob {record.name!r} is not all there, or there twice", where)
+            if hashlib.sha256(blob).hexdigest() != record.sha256:
+                raise _damaged(f"blob {record.name!r} does not match its sha256", where)
+            blobs[record.name] = blob
+        if at != size:
+            raise _damaged(f"{size - at} bytes follow the last blob", where)
+        if MODEL_BLOB not in blobs:
+            raise _damaged("there is no model in it", where)
+        return cls(header, blobs, path=path)
+
+    def __repr__(self) -> str:
+        name = self.path.name if self.path else "in memory"
+        header = self.header
+        return f"Plan({name}: {header.model.name}, {header.precision}, batch {header.max_batch})"
+
+
+def blob_record(name: str, blob: Blob) -> BlobRecord:
+    """The header's entry for `blob`."""
+    return BlobRecord(name=name, size_bytes=len(blob), sha256=hashlib.sha256(blob).hexdigest())
+
+
+def is_plan_file(path: Path) -> bool:
+    """Whether `path` is a file that headrace wrote as a plan (in whatever state it is now)."""
+    try:
+        if not path.is_file():
+            return False
+        with open(path, "rb") as file:
+            return file.read(len(PLAN_MAGIC)) == PLAN_MAGIC
+    except OSError:
+        return False
+
+
+def read_header(path: Path) -> PlanHeader:
+    """Read the header of the plan file `path`; its blobs are not read.
+
+    Raises:
+        EngineError: as `Plan.load`, but for damage in the blobs.
+    """
+    with _opened(path) as (file, _, size, digest):
+        file.seek(_PREFIX.size)
+        return _checked_header(file.read(size), digest, str(path))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[BinaryIO, int, int, bytes]]:
+    """Open a plan file; yields it, its size, the size of its header and the header's hash."""
+    where = str(path)
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # before open: a pipe would block
+            raise EngineError("is not a regular file", where=where)
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            yield file, size, *_check_prefix(file.read(HEAD_BYTES), size, where)
+    except (OSError, ValueError) as error:
+        raise EngineError(
+            f"the plan cannot be read: {getattr(error, 'strerror', None) or error}", where=where
+        ) from error
+
+
+def _check_prefix(head: bytes, size_bytes: int, where: str) -> tuple[int, bytes]:
+    """Size of the header and its hash, once they make sense for a file of `size_bytes`."""
+    if head[: len(PLAN_MAGIC)] != PLAN_MAGIC:
+        raise _foreign(head, size_bytes, where)
+    if len(head) < _PREFIX.size:
+        raise _damaged(f"{size_bytes} bytes are too few", where)
+    _, version, header_size, file_size, digest = _PREFIX.unpack_from(head)
+    if version > FORMAT_VERSION:
+        raise NewerPlanError(
+            f"headrace plan format {version} ≠ {FORMAT_VERSION}: a newer headrace wrote it, "
+            f"whose layout "
+            "this one does not know",
+            where=where,
+            fix="update headrace, or let it build an engine of its own beside this one",
+        )
+    if version < FORMAT_VERSION:
+        raise EngineError(
+            f"headrace plan format {version} ≠ {FORMAT_VERSION}: an older headrace wrote it, whose "
+            "layout is not read any more",
+            where=where,
+            fix=_REBUILD,
+        )
+    if file_size != size_bytes:
+        what = "truncated" if size_bytes < file_size else "too long"
+        raise _damaged(f"{what}, {size_bytes} of {file_size} bytes", where)
+    if file_size > MAX_PLAN_BYTES or header_size > min(MAX_HEADER_BYTES, size_bytes - _PREFIX.size):
+        raise _damaged(f"a header of {header_size} bytes in a file of {size_bytes}", where)
+    return header_size, digest
+
+
+def _checked_header(data: bytes, digest: bytes, where: str) -> PlanHeader:
+    if hashlib.sha256(data).digest() != digest:
+        raise _damaged("the header does not match its sha256", where)
+    try:
+        return PlanHeader.from_json(data)
+    except RecordError as error:
+        if error.unknown and (writer := _writer(data)) != headrace.__version__:
+            raise NewerPlanError(
+                f"headrace {writer} wrote it, with {error.place}, unknown to headrace "
+                f"{headrace.__version__}",
+                where=where,
+                fix="update headrace, or let it build an engine of its own beside this one",
+            ) from error
+        raise _damaged(f"{error.place or 'header'}: {error.found}", where) from error
+
+
+def _writer(header: bytes) -> str:
+    """Version of the headrace that wrote a header; this one's if it names none."""
+    try:
+        version = json.loads(header)["headrace"]
+    except (ValueError, KeyError, RecursionError):  # damaged behind the unknown field
+        version = None
+    return version[:40] if isinstance(version, str) else headrace.__version__
+
+
+def _foreign(head: bytes, size_bytes: int, where: str) -> EngineError:
+    if is_tensorrt_engine(head, size_bytes):
+        return EngineError(
+            f"is a TensorRT engine: code for one GPU model, built by {built_by(head)}",
+            where=where,
+            expected="a plan built by headrace",
+            fix="give onnx-file=<the ONNX model it was built from>: "
+            "headrace builds its own engine and leaves this one alone",
+        )
+    words = looks_like(head, size_bytes) if head else "an empty file"
+    return EngineError(
+        f"is not a headrace plan: it looks like {words}" if words else "is not a headrace plan",
+        where=where,
+        expected="a plan built by headrace",
+        fix="name the model as onnx-file and let headrace build the engine",
+    )
+
+
+def _damaged(what: str, where: str) -> EngineError:
+    return EngineError(f"damaged: {what}", where=where, fix=_REBUILD)

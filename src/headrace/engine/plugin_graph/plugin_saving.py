@@ -1,0 +1,122 @@
+"""Plugin layers into a plan and back: records for its header, blobs with the data for creators."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+
+import numpy as np
+
+from headrace._core.errors import EngineError
+from headrace.engine.plugin_graph.plugin_record import PluginProfileRecord, PluginRecord
+from headrace.plugins.expressions import from_text, to_text
+from headrace.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
+from headrace.plugins.layer import EngineSpec, Ranges, SavedPlugin
+from headrace.plugins.types import DataType
+
+_ALIKE = (
+    "generation",
+    "type",
+    "version",
+    "namespace",
+    "workspaces",
+    "tactics",
+    "aliases",
+    "metadata",
+)
+"""Facts that a record has as the spec has them."""
+
+
+def spec_of(record: PluginRecord) -> EngineSpec:
+    """A record as plugins take it."""
+    return EngineSpec(
+        layer=record.node,
+        input_types=tuple(DataType[t] for t in record.input_types),
+        output_types=tuple(DataType[t] for t in record.output_types),
+        dtypes=tuple(np.dtype(d) for d in record.dtypes),
+        shapes=tuple(from_text(s) for s in record.shapes),
+        profiles=tuple(Ranges(p.min, p.opt, p.max, p.values) for p in record.profiles),
+        **{name: getattr(record, name) for name in _ALIKE},
+    )
+
+
+def record_of(
+    saved: SavedPlugin,
+    names: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]],
+    number: int,
+) -> tuple[PluginRecord, dict[str, bytes]]:
+    """The record of a saved plugin layer, and its blobs by name.
+
+    `names` are those of its inputs, shape inputs and outputs.
+
+    Raises:
+        EngineError: it cannot be described in a plan.
+    """
+    spec = saved.spec
+    blobs = {
+        f"plugin {number}.{profile}": data if isinstance(data, bytes) else _packed(data)
+        for profile, data in enumerate(saved.data)
+    }
+    inputs, shape_inputs, outputs = names
+    try:
+        record = PluginRecord(
+            node=spec.layer,
+            inputs=inputs,
+            shape_inputs=shape_inputs,
+            outputs=outputs,
+            input_types=tuple(t.name for t in spec.input_types),  # type: ignore[misc]
+            output_types=tuple(t.name for t in spec.output_types),  # type: ignore[misc]
+            dtypes=tuple(d.name for d in spec.dtypes),  # type: ignore[misc]
+            shapes=tuple(to_text(s) for s in spec.shapes),
+            profiles=tuple(PluginProfileRecord(**asdict(p)) for p in spec.profiles),
+            blobs=tuple(blobs),
+            **{name: getattr(spec, name) for name in _ALIKE},
+        ).checked()
+    except (TypeError, ValueError) as error:
+        raise EngineError(
+            f"plugin {spec.name} cannot be kept in a plan: {error}",
+            where=f"layer {spec.layer!r}",
+        ) from error
+    return record, blobs
+
+
+def saved_of(record: PluginRecord, blobs: Mapping[str, bytes], where: str) -> SavedPlugin:
+    """The plugin layer of a plan.
+
+    Raises:
+        EngineError: a blob is missing or damaged.
+    """
+    data: list[bytes | PluginFieldCollection] = []
+    for name in record.blobs:
+        if name not in blobs:
+            raise EngineError(f"damaged: there is no blob {name!r}", where=where)
+        blob = blobs[name]
+        data.append(_unpacked(blob, record, where) if record.generation == "V3" else blob)
+    return SavedPlugin(spec_of(record), tuple(data))
+
+
+def _packed(fields: PluginFieldCollection) -> bytes:
+    return json.dumps(
+        [
+            {
+                "name": field.name,
+                "type": field.type.name,
+                "data": None if field.data is None else base64.b64encode(field.raw).decode(),
+            }
+            for field in fields
+        ]
+    ).encode()
+
+
+def _unpacked(blob: bytes, record: PluginRecord, where: str) -> PluginFieldCollection:
+    try:
+        found = []
+        for entry in json.loads(blob):
+            data = entry["data"]
+            raw = None if data is None else base64.b64decode(data, validate=True)
+            found.append(PluginField(str(entry["name"]), raw, PluginFieldType[entry["type"]]))
+        return PluginFieldCollection(found)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise EngineError(f"damaged: the fields of plugin {record.type}", where=where) from error

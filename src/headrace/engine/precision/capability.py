@@ -1,0 +1,127 @@
+"""Gains of runtimes from a precision on this machine.
+
+Measured on an x86 CPU with AVX2 alone (YOLOX-nano, 416 x 416, milliseconds of one run): ONNX
+Runtime 47 in FP32, 53 in FP16, 73 in INT8; OpenVINO 50, 47 and 39. Neither has FP16 arithmetic
+there: both compute an FP16 graph in FP32 and only round in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Literal
+
+from headrace._core.errors import EngineError
+from headrace._core.notices import Notice
+from headrace.engine.backends import GPU_RUNTIMES, get_backend
+from headrace.engine.machine import cpu_flags
+from headrace.engine.plan_header import Precision
+
+# Instructions that add products of bytes in 32 bits. Without them sums are kept in 16 bits.
+_BYTE_PRODUCTS = frozenset({"avx512_vnni", "avx_vnni", "amx_int8", "asimddp", "i8mm"})
+
+
+@cache
+def fast_fp16(runtime: str) -> bool:
+    """True if FP16 is computed as such: GPUs, and OpenVINO on CPUs with FP16 arithmetic."""
+    if runtime in GPU_RUNTIMES:
+        return True
+    return runtime == "openvino" and "FP16" in _openvino_capabilities()
+
+
+@cache
+def exact_int8() -> bool:
+    """True if this CPU multiplies bytes without cutting off sums beyond 16 bits."""
+    return bool(_BYTE_PRODUCTS & cpu_flags())
+
+
+def slow_int8(runtime: str) -> bool:
+    """True if INT8 takes longer than FP32.
+
+    ONNX Runtime has kernels only for layers between two pairs, and computes all others in FP32 on
+    rounded values. Pairs behind all layers would give it more, and take the accuracy: no box of
+    YOLOX-nano was found that way (measured).
+    """
+    return runtime == "onnxruntime"
+
+
+def weight_bits(runtime: str) -> Literal[7, 8]:
+    """Bits of INT8 weights: 7 where 8 would overflow.
+
+    OpenVINO on such CPUs gave 3 dB of signal to noise for 28 dB with 8 bits, 27 dB with 7 (measured
+    on the demo detector).
+    """
+    return 7 if runtime == "openvino" and not exact_int8() else 8
+
+
+def unsigned_int8(runtime: str) -> bool:
+    """True if INT8 activations are stored around 128.
+
+    OpenVINO (2026.4, on any processor) cuts off the upper half of signed ones that come out of a
+    Concat.
+    """
+    return runtime == "openvino"
+
+
+def own_zeros(runtime: str) -> bool:
+    """True if INT8 activations may have a zero point of their own; TensorRT wants 0."""
+    return runtime != "tensorrt"
+
+
+def _openvino_capabilities() -> frozenset[str]:
+    try:
+        backend = get_backend("openvino")
+    except EngineError:  # not installed
+        return frozenset()
+    capabilities = getattr(backend, "capabilities", None)
+    return frozenset(capabilities()) if capabilities else frozenset()
+
+
+_NAMES = {"fp32": "FP32", "fp16": "FP16", "bf16": "BF16", "int8": "INT8", "best": "INT8 and FP16"}
+
+
+def choose(
+    asked: Precision,
+    runtimes: Sequence[str],
+    *,
+    no_table: str | None = None,
+    required: bool = False,
+    tuned: bool = False,
+) -> tuple[Precision, Notice | None]:
+    """Choose the precision to build, with a notice about it.
+
+    `no_table` says why there are no INT8 scales. `required` puts `asked` into the graph, whether it
+    is faster or not; `tuned`: a tuner finds the fastest of what `best` stands for, on any of
+    `runtimes`.
+
+    Returns:
+        The precision; a warning if INT8 was asked for and is not possible; an info if the graph
+        is more exact than it had to be, or slower than it could be.
+    """
+    quick = any(fast_fp16(r) for r in runtimes)
+    if asked in ("int8", "best") and no_table is not None:
+        text = f"{_NAMES[asked]} takes the scales of activations, and {no_table}: "
+        if quick:
+            text += "FP16 is built"
+            return "fp16", Notice("warning", text, rule="int8-without-table")
+        text += f"FP32 is built; {_NOT_FASTER}"
+        return "fp32", Notice("warning", text, rule="int8-without-table")
+    if asked == "best" and tuned:
+        return "best", None
+    if not required and not quick:
+        if asked == "fp16":
+            return "fp32", Notice("info", f"FP32 is built; {_NOT_FASTER}")
+        if asked == "best":
+            return "int8", Notice("info", f"INT8 is built; {_NOT_FASTER}{_slow(runtimes)}")
+    if asked in ("int8", "best") and (slow := _slow(runtimes)):
+        return asked, Notice("info", f"INT8 is built{slow}")
+    return asked, None
+
+
+_NOT_FASTER = "FP16 is not computed faster here"
+
+
+def _slow(runtimes: Sequence[str]) -> str:
+    if not all(slow_int8(r) for r in runtimes):
+        return ""
+    return "; onnxruntime takes longer for it than for FP32, --backend openvino may not"

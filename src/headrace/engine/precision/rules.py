@@ -1,0 +1,124 @@
+"""Rules of a build beside its precision: INT8 scales, layers' precisions, types of outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Literal
+
+from headrace.engine.plan_header import FileRecord, Precision, PrecisionRecord
+from headrace.engine.precision.cache import CalibrationTable
+from headrace.engine.precision.capability import exact_int8
+from headrace.engine.precision.choice import Int8Choice, TensorChoice
+
+_LONGEST = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class PrecisionRules:
+    """Scales, pinned layers and output types that a graph in another precision is made with.
+
+    Attributes:
+        table: scales of activations.
+        table_name: the table's file, relative to the model's folder.
+        pins: layer -> `fp32`, `fp16` or `int8`.
+        outputs: output -> `fp32`, `fp16`, `int32` or `int8`.
+        choice: what was chosen with the table; None for the table alone.
+    """
+
+    table: CalibrationTable | None = None
+    table_name: str = "table"
+    pins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    outputs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    choice: Int8Choice | None = None
+
+    @property
+    def keep(self) -> tuple[str, ...]:
+        """Layers that the choice keeps in FP32 and no pin puts elsewhere."""
+        return tuple(n for n in self.choice.keep if n not in self.pins) if self.choice else ()
+
+    @property
+    def tensors(self) -> Mapping[str, TensorChoice]:
+        """Activations that the choice quantises in its own way."""
+        return self.choice.tensors if self.choice else {}
+
+    @property
+    def scales(self) -> Mapping[str, float]:
+        """Map each activation to its scale; empty without a table."""
+        return {} if self.table is None else self.table.calibrated
+
+    def without_pins(self, names: Collection[str]) -> PrecisionRules:
+        """Copy the rules without the pins of some layers."""
+        return replace(self, pins={n: p for n, p in self.pins.items() if n not in names})
+
+    def needs_table(self, precision: Precision) -> bool:
+        """True if the precision, a pin or an output cannot be made without the table."""
+        return (
+            precision in ("int8", "best")
+            or "int8" in self.pins.values()
+            or "int8" in self.outputs.values()
+        )
+
+    def record(self, asked: Precision, weight_bits: Literal[7, 8] = 8) -> PrecisionRecord | None:
+        """The rules as a plan keeps them; None if there is nothing but FP32."""
+        if asked == "fp32" and not self.pins and not self.outputs:
+            return None
+        record = None
+        if self.table is not None:
+            data = self.table.to_bytes()
+            text = self.table_name.encode(errors="surrogateescape").decode(errors="replace")
+            record = FileRecord(name=text, size_bytes=len(data), sha256=sha256(data).hexdigest())
+        return PrecisionRecord(
+            asked=asked,
+            table=record,
+            layers=_short(";".join(f"{n}:{p}" for n, p in sorted(self.pins.items()))),
+            outputs=_short(
+                ";".join(f"{name}:{kind}" for name, kind in sorted(self.outputs.items()))
+            ),
+            weight_bits=weight_bits,
+            choice=sha256(self.choice.to_bytes()).hexdigest() if self.choice else None,
+        )
+
+    def difference(
+        self, built: PrecisionRecord | None, built_for: Precision, required: Precision, runtime: str
+    ) -> str | None:
+        """The first difference from the rules that a plan was built by; None if there is none.
+
+        The plan was asked for `built_for` and is run by `runtime`; `required` is asked for now.
+        """
+        if built_for != required:
+            return f"{built_for} ≠ {required}"
+        nothing = PrecisionRecord(asked=required)
+        a, b = built or nothing, self.record(required) or nothing
+        for key, there, here in (
+            ("layer-device-precision", a.layers, b.layers),
+            ("output-io-formats", a.outputs, b.outputs),
+        ):
+            if there != here:
+                return f"{key}={there[:80]} ≠ {here[:80]}"
+        if (a.table and a.table.sha256) != (b.table and b.table.sha256):
+            if a.table and b.table and a.table.name == b.table.name:
+                return "int8-calib-file changed"
+            files = [record.table.name if record.table else "" for record in (a, b)]
+            return f"int8-calib-file={files[0]} ≠ {files[1]}"
+        if a.table and a.choice != b.choice:
+            return "what headrace calibrate chose beside int8-calib-file changed"
+        return wrong_here(a, runtime)
+
+
+def wrong_here(record: PrecisionRecord | None, runtime: str) -> str | None:
+    """Why a plan would compute wrong results on this machine; None if it would not."""
+    if record is None or record.table is None or exact_int8():
+        return None
+    if runtime == "openvino" and record.weight_bits == 8:
+        return "its INT8 weights overflow on a CPU without VNNI"
+    return None
+
+
+def _short(text: str) -> str:
+    data = text.encode(errors="surrogateescape").decode(errors="replace")
+    if len(data) <= _LONGEST:
+        return data
+    return f"{data[:64]}… {sha256(data.encode()).hexdigest()}"

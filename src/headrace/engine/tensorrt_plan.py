@@ -1,0 +1,86 @@
+"""Plans of engines that TensorRT built: TensorRT runs them where it is installed."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import headrace
+from headrace._core.errors import EngineError
+from headrace.engine.backends import CompilingBackend, RunOptions, get_backend
+from headrace.engine.plan import COMPILED_BLOB, MODEL_BLOB, Plan, blob_record
+from headrace.engine.plan_header import (
+    FileRecord,
+    ModelRecord,
+    PlanHeader,
+    Precision,
+    RuntimeRecord,
+    TacticRecord,
+    TensorRecord,
+)
+from headrace.network.model_bytes import built_by, without_wrapper
+
+_MAX_BATCH = 1024
+
+
+def plan_from_tensorrt(path: Path) -> Plan:
+    """Read the engine at `path` as a plan in memory, run by TensorRT.
+
+    Raises:
+        EngineError: TensorRT is not installed, or cannot run it here.
+    """
+    try:
+        data = without_wrapper(path.read_bytes())
+    except OSError as error:
+        raise EngineError(f"cannot be read: {error.strerror}", where=str(path)) from error
+    who = built_by(data)
+    what = f"is a TensorRT engine: code for one GPU model, built by {who}"
+    try:
+        backend = _usable_tensorrt()
+        runner = backend.open(b"", RunOptions(), data)
+    except EngineError as error:
+        raise EngineError(
+            f"{what}; it cannot be run here: {error.found}", where=str(path)
+        ) from error
+    shape = runner.inputs[0].shape
+    fixed = shape[0] if shape and isinstance(shape[0], int) else None
+    most = fixed or getattr(runner, "max_batch", None) or _MAX_BATCH
+    precision = _named_precision(path)
+    record = FileRecord(
+        name=path.name, size_bytes=len(data), sha256=hashlib.sha256(data).hexdigest()
+    )
+    blobs = {MODEL_BLOB: b"", COMPILED_BLOB: data}
+    header = PlanHeader(
+        headrace=headrace.__version__,
+        runtime=RuntimeRecord(name=backend.name, version=backend.version()),
+        precision=precision,
+        max_batch=min(most, _MAX_BATCH),
+        fixed_batch=fixed,
+        infer_dims=None,
+        model=ModelRecord(**record.to_dict()),
+        inputs=tuple(TensorRecord.of(s) for s in runner.inputs),
+        outputs=tuple(TensorRecord.of(s) for s in runner.outputs),
+        tactics=(
+            TacticRecord(
+                runtime=backend.name, version=backend.version(), precision=precision,
+                load_s=None, chosen=True,
+            ),
+        ),
+        blobs=tuple(blob_record(name, blob) for name, blob in blobs.items()),
+    )  # fmt: skip
+    runner.close()
+    return Plan(header, blobs, path=path)
+
+
+def _usable_tensorrt() -> CompilingBackend:
+    backend = get_backend("tensorrt")
+    if reason := backend.why_not():
+        raise EngineError(reason)
+    assert isinstance(backend, CompilingBackend)
+    return backend
+
+
+def _named_precision(path: Path) -> Precision:
+    """Read the precision from the file's name, as nvinfer names engines; the file has none."""
+    words: tuple[Precision, ...] = ("fp16", "int8", "best")
+    return next((word for word in words if path.stem.endswith(f"_{word}")), "fp32")

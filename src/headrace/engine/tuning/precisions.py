@@ -1,0 +1,71 @@
+"""Tuning over precisions: each is a graph of its own, tried on the runtimes it was made for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from headrace._core.errors import EngineError, ModelError
+from headrace._core.notices import Notice
+from headrace.engine.backends import installed_backends
+from headrace.engine.input_shapes import sample_inputs
+from headrace.engine.plan_header import Precision
+from headrace.engine.precision.lower import PrecisionGraph, lower, lower_or_fp32, tuned_precisions
+from headrace.engine.precision.rules import PrecisionRules
+from headrace.engine.tuning.tune import Progress, TuneOptions, Tuning, Version, tune
+from headrace.network.network import Network
+from headrace.network.tensor_spec import TensorSpec
+
+
+def tune_precisions(
+    network: Network,
+    bake: Callable[[Network], bytes],
+    inputs: Sequence[TensorSpec],
+    precision: Precision,
+    rules: PrecisionRules,
+    *,
+    items: int,
+    picture_range: tuple[float, float],
+    options: TuneOptions,
+    progress: Progress | None,
+    feeds: Mapping[str, npt.NDArray[Any]] | None = None,
+) -> tuple[Tuning, PrecisionGraph, list[Notice]]:
+    """Lower a network to every precision that may be used, and find the best way to run any.
+
+    `bake` makes the ONNX message of a network; `precision` is the lowest that may be used. Runs
+    have `items` pictures of noise in `picture_range`, unless `feeds` are given.
+
+    Returns:
+        The outcome, the graph of its version, and what to tell.
+
+    Raises:
+        EngineError, ModelError: FP32 cannot be lowered; no candidate; a runtime is missing.
+    """
+    notices: list[Notice] = []
+    names = list(options.runtimes or installed_backends())
+    graphs: list[PrecisionGraph] = []
+    for wanted, runtimes in tuned_precisions(precision, rules, names):
+        if precision != "best":
+            graphs.append(lower_or_fp32(network, wanted, rules, runtimes))
+            continue
+        try:
+            graphs.append(lower(network, wanted, rules, runtimes))
+        except (EngineError, ModelError) as error:
+            if wanted == "fp32":
+                raise
+            text = f"{wanted} is not tried: {error.found}"
+            notices.append(Notice("warning" if wanted == "int8" else "info", text))
+    versions = [Version(g.precision, bake(g.network), g.runtimes) for g in graphs]
+    low, high = picture_range
+    tuned = tune(
+        versions[0].model if versions[0].precision == "fp32" else bake(network),
+        inputs,
+        feeds if feeds is not None else sample_inputs(inputs, items, low=low, high=high),
+        items=items,
+        versions=versions,
+        options=options,
+        progress=progress,
+    )
+    return tuned, graphs[tuned.version], notices + tuned.notices(options)

@@ -1,0 +1,71 @@
+"""Native plugins, creators and fields as Python objects, of every generation alike.
+
+Each C++ class becomes a Python class of the same name, so that traces and errors name the user's
+class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Self
+
+from headrace.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
+
+Row = tuple[str, int, int, bytes | None]
+"""A field between C++ and Python: name, type, length, bytes or None."""
+
+_classes: dict[tuple[str, type], Any] = {}
+
+
+class Forwarding:
+    """A wrapper around a native object.
+
+    Attributes:
+        native: the object of the native module.
+    """
+
+    def __init__(self, native: Any) -> None:
+        self.native = native
+
+    @classmethod
+    def of(cls, native: Any) -> Self:
+        """Wrap in a subclass with the name of the C++ class."""
+        name = (native.class_name() or cls.__name__).partition("<")[0].rpartition("::")[2]
+        made = _classes.get((name, cls))
+        if made is None:
+            made = _classes[name, cls] = type(name, (cls,), {"__module__": cls.__module__})
+        wrapped: Self = made(native)
+        return wrapped
+
+    @property
+    def library(self) -> str:
+        """The shared library that the class is in."""
+        return str(self.native.library)
+
+    @property
+    def plugin_namespace(self) -> str:
+        """The namespace that the object has in the registry."""
+        return str(self.native.get_namespace() or "")
+
+    @plugin_namespace.setter
+    def plugin_namespace(self, value: str) -> None:
+        self.native.set_namespace(value)
+
+
+def fields_from(rows: Iterable[Row]) -> PluginFieldCollection:
+    """Make a collection of the fields of a C++ library; values are copied."""
+    return PluginFieldCollection(
+        PluginField(name, data, PluginFieldType(kind)) for name, kind, _, data in rows
+    )
+
+
+def fields_to(fields: Any) -> list[Row]:
+    """Make the rows that C++ gets of a collection."""
+    return [(f.name, int(f.type), f.size, None if f.data is None else f.raw) for f in fields or ()]
+
+
+class SharedFields:
+    """A collection on its way to C++, where it is read in place."""
+
+    def __init__(self, fields: Any) -> None:
+        self.__headrace_fields__ = fields_to(fields)

@@ -1,0 +1,193 @@
+"""Whether a config's classes, its label file and the outputs of its model belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from headrace._core.errors import ConfigError
+from headrace._core.notices import Notice
+from headrace._core.text import quoted
+from headrace.config.enums import NetworkType, TensorOrder
+from headrace.infer.labels import Labels
+from headrace.infer.parser_choice import Choice, misfit_notices
+from headrace.infer.parsers import BuiltinParser, parse_coverage_bbox
+from headrace.infer.parsers.head import Head
+from headrace.infer.parsers.text import CTC
+from headrace.infer.segment import Segmenter
+from headrace.meta import NetworkInfo
+from headrace.network.tensor_spec import TensorSpec
+
+if TYPE_CHECKING:
+    from headrace.config import ModelConfig
+
+_BACKGROUND = {"background", "__background__", "_background_", "bg", "unlabeled", "none", "n/a"}
+
+
+def outputs_notices(
+    cfg: ModelConfig,
+    choice: Choice | None,
+    outputs: Sequence[TensorSpec],
+    network: NetworkInfo | None,
+    labels: Labels,
+) -> list[Notice]:
+    """Warnings if the outputs do not fit the parser, or the classes and labels that the config has.
+
+    Args:
+        cfg: the config.
+        choice: its parser; None for network-type 100.
+        outputs: of the model, batch first; none if they are not known.
+        network: size of the network input, None where it is not known.
+        labels: of the config's label file, none if it names none.
+    """
+    if choice is None:
+        return []
+    misfits = misfit_notices(cfg, choice.parser, outputs, network)
+    counts = [] if misfits else class_counts(cfg, choice, outputs, network)
+    notices = [*misfits, *class_notices(cfg, counts, labels)]
+    if not notices and isinstance(choice.parser, BuiltinParser):
+        notices += _background_of_yolo(cfg, choice.parser.head.name, labels)
+    return notices
+
+
+def refuse_classes(choice: Choice | None, notices: list[Notice]) -> None:
+    """Refuse another number of classes than a head needs, which would refuse every output.
+
+    Args:
+        choice: the parser.
+        notices: of `outputs_notices`; the one that becomes the error is taken out.
+
+    Raises:
+        ConfigError: in the place of the notice.
+    """
+    parser = None if choice is None else choice.parser
+    strict = isinstance(parser, BuiltinParser) and parser.head.strict_classes
+    for notice in [n for n in notices if strict and n.rule == "class-count"]:
+        notices.remove(notice)
+        text, _, fix = notice.message.partition(": ")
+        raise ConfigError(text, where=notice.where, fix=fix, rule=notice.rule)
+
+
+def _background_of_yolo(cfg: ModelConfig, head: str, labels: Labels) -> list[Notice]:
+    """A warning if class 0 of a head that has no background is called so."""
+    if "Yolo" not in head or not labels or labels.detector[0].strip().lower() not in _BACKGROUND:
+        return []
+    text = f"the first label, '{quoted(labels.detector[0])}', names class 0, and {head} has no "
+    text += "background class: every class has the name of the one before"
+    return [_of_file(cfg, text, rule="labels-background")]
+
+
+def class_counts(
+    cfg: ModelConfig, choice: Choice, outputs: Sequence[TensorSpec], network: NetworkInfo | None
+) -> list[int]:
+    """How many classes the outputs hold, as headrace's own parsers read them.
+
+    Returns:
+        One number; of a classifier one for each output. Empty where the outputs do not tell.
+    """
+    parser = choice.parser
+    if parser is None:  # the built-in classifier
+        found = [spec.shape[1] for spec in outputs if len(spec.shape) > 1]
+        return [n for n in found if isinstance(n, int)] if len(found) == len(outputs) else []
+    axis: int | str | None = None
+    if isinstance(parser, BuiltinParser) and parser.head.key == Head.key:
+        axis = parser.classes(outputs, network, cfg.num_detected_classes)
+    elif parser is parse_coverage_bbox:
+        shapes = [spec.shape for spec in outputs if "cov" in spec.name]
+        axis = shapes[-1][1] if shapes and len(shapes[-1]) == 4 else None
+    elif isinstance(parser, Segmenter) and outputs and len(outputs[0].shape) == 4:
+        axis = outputs[0].shape[3 if cfg.segmentation_output_order is TensorOrder.NHWC else 1]
+    return [axis] if isinstance(axis, int) else []
+
+
+def class_notices(cfg: ModelConfig, counts: Sequence[int], labels: Labels) -> list[Notice]:
+    """Warnings if the outputs, `num-detected-classes` and the label file disagree.
+
+    Args:
+        cfg: the config.
+        counts: of `class_counts`; empty compares the labels with the config alone.
+        labels: of the config's file, none if it names none.
+    """
+    if cfg.network_type is NetworkType.CLASSIFIER:
+        if cfg.parse_classifier_func_name == CTC:  # one character a line
+            return []
+        texts = _classifier_texts(counts, labels)
+        return [_of_file(cfg, text, rule="classifier-labels") for text in texts]
+    number = cfg.num_detected_classes
+    if not number:
+        return []  # said already
+    notices = []
+    held = counts[0] if counts else number
+    if held != number:
+        text = f"num-detected-classes={number}, but the model's outputs hold {_classes(held)}: "
+        text += f"set num-detected-classes={held}; filter-out-class-ids hides classes"
+        where = cfg.where("num_detected_classes")
+        notices.append(Notice("warning", text, where, rule="class-count"))
+    if labels.records:
+        what = (
+            _classes(held) + " of the model" if held != number else f"num-detected-classes={number}"
+        )
+        texts = _texts(labels, held, number, what)
+        notices += [_of_file(cfg, text, rule="labels-count") for text in texts]
+    return notices
+
+
+def _of_file(cfg: ModelConfig, text: str, *, rule: str) -> Notice:
+    return Notice("warning", text, str(cfg.labelfile_path or cfg.path), rule)
+
+
+def _classes(count: int) -> str:
+    return "1 class" if count == 1 else f"{count} classes"
+
+
+def _texts(labels: Labels, held: int, number: int, what: str) -> list[str]:
+    """Compare a detector's labels with the `held` classes of its outputs; return the faults."""
+    count, names = len(labels), labels.detector
+    background = names[0].strip().lower() in _BACKGROUND
+    if count == held or (count == number and not (background and count == held + 1)):
+        return []
+    said = "1 label" if count == 1 else f"{count} labels"
+    one_line = [field for field in labels.records[0] if field]
+    if count == 1 and len(one_line) > 1:
+        text = f"one line of {len(one_line)} labels for {what}: the label file of a detector has "
+        return [text + "one label per line; separated by ';' they are those of a classifier"]
+    if count == held + 1 and background:
+        return [f"{said} for {what}: {_shift(names[0])}"]
+    if count > held:
+        text = f"{said} for {what}: the file is that of another model"
+        return [f"{text}, or num-detected-classes is too small" if held == number else text]
+    text = f"{said} for {what}: objects of the other classes have no name"
+    return [text + _MISSING if count == held - 1 else text]
+
+
+_MISSING = (
+    "; if class 0 of the model is background, its line is missing and every name is one too early"
+)
+
+
+def _shift(name: str) -> str:
+    return (
+        f"the first one, '{quoted(name)}', gives every class the name of the one before: remove it"
+    )
+
+
+def _classifier_texts(counts: Sequence[int], labels: Labels) -> list[str]:
+    """Compare a classifier's labels with the `counts` of its outputs; return the faults."""
+    count = len(labels)
+    if count > 1 and all(len(fields) == 1 for fields in labels.records):
+        text = f"{count} lines of one label each: a classifier's label file has one line for"
+        return [f"{text} each attribute, its classes separated by ';', so only class 0 has a name"]
+    texts = []
+    for number, (held, fields) in enumerate(zip(counts, labels.records, strict=False)):
+        names = len(fields) - (fields[-1] == "")  # a closing semicolon is usual
+        output = f"output {number}" if len(counts) > 1 else "the output"
+        what = f"line {number + 1} has {names} label{'s' * (names != 1)} for {output}, which holds "
+        what += _classes(held)
+        if names == held + 1 and fields[0].strip().lower() in _BACKGROUND:
+            texts.append(f"{what}: {_shift(fields[0])}")
+        elif names > held:
+            texts.append(f"{what}: the file is that of another model")
+        elif names < held:
+            text = f"{what}: nothing is attached for the others"
+            texts.append(text + _MISSING if names == held - 1 else text)
+    return texts

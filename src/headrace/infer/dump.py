@@ -1,0 +1,187 @@
+"""The debugging keys: tensors written to files and read back. Source: spec C.5, config facts 2.9.
+
+All files lie in the working directory, as in the original.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from headrace._core.errors import ConfigError, EngineError
+from headrace.meta import NetworkInfo
+
+if TYPE_CHECKING:
+    from headrace.config import ModelConfig
+
+INPUT_DUMP = "ip_tensor_dump.bin"
+_MAX_NAME = 255
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+def raw_file_name(component_id: int, layer: str, batch: int, size: int) -> str:
+    """The name of one layer's file of `raw-output-file-write`, at most 255 characters."""
+    layer = layer.replace("/", "_")
+    name = f"gstnvdsinfer_uid-{component_id:02d}_layer-{layer}_batch-{batch:010d}"
+    return f"{name}_batchsize-{size:02d}.bin"[:_MAX_NAME]
+
+
+class TensorFiles:
+    """Writes and replaces the tensors of one model, as its config asks.
+
+    Args:
+        folder: where files are written; the working directory by default.
+
+    Attributes:
+        needs_input: the scaled input has to be kept until the batch is done.
+
+    Raises:
+        ConfigError: a file to be read is missing, or there are not as many as outputs.
+    """
+
+    def __init__(self, cfg: ModelConfig, network: NetworkInfo, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._component_id = cfg.component_id
+        self._raw = cfg.raw_output_file_write
+        # type 100 never copies its input to the host in the original
+        self._raw_input = self._raw and cfg.network_type != 100
+        from_meta = cfg.input_tensor_from_meta
+        self._dump_input = cfg.dump_input_tensor and not from_meta
+        self._dump_output = cfg.dump_output_tensor
+        self._size = 4 * network.width * network.height * network.channels
+        self._batch = 0
+        self._input_file: BinaryIO | None = None
+        self._output_files: dict[str, BinaryIO] = {}
+        self._where = str(cfg.path)
+        if cfg.overwrite_input_tensor and not from_meta:
+            self._input_file = _open(cfg, "ip-tensor-file", cfg.ip_tensor_file)
+        if cfg.overwrite_output_tensor:
+            files, names = cfg.op_tensor_files, cfg.output_blob_names
+            if len(files) != len(names) or not files:
+                raise ConfigError(
+                    f"op-tensor-files names {len(files)} files, output-blob-names {len(names)}",
+                    where=str(cfg.origin("op_tensor_files")),
+                    expected="one file for each output blob, in the same order",
+                )
+            for name, path in zip(names, files, strict=True):
+                self._output_files[name] = _open(cfg, "op-tensor-files", path)
+
+    @property
+    def needs_input(self) -> bool:
+        """True if the input tensor is written."""
+        return self._raw_input or self._dump_input
+
+    @property
+    def active(self) -> bool:
+        """Whether any of it is asked for."""
+        return bool(
+            self._raw or self._dump_input or self._dump_output or self._output_files
+            or self._input_file
+        )  # fmt: skip
+
+    @property
+    def replaces_input(self) -> bool:
+        """True if a file takes the place of the input tensor."""
+        return self._input_file is not None
+
+    def replacement(self, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
+        """The next input from `ip-tensor-file`, for the first item of a batch.
+
+        Args:
+            shape: of one item.
+
+        Raises:
+            EngineError: the file has no further whole item.
+        """
+        assert self._input_file is not None
+        return _read(self._input_file, np.dtype(np.float32), shape)
+
+    def replace_outputs(self, outputs: dict[str, npt.NDArray[Any]]) -> None:
+        """Put the contents of `op-tensor-files` in place of outputs, item after item.
+
+        Raises:
+            EngineError: an output has no such name, or a file is at its end.
+        """
+        for name, file in self._output_files.items():
+            if name not in outputs:
+                raise EngineError(
+                    f"output-blob-names: the model has no output {name!r} to overwrite",
+                    where=self._where,
+                    expected=", ".join(outputs),
+                )
+            old = outputs[name]
+            outputs[name] = _read(file, old.dtype, old.shape)
+
+    def write(self, inputs: Arrays, outputs: Arrays) -> None:
+        """Write one batch's tensors, inputs first.
+
+        Raises:
+            EngineError: a file cannot be written.
+        """
+        folder = self._folder or Path.cwd()
+        try:
+            if self._raw:
+                layers = {**(inputs if self._raw_input else {}), **outputs}
+                for name, data in layers.items():
+                    file = raw_file_name(self._component_id, name, self._batch, len(data))
+                    (folder / file).write_bytes(np.ascontiguousarray(data).tobytes())
+            if self._dump_input and inputs:
+                first = next(iter(inputs.values()))[0]
+                _append(folder / INPUT_DUMP, np.ascontiguousarray(first).tobytes())
+            if self._dump_output:
+                # the original writes as many bytes as the input has, reading past small outputs;
+                # here a small output is written whole
+                for name, data in outputs.items():
+                    path = folder / f"{name.replace('/', '-')}_op_tensor.bin"
+                    for item in data:
+                        _append(path, np.ascontiguousarray(item).tobytes()[: self._size])
+        except OSError as error:
+            raise EngineError(
+                f"a tensor file cannot be written: {error.strerror or error}",
+                where=str(error.filename or folder),
+                fix="turn raw-output-file-write and dump-* off, or run in another folder",
+            ) from error
+        self._batch += 1
+
+    def close(self) -> None:
+        """Close the files that are read."""
+        for file in (self._input_file, *self._output_files.values()):
+            if file is not None:
+                file.close()
+
+
+def _open(cfg: ModelConfig, key: str, path: Path | None) -> BinaryIO:
+    if path is None:
+        raise ConfigError(
+            f"{key} is not given",
+            where=str(cfg.path),
+            expected=f"{key}=<file>",
+        )
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise ConfigError(
+            f"{key}: {error.strerror or error}: {path}", where=str(cfg.origin(key))
+        ) from error
+
+
+def _read(file: BinaryIO, dtype: np.dtype[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    size = int(np.prod(shape)) * dtype.itemsize
+    data = file.read(size)
+    if len(data) != size:
+        raise EngineError(
+            f"{len(data)} bytes are left, one tensor of {'x'.join(map(str, shape))} needs {size}",
+            where=str(file.name),
+            expected="a whole tensor for each batch",
+        )
+    return np.frombuffer(data, dtype).reshape(shape)
+
+
+def _append(path: Path, data: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(data)

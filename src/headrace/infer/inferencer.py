@@ -1,0 +1,600 @@
+"""One `nvinfer`: choose frames or objects, scale, infer, parse, attach."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
+
+import numpy.typing as npt
+
+from headrace._core.errors import EngineError
+from headrace._core.notices import Notice
+from headrace._core.text import quoted
+from headrace.config import ModelConfig
+from headrace.config.enums import ProcessMode
+from headrace.config.overrides import combined, given_keywords
+from headrace.engine.device import Device, choose_device
+from headrace.engine.machine import usable_cores
+from headrace.infer.attach import Generation
+from headrace.infer.batch import Batch, frame_meta
+from headrace.infer.engine_runs import (
+    Arrays,
+    EngineRuns,
+    Pending,
+    RawOutput,
+    Run,
+    abandon,
+    attach_tensors,
+)
+from headrace.infer.gather import BufferTurns, frame_runs, object_runs, tensor_chunks
+from headrace.infer.items import Items
+from headrace.infer.model import LoadOptions, Model
+from headrace.infer.parser_choice import Choice
+from headrace.infer.postprocess import DetectorPostprocessor, attach_cached
+from headrace.infer.record import Record, StageTimes
+from headrace.infer.selection import Selector
+from headrace.infer.update import ModelExchange
+from headrace.media.frame import Frame
+from headrace.media.pixel_format import PixelFormat
+from headrace.meta import FrameMeta, NetworkInfo
+
+if TYPE_CHECKING:
+    from headrace.config.profile import Profile
+    from headrace.custom.guard import GuardMode
+    from headrace.engine.session import Session
+    from headrace.infer.losses import InferenceLosses
+    from headrace.infer.update import ModelUpdater
+
+_MAX_LABELS = 12  # in a notebook
+_ARGUMENTS = (
+    "threads", "streams", "abi", "rebuild", "generation", "guard", "unique_id", "name", "parser",
+    "profile", "device", "clip_to_roi",
+)  # fmt: skip
+
+Picture: TypeAlias = "Frame | npt.NDArray[Any] | str | Path"
+
+
+class Inferencer:
+    """Runs one config on batches: any network type, on frames or on objects found before.
+
+    `begin` chooses, and hands work to `streams` threads of the engine; `complete` waits and
+    attaches the results. Each is called in the order of the batches, by one thread at a time;
+    `begin` of later batches may run before `complete` of earlier ones. `process` is both.
+
+    Attributes:
+        streams: runs of the engine at the same time.
+        interval: buffers skipped between two inferred ones (primary mode); may be changed.
+        runs: runs of the engine; its `on_steps` gets the decisions on every item.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        record: Record,
+        *,
+        options: LoadOptions | None = None,
+        streams: int = 1,
+        name: str | None = None,
+    ) -> None:
+        self.streams = streams
+        self.interval = model.config.interval
+        self._record = record
+        self._options = options or LoadOptions()
+        self._name = name
+        self._models = ModelExchange(model, record)
+        self.runs = EngineRuns(model, record, streams)
+        self._turns = BufferTurns(model.config.stabilize_buffer_count)
+        self._updater: ModelUpdater | None = None
+
+    @classmethod
+    def from_config(
+        cls,
+        config: ModelConfig | str | Path,
+        *,
+        threads: int | None = None,
+        streams: int | None = 1,
+        abi: str | None = None,
+        rebuild: bool = False,
+        generation: Generation = "9.1",
+        guard: GuardMode | None = None,
+        profile: Profile | None = None,
+        unique_id: int | None = None,
+        name: str | None = None,
+        parser: Callable[..., Any] | None = None,
+        device: str | Device = "auto",
+        clip_to_roi: bool = True,
+        conf: float | None = None,
+        labels: str | Path | None = None,
+        **keys: Any,
+    ) -> Inferencer:
+        """Build or load the engine of a config and get everything ready.
+
+            detector = headrace.Inferencer.from_config("pgie.txt", conf=0.4, cluster_mode=2, topk=9)
+
+        Args:
+            config: loaded, or the path of an INI or YAML nvinfer config, or of a bare model.
+            threads: CPU threads of the engine; None is one per core.
+            streams: batches that run at once, sharing the threads; None is as tuned, unless
+                `threads` is given; else one per thread, at most 4.
+            abi: box layout of a C++ parser, `auto`, `24` or `28` bytes.
+            rebuild: build the engine even if a valid one is saved.
+            generation: `9.1` or `6.2`, whose rules apply where they differ.
+            guard: whether a user's library runs in a worker process.
+            profile: `nvinfer` or `modern`. Of this, `guard` and `abi` None takes the config's.
+            unique_id, name: stand in for `gie-unique-id`, and for the file's name in reports.
+            parser: a function `(layers, network, params)` instead of the config's parser.
+            device: `cpu`, `cuda`, `cuda:N`, or `auto`: a GPU that is there and can be used.
+            clip_to_roi: cut objects at the edges of the region that a caller's tensor shows.
+            conf: smallest confidence, 0 to 1: sets the threshold that decides for the network type.
+            labels: label file instead of the config's.
+            keys: keys that win over the config's, with `_` for `-`, of `[class-attrs-all]` too; of
+                a class: `**{"class-attrs-2.topk": 5}`. None leaves the config's. Paths are relative
+                to the working directory.
+
+        Raises:
+            ConfigError, ModelError, EngineError, CustomLibraryError: whatever is wrong, before
+                the first frame.
+        """
+        given = given_keywords({"conf": conf, "labels": labels, **keys}, _ARGUMENTS)
+        if isinstance(config, ModelConfig):
+            cfg = combined(given).on(config)
+        else:
+            cfg = ModelConfig.load(config, combined(given).with_parser(Path(config), parser))
+        asked = {"gie_unique_id": unique_id, "profile": profile}
+        cfg = cfg.with_overrides(**{k: v for k, v in asked.items() if v is not None})
+        if streams is not None and streams > 1:
+            threads = max(1, (threads or usable_cores()) // streams)
+        where = device if isinstance(device, Device) else choose_device(device, cfg.gpu_id)
+        options = LoadOptions(
+            threads, abi, rebuild, generation, streams, guard, parser, where, clip_to_roi
+        )
+        record = Record()
+        model = Model.load(cfg, options, record)
+        if streams is None:
+            streams = model.session.options.streams
+            options = replace(options, threads=model.session.options.threads, streams=streams)
+        try:
+            return cls(model, record, options=options, streams=streams, name=name)
+        except BaseException:
+            model.close()
+            raise
+
+    @property
+    def model(self) -> Model:
+        """Engine, scaler, parser and labels that run now."""
+        return self._models.current
+
+    @property
+    def on_raw_output(self) -> Callable[[RawOutput], None] | None:
+        """Called with each run's outputs before results are attached, by `complete`'s thread.
+
+        For an asynchronous classifier a thread of the engine calls it.
+        """
+        return self.runs.on_raw_output
+
+    @on_raw_output.setter
+    def on_raw_output(self, callback: Callable[[RawOutput], None] | None) -> None:
+        self.runs.on_raw_output = callback
+
+    @property
+    def config(self) -> ModelConfig:
+        """The model configuration."""
+        return self.model.config
+
+    @property
+    def name(self) -> str:
+        """Name of this stage in reports."""
+        return self._name or self.config.path.name
+
+    @property
+    def network(self) -> NetworkInfo:
+        """Size of the network input in pixels."""
+        return self.model.network
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of a detector's classes."""
+        return tuple(self.model.labels.detector)
+
+    @property
+    def parser(self) -> Choice | None:
+        """Where the parser comes from; None for network-type 100."""
+        return self.model.parser
+
+    @property
+    def engine_path(self) -> Path | None:
+        """The saved engine that runs; None if it could not be saved."""
+        return self.model.engine_path
+
+    @property
+    def secondary(self) -> bool:
+        """It infers on objects found before, not on frames."""
+        return self.config.process_mode is ProcessMode.SECONDARY
+
+    @property
+    def times(self) -> StageTimes:
+        """Seconds per stage."""
+        return self._record.times
+
+    @property
+    def inferred_items(self) -> int:
+        """Frames, objects or regions that went through the engine."""
+        return self._record.inferred_items
+
+    @property
+    def session(self) -> Session:
+        """The engine."""
+        return self.model.session
+
+    @property
+    def run_rows(self) -> int:
+        """Items of a run that costs the same with fewer; 0 where its cost follows the items."""
+        return 0 if self.model.gpu_scaler is None else self.config.batch_size
+
+    @property
+    def results(self) -> Mapping[str, int]:
+        """How many came out of each step, see `Record`."""
+        return self._record.results
+
+    @property
+    def losses(self) -> InferenceLosses:
+        """Boxes and objects left out since the run began, by filter, with reasons if most were."""
+        from headrace.infer.losses import losses_of
+
+        return losses_of(self.config, self._record.tally)
+
+    @property
+    def failed_items(self) -> int:
+        """Inferred items with outputs that could not be parsed."""
+        return self._record.failed_items
+
+    @property
+    def notices(self) -> list[Notice]:
+        """Decisions so far, those of library, parser and plausibility watch included."""
+        if self.model.watch is not None:
+            self.model.watch.judge()
+        return [*self.model.all_notices(), *self._record.notices]
+
+    def process(self, frames: Batch | Sequence[Frame]) -> list[FrameMeta]:
+        """One batch from start to end; plain frames are one buffer. Source: spec D.1, D.2.
+
+        Returns:
+            The frames' metadata; frames that `stabilize-buffer-count` discards have none.
+        """
+        following = self._turns.last_buffer + 1
+        batch = frames if isinstance(frames, Batch) else Batch.of(frames, buffer=following)
+        self.complete(self.begin(batch))
+        for source_id in batch.ended:
+            self.end_of_stream(source_id)
+        return batch.metas
+
+    @overload
+    def __call__(
+        self,
+        picture: Picture,
+        meta: FrameMeta | None = None,
+        *,
+        format: PixelFormat | str = PixelFormat.BGR,
+    ) -> FrameMeta: ...
+
+    @overload
+    def __call__(
+        self,
+        picture: list[Any] | tuple[Any, ...],
+        meta: Sequence[FrameMeta] | None = None,
+        *,
+        format: PixelFormat | str = PixelFormat.BGR,
+    ) -> list[FrameMeta]: ...
+
+    def __call__(
+        self,
+        picture: Picture | list[Any] | tuple[Any, ...],
+        meta: FrameMeta | Sequence[FrameMeta] | None = None,
+        *,
+        format: PixelFormat | str = PixelFormat.BGR,
+    ) -> FrameMeta | list[FrameMeta]:
+        """Pictures from start to end; `interval` and `stabilize-buffer-count` skip nothing.
+
+            meta = detector(picture)
+            reader(picture, meta)  # a secondary model, on what was found
+            metas = detector(["a.jpg", "b.jpg", picture])
+
+        Args:
+            picture: a `Frame`, an array (h, w, 3) uint8, or (h, w) for gray, or the path of an
+                image or video, of which the first frame is taken. A list or tuple of them runs in
+                batches of `batch-size`, whatever their sizes; the number of an array's frame is its
+                place.
+            meta: what is known already, of each picture of a list; results are added to it.
+            format: of an array: `bgr` as OpenCV has it, `rgb` or `gray`.
+
+        Returns:
+            The metadata; of a list a list. It is `meta` where that is given.
+
+        Raises:
+            MediaError: one is no picture; those of earlier batches have run.
+            EngineError: `meta` is no metadata of these pictures; the engine failed; or the model
+                works on objects and there is no `meta`.
+        """
+        if meta is None and self.secondary and not self.config.input_tensor_from_meta:
+            raise EngineError(
+                "this model works on objects that another one found (process-mode=2)",
+                where=str(self.config.path),
+                fix="meta = detector(picture); model(picture, meta)",
+            )
+        if isinstance(picture, list | tuple):
+            return self._call_all(picture, meta, format)
+        return self._call_all([picture], None if meta is None else [meta], format)[0]
+
+    def _call_all(
+        self,
+        pictures: Sequence[Picture],
+        given: Any,
+        format: PixelFormat | str,
+    ) -> list[FrameMeta]:
+        from headrace.media import as_frame
+
+        known = [None] * len(pictures) if given is None else given
+        if not isinstance(known, Sequence) or any(
+            not isinstance(meta, FrameMeta | None) for meta in known
+        ):
+            raise EngineError(
+                f"meta is {quoted(repr(given))}",
+                where=str(self.config.path),
+                expected="the FrameMeta of the picture; of a list of pictures a list of them",
+            )
+        if len(known) != len(pictures):
+            found = f"{len(pictures)} pictures and {len(known)} metas"
+            raise EngineError(found, where=str(self.config.path), expected="as many of each")
+        size = self.config.batch_size
+        metas: list[FrameMeta] = []
+        for start in range(0, len(pictures), size):
+            frames = []
+            for place, picture in enumerate(pictures[start : start + size], start):
+                frame = as_frame(picture, format, place=place)
+                own = isinstance(picture, Frame | str | Path)
+                frames.append(frame if own or not place else replace(frame, frame=place))
+            pairs = zip(frames, known[start : start + size], strict=True)
+            own_metas = [frame_meta(frame) if meta is None else meta for frame, meta in pairs]
+            batch = Batch(frames, own_metas, list(range(len(frames))))
+            self.complete(self._begin(batch, lambda batch: [True] * len(batch)))
+            metas += batch.metas
+        return metas
+
+    def begin(self, batch: Batch) -> Pending:
+        """Choose items and hand them to the engine's threads, without waiting for them.
+
+        Raises:
+            EngineError: tensors of the caller do not fit; an asynchronous run failed.
+        """
+        return self._begin(batch, self._choose)
+
+    def _begin(self, batch: Batch, choose: Callable[[Batch], list[bool]]) -> Pending:
+        if self._models.waiting is not None:
+            self.runs.finish()
+            self._models.exchange()
+            self.runs.change(self.model)
+        model = self._models.take()
+        pending = Pending(batch, model)
+        start, tally, count = perf_counter(), self._record.tally, len(batch)
+        tally.frames += count
+        try:
+            turns = choose(batch)
+            tally.discarded += count - len(batch)
+            tally.waited += turns.count(False)
+            if model.preprocessor is None:
+                self._begin_tensors(pending)
+            elif model.selector is not None:
+                self._begin_objects(pending, model.selector)
+            else:
+                for items in frame_runs(batch, turns, model.config.batch_size):
+                    self._submit(pending, items)
+        except BaseException:
+            pending.cancel()
+            self._models.release(model)
+            raise
+        self._record.times.select_s += perf_counter() - start
+        return pending
+
+    def complete(self, pending: Pending) -> None:
+        """Wait for the engine, parse, and attach the results to the batch's metadata.
+
+        Raises:
+            EngineError: the engine failed; nothing more of this batch is attached.
+        """
+        model = pending.model
+        waiting = deque(() if model.asynchronous is not None else pending.runs)
+        try:
+            with model.device.entered():
+                while waiting:
+                    self._complete_run(waiting.popleft(), model)
+            start = perf_counter()
+            for _, meta, selection in pending.cached:
+                assert model.selector is not None
+                attach_cached(model.selector, meta, selection)
+            self._record.times.attach_s += perf_counter() - start
+        finally:
+            for run in waiting:  # an earlier one failed
+                run.future.cancel()
+                abandon(run.items, model)
+            self._models.release(model)
+
+    def end_of_stream(self, source_id: int) -> None:
+        """Forget the objects of a source that has ended. Source: spec D.3."""
+        if self.model.selector is not None:
+            self.model.selector.end_of_stream(source_id)
+
+    def restart(self, frames: int = 0, *, live: bool = False) -> None:
+        """A new stream begins: the next buffer is inferred, no object is known. Spec D.1, D.3.
+
+        A GPU gets ready for `frames` of a buffer now if they are `live`, or its runs are graphs.
+        """
+        if frames and (live or self.session.options.graph):
+            self.runs.prepare(self.model, frames)
+        self._turns.restart()
+        self._record.tally.clear()
+        if self.model.selector is not None:
+            self.model.selector.clear()
+
+    @property
+    def load_options(self) -> LoadOptions:
+        """How the model was loaded; the models that replace it are loaded alike."""
+        return self._options
+
+    @property
+    def record(self) -> Record:
+        """Times, counts and notices; shared by the models that replace each other."""
+        return self._record
+
+    def conclude(self) -> None:
+        """Judge the run as a whole: no more pictures will come.
+
+        The plausibility watch may run the network a few times more. Findings join `notices`.
+        """
+        if self.model.watch is not None:
+            self.model.watch.judge(final=True)
+
+    def warn(self, text: str, where: str | None = None) -> None:
+        """Add a warning to the notices, once."""
+        self._record.warn(text, where)
+
+    def replace(self, model: Model) -> None:
+        """Change to another model before the next batch; batches on their way keep the old one.
+
+        Raises:
+            EngineError: another one is waiting already. Source: spec D.8.
+        """
+        self._models.propose(model)
+
+    def update_model(
+        self,
+        *,
+        config: str | Path | None = None,
+        engine: str | Path | None = None,
+        on_updated: Callable[[int, Path], None] | None = None,
+    ) -> ModelUpdater:
+        """Load another model beside the running one; it takes over between two batches.
+
+        Args:
+            config, engine: one of both: the new config, or an engine for the running config.
+            on_updated: called with (status, path) when it is loaded; 0 is success. After a
+                failure the old model keeps running, with a warning among the notices.
+
+        Returns:
+            The updater; its `wait()` waits for the loading.
+
+        Raises:
+            ConfigError: an update is under way already, or not exactly one file is given.
+        """
+        from headrace.infer.update import ModelUpdater
+
+        if self._updater is None:
+            self._updater = ModelUpdater(self)
+        self._updater.update(config=config, engine=engine, on_updated=on_updated)
+        return self._updater
+
+    def close(self) -> None:
+        """Release the engine; runs under way finish first."""
+        self.runs.close()
+        self._models.close()
+
+    def __enter__(self) -> Inferencer:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        net, name = self.network, self.config.path.name
+        parser = "no parser" if self.parser is None else f"parser {self.parser.source}"
+        size = f"{net.width}x{net.height}x{net.channels}, batch {self.config.batch_size}"
+        return f"Inferencer({name}, {size}, {parser})"
+
+    def _repr_html_(self) -> str:
+        """Inputs, outputs, parser and decisions, for notebooks."""
+        from headrace._core.html import facts, notice_list, paragraph
+
+        config, session = self.config, self.session
+        more = len(self.labels) - _MAX_LABELS
+        labels = ", ".join(self.labels[:_MAX_LABELS]) + (f" and {more} more" if more > 0 else "")
+        pairs = (
+            ("config", config.path),
+            ("kind", f"{config.network_type.name.lower()}, {config.process_mode.name.lower()}"),
+            ("component", config.component_id),
+            ("profile", config.profile),
+            ("inputs", ", ".join(map(str, session.inputs))),
+            ("outputs", ", ".join(map(str, session.outputs))),
+            ("batch-size", config.batch_size),
+            ("parser", "" if self.parser is None else self.parser.source),
+            ("labels", labels),
+            ("engine", self.engine_path or "not saved"),
+        )
+        return paragraph(repr(self)) + facts(pairs) + notice_list(self.notices)
+
+    def _choose(self, batch: Batch) -> list[bool]:
+        return self._turns.choose(batch, self.interval, self.config.stabilize_buffer_count)
+
+    def _begin_objects(self, pending: Pending, selector: Selector) -> None:
+        size = pending.model.config.batch_size
+        for items in object_runs(pending.batch, selector, size):
+            if pending.model.asynchronous is not None:
+                # what is known now, before these are inferred again
+                for _, meta, selection in items.cached:
+                    attach_cached(selector, meta, selection)
+                items.cached = []
+            if len(items):
+                self._submit(pending, items)
+            else:
+                pending.cached = items.cached
+
+    def _begin_tensors(self, pending: Pending) -> None:
+        model, tally = pending.model, self._record.tally
+        for tensor in pending.batch.tensors:
+            mine = model.config.component_id in tensor.target_ids
+            tally.tensors += mine
+            tally.other_tensors.update(() if mine else tensor.target_ids)
+        chunks = tensor_chunks(
+            pending.batch,
+            component_id=model.config.component_id,
+            inputs=model.session.inputs,
+            constant=model.extra_inputs,
+            batch_size=model.config.batch_size,
+            record=self._record,
+        )
+        for chunk in chunks:
+            self._submit(pending, chunk.items, model.filled(chunk.inputs, len(chunk.items)))
+
+    def _submit(self, pending: Pending, items: Items, inputs: Arrays | None = None) -> None:
+        run = self.runs.submit(pending.model, items, inputs)
+        pending.runs.append(run)
+        if pending.model.asynchronous is not None:
+            self.runs.follow(run)
+
+    def _complete_run(self, run: Run, model: Model) -> None:
+        try:
+            outputs = run.future.result()
+        except BaseException:
+            abandon(run.items, model)
+            raise
+        if outputs is None:
+            abandon(run.items, model)
+            return
+        self.runs.show_raw(run, outputs, model)
+        steps = self.runs.new_steps(run.items)
+        watch = model.watch if run.watched and run.inputs else None
+        if watch is not None:
+            watch.look(run.inputs, outputs, run.seconds)
+        if model.postprocessor is not None:
+            if isinstance(model.postprocessor, DetectorPostprocessor):
+                model.postprocessor.watch = watch
+            model.postprocessor.attach(outputs, run.items, steps)
+        if watch is not None:
+            watch.after_run()
+        if model.config.output_tensor_meta:
+            attach_tensors(outputs, run.items, model)
+        elif model.postprocessor is None and not self.runs.shows_raw:
+            self._record.outputs_unread(model.config)
+        self.runs.show_steps(run, outputs, steps, model)

@@ -1,0 +1,408 @@
+"""Which parser decodes the outputs of a model, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from headrace._core.errors import ConfigError, CustomLibraryError, HeadraceError, ParserError
+from headrace._core.notices import Notice
+from headrace.config.enums import NetworkType
+from headrace.config.model_files import missing_file
+from headrace.infer.parsers import (
+    WELL_KNOWN,
+    WELL_KNOWN_CLASSIFIERS,
+    WELL_KNOWN_INSTANCES,
+    WELL_KNOWN_SEGMENTATIONS,
+    BuiltinParser,
+    better_than,
+    parse_coverage_bbox,
+    renaming,
+    suggest,
+)
+from headrace.infer.segment import Segmenter
+from headrace.meta import NetworkInfo
+
+if TYPE_CHECKING:
+    from headrace.config import ModelConfig
+    from headrace.custom import CustomLibrary
+    from headrace.custom.guard import GuardMode
+    from headrace.network.tensor_spec import TensorSpec
+
+
+@dataclass(slots=True)
+class Choice:
+    """A parser, its origin, and decisions on the way.
+
+    Attributes:
+        parser: of the kind of the network; None is the built-in classifier parser, which takes
+            whole batches: `headrace.infer.classify`.
+    """
+
+    parser: Any
+    source: str
+    library: CustomLibrary | None = None
+    notices: list[Notice] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Differences between the network types in choosing a parser.
+
+    Attributes:
+        field: the config's name of the function.
+        entry: what `headrace.binary.entry_points` calls such a function.
+        finder: the method of `CustomLibrary` that gives it.
+        known: headrace's own parsers by name.
+        builtin: what the parser without a name is called; None if there is none.
+    """
+
+    field: str
+    entry: str
+    finder: str
+    known: Mapping[str, Any]
+    builtin: str | None = None
+
+    @property
+    def key(self) -> str:
+        return self.field.replace("_", "-")
+
+    def did_you_mean(self, name: str) -> str:
+        from headrace.binary.symbol_names import alternatives, near_names
+
+        near = list(near_names(name, self.known))[:2]
+        return f" (did you mean {alternatives(near)}?)" if near else ""
+
+
+_KINDS = {
+    NetworkType.DETECTOR: _Kind(
+        "parse_bbox_func_name", "detector", "bbox_parser", WELL_KNOWN, "coverage/bbox grid"
+    ),
+    NetworkType.CLASSIFIER: _Kind(
+        "parse_classifier_func_name",
+        "classifier",
+        "classifier_parser",
+        WELL_KNOWN_CLASSIFIERS,
+        "classifier",
+    ),
+    NetworkType.SEGMENTATION: _Kind(
+        "parse_segmentation_func_name",
+        "segmentation",
+        "segmentation_parser",
+        WELL_KNOWN_SEGMENTATIONS,
+        "segmentation",
+    ),
+    NetworkType.INSTANCE_SEGMENTATION: _Kind(
+        "parse_bbox_instance_mask_func_name",
+        "instance segmentation",
+        "instance_parser",
+        WELL_KNOWN_INSTANCES,
+    ),
+}
+
+
+def choose_parser(
+    cfg: ModelConfig,
+    *,
+    abi: str | None = None,
+    generation: Literal["6.2", "9.1"] = "9.1",
+    guard: GuardMode | None = None,
+    function: Callable[..., Any] | None = None,
+) -> Choice | None:
+    """The parser that `parse-*-func-name` and `custom-lib-path` ask for; None for type 100.
+
+    A name is looked up in the custom library. Where that file is missing or cannot be loaded on
+    this machine and the name is a well-known one, headrace's own parser of that name is used, with
+    a warning. Without a name, a built-in parser decodes, as in the original; whether the coverage
+    and box grid can, `require_grid_outputs` tells. Instance segmentation has none. Source: spec
+    C.1.
+
+    Args:
+        cfg: the config.
+        abi: layout of a C++ detector parser's boxes, `auto`, `24` or `28`; None takes the config's.
+        generation: whose rules the built-in segmentation parser follows.
+        guard: whether the library runs in a worker process; None takes the config's.
+        function: the program's own parser, which is called instead.
+
+    Raises:
+        ConfigError: the library is missing, and headrace has no parser of that name; no name, and
+            there is no parser without one; a function, and the network type parses nothing.
+        CustomLibraryError: the library cannot be loaded, or lacks the function.
+    """
+    kind = _KINDS.get(cfg.network_type)
+    if function is not None:
+        return _from_function(cfg, kind, function)
+    if kind is None:
+        return None
+    name: str | None = getattr(cfg, kind.field)
+    if name and cfg.custom_lib_path:
+        own_abi = abi if cfg.network_type is NetworkType.DETECTOR else None
+        return _from_library(cfg, kind, name, cfg.custom_lib_path, own_abi, guard)
+    where = str(cfg.origin(kind.field))
+    if name and name in kind.known:
+        text = f"no custom-lib-path: headrace's built-in parser {name} decodes the outputs"
+        said = cfg.origin(kind.field).kind == "model"  # by the lines about the model
+        notices = [] if said else [Notice("info", text, where, rule="parser-built-in")]
+        return Choice(kind.known[name], f"built-in {name}", notices=notices)
+    effect = f"{kind.key}={name} has no effect without custom-lib-path"
+    if kind.builtin is None:
+        raise ConfigError(
+            f"{effect}{kind.did_you_mean(name)}" if name else f"network-type=3 without {kind.key}",
+            where=where if name else str(cfg.path),
+            expected=f"{kind.key} with custom-lib-path, or one of headrace's own: "
+            + ", ".join(sorted(kind.known)),
+            fix="instance segmentation has no parser of its own: the original refuses to start, "
+            "too",
+            rule="parser-missing",
+        )
+    choice = Choice(_without_name(cfg, generation), f"built-in {kind.builtin}")
+    if name:
+        text = (
+            f"{effect}, and headrace has no built-in parser of that name{kind.did_you_mean(name)}"
+        )
+        text += f"; the {kind.builtin} parser is used, as in the original"
+        choice.notices.append(Notice("warning", text, where, rule="function-without-library"))
+    unlabelled = not (cfg.labelfile_path or cfg.labels or cfg.output_tensor_meta)
+    if cfg.network_type is NetworkType.CLASSIFIER and unlabelled:
+        text = "labelfile-path is not given: the built-in classifier attaches only what has a label"
+        text += ", so nothing"
+        choice.notices.append(Notice("warning", text, str(cfg.path), rule="labels-needed"))
+    return choice
+
+
+def _without_name(cfg: ModelConfig, generation: Literal["6.2", "9.1"]) -> Any:
+    match cfg.network_type:
+        case NetworkType.DETECTOR:
+            return parse_coverage_bbox
+        case NetworkType.SEGMENTATION:
+            return Segmenter(generation)
+        case _:
+            return None
+
+
+def skipped_files(cfg: ModelConfig) -> tuple[str, ...]:
+    """Files that `check_files` leaves to others: a parser's library may have a replacement."""
+    kind = _KINDS.get(cfg.network_type)
+    return ("custom-lib-path",) if kind and getattr(cfg, kind.field) else ()
+
+
+def custom_library(
+    cfg: ModelConfig, path: Path, *, abi: str | None = None, guard: GuardMode | None = None
+) -> CustomLibrary:
+    """Open `custom-lib-path` with the config's options, or those that override them.
+
+    Raises:
+        CustomLibraryError: see `headrace.custom.open_library`.
+    """
+    from headrace.custom import open_library
+    from headrace.custom.guard import GuardOptions
+
+    return open_library(
+        path,
+        abi=abi or cfg.custom_lib_abi,
+        rotation=cfg.rotated_boxes or None,  # without the key, the function's name decides
+        guard=guard or cfg.custom_lib_guard,
+        guard_options=GuardOptions(
+            timeout_s=cfg.custom_lib_guard_timeout,
+            memory_mib=cfg.custom_lib_guard_memory,
+            restarts=cfg.custom_lib_guard_restarts,
+        ),
+    )
+
+
+def _from_function(cfg: ModelConfig, kind: _Kind | None, function: Callable[..., Any]) -> Choice:
+    from headrace.custom.python_library import FunctionLibrary
+
+    if kind is None:
+        raise ConfigError(
+            f"parser={function!r} is not called: network-type {cfg.network_type} parses nothing",
+            where=cfg.origin("network_type").where or str(cfg.path),
+            expected="0 (detector), 1 (classifier), 2 or 3 (segmentation)",
+        )
+    library = FunctionLibrary(function)
+    notices = []
+    name = getattr(cfg, kind.field)
+    if name and cfg.origin(kind.field).option != "parser":
+        text = f"{kind.key}={name} is not called: the program's parser {library.name} is"
+        where = str(cfg.origin(kind.field))
+        notices.append(Notice("info", text, where, rule="parser-of-program"))
+    parser = getattr(library, kind.finder)(library.name)
+    return Choice(parser, f"{library.name} of the program", notices=notices)
+
+
+def _from_library(
+    cfg: ModelConfig,
+    kind: _Kind,
+    name: str,
+    path: Path,
+    abi: str | None,
+    guard: GuardMode | None,
+) -> Choice:
+    where = str(cfg.origin("custom_lib_path"))
+    try:
+        if not path.is_file():
+            raise missing_file(cfg, "custom-lib-path", path)
+        library = custom_library(cfg, path, abi=abi, guard=guard)
+    except (ConfigError, CustomLibraryError) as error:
+        # A Python file that fails is the user's own code at hand: never replaced.
+        if path.suffix == ".py":
+            raise
+        if name not in kind.known:
+            raise _with_hints(error, _no_other_hints(path, kind, name)) from error
+        found = error.found.removesuffix(".")
+        text = f"{found}; headrace's built-in parser {name} decodes the outputs instead"
+        if isinstance(error, CustomLibraryError):  # it is there: how to have it after all
+            text += "".join(f"\n  {hint}" for hint in error.fix)
+        return Choice(
+            kind.known[name],
+            f"built-in {name}",
+            notices=[Notice("warning", text, where, rule="library-replaced")],
+        )
+    try:
+        parser = getattr(library, kind.finder)(name)
+    except CustomLibraryError as failure:
+        from headrace.custom.load_errors import named_at
+
+        refusal = named_at(failure, cfg.origin(kind.field))
+        if name in kind.known:
+            hint = f"without custom-lib-path, headrace's built-in parser {name} decodes the outputs"
+        elif "no function" not in refusal.found or any("did you mean" in h for h in refusal.fix):
+            raise refusal from failure.__cause__
+        elif near := kind.did_you_mean(name):
+            hint = f"headrace's own parsers need no custom-lib-path{near}"
+        else:
+            raise refusal from failure.__cause__
+        raise _with_hints(refusal, [hint]) from failure
+    if kind is _KINDS[NetworkType.INSTANCE_SEGMENTATION] and cfg.mask_content != "auto":
+        from headrace.custom.mask_keypoints import MaskContent
+
+        parser = MaskContent(parser, cfg.mask_content)
+    return Choice(parser, f"{name} in {path.name}", library)
+
+
+def _no_other_hints(path: Path, kind: _Kind, name: str) -> list[str]:
+    """Hints on a name that headrace has no parser for, its library being of no use."""
+    from headrace.binary.elf import ElfError, ElfFile
+    from headrace.custom.load_errors import missing_hints
+
+    none = f"headrace has no built-in parser {name} to use instead"
+    try:
+        elf = ElfFile.read(path)
+    except (ElfError, OSError):
+        return [none + kind.did_you_mean(name)]
+    if name in elf.exported():  # that is what was meant
+        return [none]
+    hints = missing_hints(elf, name, kind.entry)
+    return [f"it has no function {name!r} either", *hints, none + kind.did_you_mean(name)]
+
+
+def _with_hints(error: HeadraceError, hints: list[str]) -> HeadraceError:
+    return type(error)(
+        error.found,
+        where=error.where,
+        expected=error.expected,
+        fix=[*error.fix, *hints],
+        rule=error.rule,
+    )
+
+
+def require_grid_outputs(
+    cfg: ModelConfig, outputs: Sequence[TensorSpec], network: NetworkInfo | None = None
+) -> None:
+    """The grid parser needs two outputs named *cov* and *bbox*; say so before the first frame.
+
+    `network` is the size of the network input, None where it is not known.
+
+    Raises:
+        ParserError: they are not there; names the built-in parsers that fit the outputs.
+    """
+    missing = [p for p in ("cov", "bbox") if not any(p in o.name for o in outputs)]
+    if not missing:
+        return
+    name = cfg.parse_bbox_func_name
+    unset = "no parse-bbox-func-name is set"
+    if name:
+        unset = f"parse-bbox-func-name={name} has no effect without custom-lib-path"
+        unset += _KINDS[NetworkType.DETECTOR].did_you_mean(name)
+    hints = []
+    if not name and cfg.custom_lib_path and (own := _parsers_in(cfg.custom_lib_path)):
+        functions = f"{', '.join(own[:5])}{' …' if own[5:] else ''}"
+        hints.append(
+            f"{cfg.custom_lib_path.name} has {functions}: set parse-bbox-func-name to "
+            f"{'one of them' if own[1:] else 'it'}"
+        )
+    if fits := suggest(outputs, network, cfg.num_detected_classes):
+        hints.append(f"the outputs look like {', '.join(fits)}: set parse-bbox-func-name to it")
+    elif kind := _other_type(outputs, network):
+        hints.append(kind)
+    hints.append("or name your own parser: parse-bbox-func-name and custom-lib-path=my_parser.py")
+    raise ParserError(
+        f"{unset}, and the built-in grid parser does not fit: no output "
+        f"has {' or '.join(repr(m) for m in missing)} in its name",
+        where=str(cfg.origin("parse_bbox_func_name")) if name else str(cfg.path),
+        expected="outputs of a DetectNet-style model, or a parser for these: "
+        + ", ".join(str(o) for o in outputs),
+        fix=hints,
+        rule="parser-missing",
+    )
+
+
+def _other_type(outputs: Sequence[TensorSpec], network: NetworkInfo | None) -> str:
+    """A hint if outputs are those of a classifier or a map of classes; else empty."""
+    items = [spec.shape[1:] for spec in outputs]
+    if items and all(item and all(d == 1 for d in item[1:]) for item in items):
+        return "one value for each class is what a classifier gives: network-type=1"
+    if len(items) == 1 and len(items[0]) == 3 and network is not None:
+        axes = [d if isinstance(d, int) else 0 for d in items[0]]
+        for height, width in (axes[1:], axes[:2]):  # channels first, or last
+            if height * 4 >= network.height and width * 4 >= network.width:
+                return "an output as large as a picture is a map of classes: network-type=2"
+    return ""
+
+
+def _parsers_in(path: Path) -> list[str]:
+    """Functions of a library that are detector parsers, as far as they can be recognised."""
+    from headrace.binary.elf import ElfError, ElfFile
+    from headrace.binary.entry_points import entry_points
+    from headrace.binary.symbol_names import shown
+    from headrace.custom.python_library import PythonLibrary
+    from headrace.plugins.loading import PYTHON_SUFFIXES
+
+    try:
+        if path.suffix.lower() in PYTHON_SUFFIXES:
+            return PythonLibrary(path).symbols()
+        points = entry_points(ElfFile.read(path))
+    except (CustomLibraryError, ElfError, OSError):
+        return []  # it is no help
+    return [shown(p.name) for p in points if p.kind == "detector" and not p.device]
+
+
+def misfit_notices(
+    cfg: ModelConfig, parser: object, outputs: Sequence[TensorSpec], network: NetworkInfo | None
+) -> list[Notice]:
+    """A warning if `parser` is a built-in one that cannot read the outputs, or not as others can.
+
+    Args:
+        cfg: the config.
+        parser: of its choice.
+        outputs: of the model.
+        network: size of the network input, None where it is not known.
+    """
+    if not isinstance(parser, BuiltinParser) or not cfg.num_detected_classes:
+        return []
+    head = parser.head
+    better = better_than(head, outputs, network, cfg.num_detected_classes)
+    if not better and parser.reads(outputs, network):
+        return []
+    text = f"{head.key}={head.name} does not fit the model's outputs "
+    text += f"({', '.join(map(str, outputs))}; num-detected-classes={cfg.num_detected_classes})"
+    names = renaming(head, outputs, network)
+    text += f": it finds them by name, and {names};" if names else ":"
+    if better:
+        text += f" {' or '.join(better[:3])} would"
+    elif not names:
+        text += " no built-in parser does; write your own: custom-lib-path=my_parser.py"
+    where = cfg.origin(head.key.replace("-", "_"))
+    return [Notice("warning", text, str(where), rule="parser-misfit")]

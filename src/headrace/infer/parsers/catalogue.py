@@ -1,0 +1,377 @@
+"""Which built-in parser answers to which name, and which ones fit given outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headrace._core.errors import ParserError
+from headrace.infer.items import layers_of
+from headrace.infer.parsers import (
+    affinity,
+    centres,
+    classifiers,
+    coverage,
+    keypoints,
+    nms_outputs,
+    rcnn,
+    segmentation,
+    ssd_detr,
+    text,
+    yolo,
+)
+from headrace.infer.parsers.head import (
+    AnyHead,
+    Head,
+    HeadParams,
+    InstanceHead,
+    LayerLike,
+    Layout,
+    SegmentationHead,
+    Shape,
+    UnfitError,
+    layers_text,
+)
+from headrace.meta.detections import BatchDetections, Detections
+from headrace.meta.layers import (
+    BoxParser,
+    ClassifierParser,
+    DetectionParams,
+    Layer,
+    NetworkInfo,
+    SegmentationParser,
+)
+from headrace.network.tensor_spec import TensorSpec
+
+HEADS: tuple[Head, ...] = (
+    *yolo.HEADS,
+    *nms_outputs.HEADS,
+    *ssd_detr.HEADS,
+    *ssd_detr.SSD_HEADS,
+    *yolo.ANCHOR_HEADS,
+    *rcnn.HEADS,
+    *centres.HEADS,
+    *text.HEADS,
+    *keypoints.HEADS,
+    *affinity.HEADS,
+    coverage.RESNET,
+)
+"""All built-in heads; those named earlier are suggested first."""
+
+INSTANCE_HEADS: tuple[InstanceHead, ...] = segmentation.HEADS
+SEGMENTATION_HEADS: tuple[SegmentationHead, ...] = segmentation.MAP_HEADS
+
+
+Reading = tuple[Layout, Sequence["tuple[str, Shape] | None"]]
+_READINGS = 16  # that a parser remembers; the shapes of a model's outputs may change
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltinParser:
+    """A head under its name, callable like any parser of its kind.
+
+    It refuses outputs that another head is the likelier reader of, and renders what a head refuses
+    as an error with advice.
+    """
+
+    head: AnyHead
+    _known: dict[Any, Reading] = field(default_factory=dict, repr=False, compare=False)
+
+    def __call__(
+        self, layers: Mapping[str, Layer], network: NetworkInfo, params: HeadParams
+    ) -> Any:
+        """Decode one batch item.
+
+        Raises:
+            ParserError: the outputs are not what the head needs; names the layers that exist and
+                the built-in heads that fit them.
+        """
+        outputs = {name: layer.data[None] for name, layer in layers.items()}
+        found = self._decoded(outputs, network, params)
+        return found.boxes if isinstance(found, BatchDetections) else found
+
+    @property
+    def reads_batches(self) -> bool:
+        """True if `batch` decodes whatever outputs the head takes."""
+        return all(layout.batched for layout in self.head.layouts)
+
+    def batch(
+        self, outputs: Mapping[str, npt.NDArray[Any]], network: NetworkInfo, params: HeadParams
+    ) -> BatchDetections | None:
+        """Decode all items of a batch, where the head reads them at once; else None.
+
+        Args:
+            outputs: (B, ...) arrays in binding order.
+            network, params: as for a call.
+
+        Raises:
+            ParserError: as a call, for any of the items.
+        """
+        found = self._decoded(outputs, network, params, batched=True)
+        return found if isinstance(found, BatchDetections) else None
+
+    def _decoded(
+        self,
+        outputs: Mapping[str, npt.NDArray[Any]],
+        network: NetworkInfo,
+        params: HeadParams,
+        *,
+        batched: bool = False,
+    ) -> Any:
+        """The boxes of all items, from a layout that reads these at once; else the first's results.
+
+        `batched` gives None in place of the latter.
+        """
+        try:
+            layout, found = self._reading(outputs, network, params)
+            if batched and not layout.batched:
+                return None
+            arrays = layout.arrays(found, outputs)
+            # Wild numbers are dealt with by value: a decoder never warns about them.
+            with np.errstate(all="ignore"):
+                return layout.decode(arrays, network, params)
+        except UnfitError as unfit:
+            given = list(layers_of(outputs, 0).values())
+            rivals = None
+            if unfit.fix:  # it is about the number of classes
+                classes = self.classes(given, network, params.num_classes)
+                rivals = self._rivals(given, network, params, classes)
+            raise self._refusal(given, network, params, rivals or unfit) from None
+
+    def _reading(
+        self, outputs: Mapping[str, npt.NDArray[Any]], network: NetworkInfo, params: HeadParams
+    ) -> Reading:
+        """How the head reads outputs of these names, types and shapes; found once."""
+        axes = tuple([(name, data.dtype, data.shape[1:]) for name, data in outputs.items()])
+        key = axes, network, params.num_classes
+        reading = self._known.get(key)
+        if reading is None:
+            given = list(layers_of(outputs, 0).values())
+            layout, found, classes = self.head.choose(given, network, params)
+            if classes not in (None, params.num_classes):
+                rivals = self._rivals(given, network, params, classes)
+                if rivals is not None:
+                    raise rivals
+            if len(self._known) >= _READINGS:
+                self._known.clear()
+            reading = layout, [entry and (entry[0].name, entry[1]) for entry in found]
+            self._known[key] = reading
+        return reading
+
+    def classes(
+        self, outputs: Iterable[LayerLike | TensorSpec], network: NetworkInfo | None, num: int
+    ) -> int | None:
+        """How many classes the outputs hold, read by this parser; None if they do not tell.
+
+        `num` is the number that is expected, which decides where the outputs leave a choice.
+        """
+        return self.head.classes([_per_item(x) for x in outputs], network, num)
+
+    def reads(self, outputs: Iterable[LayerLike | TensorSpec], network: NetworkInfo | None) -> bool:
+        """True if a layout of the head fits the outputs, or their sizes are not known yet."""
+        items = [_per_item(x) for x in outputs]
+        if any(d is None for item in items for d in item.shape):
+            return True
+        return any(layout.match(items, network) is not None for layout in self.head.layouts)
+
+    def _rivals(
+        self,
+        layers: Sequence[LayerLike],
+        network: NetworkInfo,
+        params: HeadParams,
+        classes: int | None,
+    ) -> UnfitError | None:
+        """Another number of classes is right only where no other head is the likelier reader."""
+        number = params.num_classes
+        if not number or not better_than(self.head, layers, network, number):
+            return None
+        counted = "" if classes is None else f": read so they hold {classes} classes"
+        return UnfitError(
+            f"the network's outputs do not fit this head{counted}, but "
+            f"num-detected-classes={number}",
+            expected=f"{self.head.needs} with C={number}",
+        )
+
+    def _refusal(
+        self,
+        layers: Sequence[LayerLike],
+        network: NetworkInfo,
+        params: HeadParams,
+        unfit: UnfitError,
+    ) -> ParserError:
+        head = self.head
+        fix = [f"the network's outputs are {layers_text(layers)}"]
+        if not unfit.fix and (names := renaming(head, layers, network)):
+            fix.append(f"it finds them by name: {names}")
+        fix += (
+            [unfit.fix]
+            if unfit.fix
+            else _advice(layers, network, params.num_classes, key=head.key, besides=head.name)
+        )
+        return ParserError(
+            unfit.found,
+            where=f"{head.key}={head.name}",
+            expected=unfit.expected or head.needs,
+            fix=fix,
+        )
+
+
+def parse_coverage_bbox(
+    layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
+) -> Detections:
+    """Decode a coverage and a box grid: the parser used when a config names no function.
+
+    Raises:
+        ParserError: see `decode_coverage_bbox`; names the outputs that exist and the built-in heads
+            that fit them.
+    """
+    try:
+        return coverage.decode_coverage_bbox(layers, network, params)
+    except UnfitError as unfit:
+        given = list(layers.values())
+        fix = [f"the network's outputs are {layers_text(given)}"]
+        fix += _advice(given, network, params.num_classes) or [
+            "name your parser with parse-bbox-func-name and its library with custom-lib-path"
+        ]
+        raise ParserError(
+            unfit.found,
+            where="built-in parser (no parse-bbox-func-name)",
+            expected="a layer [C, gh, gw] with 'cov' in its name and one [4*C, gh, gw] with 'bbox'",
+            fix=fix,
+        ) from None
+
+
+def _by_name(heads: Iterable[AnyHead]) -> Mapping[str, Any]:
+    return MappingProxyType({head.name: BuiltinParser(head) for head in heads})
+
+
+WELL_KNOWN: Mapping[str, BoxParser] = _by_name(HEADS)
+"""Name for `parse-bbox-func-name` -> parser."""
+
+WELL_KNOWN_INSTANCES: Mapping[str, BoxParser] = _by_name(INSTANCE_HEADS)
+"""Name for `parse-bbox-instance-mask-func-name` -> parser."""
+
+WELL_KNOWN_SEGMENTATIONS: Mapping[str, SegmentationParser] = _by_name(SEGMENTATION_HEADS)
+"""Name for `parse-segmentation-func-name` -> parser."""
+
+WELL_KNOWN_CLASSIFIERS: Mapping[str, ClassifierParser] = MappingProxyType(classifiers.PARSERS)
+"""Name for `parse-classifier-func-name` -> parser."""
+
+_HEADS_OF: Mapping[str, Sequence[AnyHead]] = {
+    heads[0].key: heads for heads in (HEADS, INSTANCE_HEADS, SEGMENTATION_HEADS)
+}
+
+
+def builtin_parser(name: str | None) -> BoxParser | None:
+    """The built-in parser for a config's `parse-bbox-func-name`.
+
+    Args:
+        name: the function name; None or empty means the coverage and bbox grid parser.
+
+    Returns:
+        The parser, or None when no built-in has this name.
+    """
+    return WELL_KNOWN.get(name) if name else parse_coverage_bbox
+
+
+def suggest(
+    outputs: Mapping[str, Layer] | Iterable[LayerLike | TensorSpec],
+    network: NetworkInfo | None = None,
+    num_classes: int | None = None,
+    *,
+    key: str = Head.key,
+) -> list[str]:
+    """Names of the built-in heads that need outputs with these names, kinds and shapes.
+
+    Args:
+        outputs: layers of one batch item, or tensor specs of a session (their axis 0 is the batch).
+        network: size of the network input, where known: tells a YOLOX grid from other rows.
+        num_classes: `num-detected-classes`, where known: heads with as many classes come first.
+        key: the key that the names shall be for, which says what kind of network it is.
+
+    Returns:
+        The names of the probable heads that read so many classes; if there is none, of the probable
+        ones that read another number, and then the possible ones that read so many; else empty.
+        Where no number is known, the probable heads, or else the possible ones of 80 classes.
+    """
+    given = list(outputs.values() if isinstance(outputs, Mapping) else outputs)
+    items = [_per_item(x) for x in given]
+    ranked = [
+        (rank, head.name)
+        for head in _HEADS_OF[key]
+        if head.suggested and (rank := head.rank(items, network, num_classes)) is not None
+    ]
+    first, second = ([(0, 0)], [(0, 1), (1, 0)]) if num_classes else ([(0, 0), (0, 1)], [(1, 0)])
+    for ranks in (first, second):
+        if names := [name for wanted in ranks for rank, name in ranked if rank == wanted]:
+            return names
+    return []
+
+
+def better_than(
+    head: AnyHead,
+    outputs: Iterable[LayerLike | TensorSpec],
+    network: NetworkInfo | None,
+    num_classes: int,
+) -> list[str]:
+    """Names of the built-in heads that fit the outputs better than `head`, best first.
+
+    Only a head that cannot read them, or reads another number of classes, has betters: those more
+    probable, or as probable with `num_classes` classes. Outputs found by name, and several that
+    fit, are proof enough.
+    """
+    given = list(outputs)
+    items = [_per_item(x) for x in given]
+    if any(d is None for item in items for d in item.shape):
+        return []  # what the sizes would tell is not known yet
+    own = head.rank(items, network, num_classes)
+    if own is not None and own[1] == 0:
+        return []
+    for layout in head.layouts:
+        if (layout.outs[0].names or len(items) > 1) and layout.match(items, network):
+            return []
+    names = suggest(given, network, num_classes, key=head.key)
+    by_name = {other.name: other for other in _HEADS_OF[head.key]}
+    ranks = {name: by_name[name].rank(items, network, num_classes) for name in names}
+    return [name for name, rank in ranks.items() if rank and (own is None or rank < own)]
+
+
+def renaming(
+    head: AnyHead, outputs: Iterable[LayerLike | TensorSpec], network: NetworkInfo | None
+) -> str:
+    """How to name outputs that fit `head` but for their names; empty if that would not help."""
+    names = head.misnamed([_per_item(x) for x in outputs], network)
+    pairs = [f"{old!r} must be {new!r}" for old, new in names.items()]
+    return f"{', '.join(pairs)} in the model" if pairs else ""
+
+
+def _per_item(output: LayerLike | TensorSpec) -> LayerLike:
+    if not isinstance(output, TensorSpec):
+        return output
+    axes: tuple[int | None, ...] = tuple(d if isinstance(d, int) else None for d in output.shape)
+    if not axes:  # not even the number of axes is known: no head has as many as nine
+        axes = (None,) * 10
+    return TensorSpec(output.name, output.dtype, axes[1:] or (1,))  # type: ignore[return-value]
+
+
+def _advice(
+    layers: Sequence[LayerLike],
+    network: NetworkInfo | None,
+    num_classes: int | None,
+    *,
+    key: str = Head.key,
+    besides: str | None = None,
+) -> list[str]:
+    """Lines for an error: the built-in heads that the outputs look like, if any."""
+    names = [n for n in suggest(layers, network, num_classes, key=key) if n != besides][:3]
+    if not names:
+        return []
+    by_name = {head.name: head for head in _HEADS_OF[key]}
+    return ["these outputs look like:"] + [
+        f"  {key}={name}   ({by_name[name].summary})" for name in names
+    ]

@@ -1,0 +1,178 @@
+"""Classifier parsers that have a name; the nameless one is `headrace.infer.classify`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from headrace._core.errors import ParserError
+from headrace.infer.parsers.boxes import to_float32
+from headrace.infer.parsers.head import layers_text
+from headrace.infer.parsers.text import CTC, parse_ctc
+from headrace.meta.detections import FloatArray
+from headrace.meta.layers import (
+    Classification,
+    ClassifierParams,
+    ClassifierParser,
+    Layer,
+    NetworkInfo,
+)
+
+Layers = Mapping[str, Layer]
+
+_VEHICLES = ("coupe1", "largevehicle1", "sedan1", "suv1", "truck1", "van1")
+_POSES = ("sitting_down", "getting_up", "sitting", "standing", "walking", "jumping")
+_DICTIONARY = Path("dict.txt")
+_SHORTEST_PLATE = 3
+
+
+def _values(layer: Layer, name: str) -> FloatArray:
+    """The first shape[0] values of a layer, as the built-in parser reads it."""
+    if layer.dtype.kind != "f":
+        raise _unfit(name, [layer], "floating point outputs")
+    return to_float32(layer.data.reshape(-1)[: layer.shape[0]])
+
+
+def _unfit(name: str, layers: Sequence[Layer], expected: str) -> ParserError:
+    return ParserError(
+        "the network's outputs do not fit this parser",
+        where=f"parse-classifier-func-name={name}",
+        expected=expected,
+        fix=f"the network's outputs are {layers_text(layers)}",
+    )
+
+
+def _best(values: FloatArray, threshold: float) -> tuple[int, float] | None:
+    """The largest value and its place, if it is above the threshold and above 0."""
+    if not values.size:
+        return None
+    numbers = np.where(np.isnan(values), np.float32(-np.inf), values)
+    place = int(numbers.argmax())
+    best = numbers[place]
+    return (place, float(best)) if best > max(np.float32(threshold), np.float32(0)) else None
+
+
+def _soft_max(logits: FloatArray) -> FloatArray:
+    if not logits.size:
+        return logits
+    with np.errstate(all="ignore"):
+        powers = np.exp(logits - np.fmax.reduce(logits))
+        return np.asarray(powers / powers.sum(), np.float32)
+
+
+def _vehicle_types(
+    layers: Layers, network: NetworkInfo, params: ClassifierParams
+) -> Classification:
+    result = Classification()
+    for index, layer in enumerate(layers.values()):
+        found = _best(_values(layer, "NvDsInferClassiferParseCustomSoftmax"), params.threshold)
+        if found is None:
+            continue
+        named = index == 0 and found[0] < len(_VEHICLES)
+        result.add(index, *found, _VEHICLES[found[0]] if named else None)
+        if named:
+            result.text += _VEHICLES[found[0]] + " "
+    return result
+
+
+def _logits(layers: Layers, network: NetworkInfo, params: ClassifierParams) -> Classification:
+    result = Classification()
+    for index, layer in enumerate(layers.values()):
+        probabilities = _soft_max(_values(layer, "NvDsInferClassiferParseNonSoftmax"))
+        if found := _best(probabilities, params.threshold):
+            result.add(index, *found)
+    return result
+
+
+def _poses(layers: Layers, network: NetworkInfo, params: ClassifierParams) -> Classification:
+    name = "NvDsParseCustomPoseClassification"
+    layer = next(iter(layers.values()), None)
+    if layer is None:
+        raise _unfit(name, [], "logits in the first output")
+    result = Classification()
+    found = _best(_soft_max(_values(layer, name)), params.threshold)
+    if found and found[0] < len(_POSES):
+        result.add(0, *found, _POSES[found[0]])
+        result.text = _POSES[found[0]]
+    return result
+
+
+def _plate(layers: Layers, network: NetworkInfo, params: ClassifierParams) -> Classification:
+    name = "NvDsInferParseCustomNVPlate"
+    kinds = [(layer.dtype.kind, layer.data.reshape(-1)) for layer in layers.values()]
+    confidences = next((data for kind, data in kinds if kind == "f"), None)
+    places = next((data for kind, data in kinds if kind in "iu"), None)
+    if confidences is None or places is None:
+        raise _unfit(name, list(layers.values()), "confidences (float32) and indices (int32)")
+    characters = _dictionary(params)
+    length = min(network.width // 4, len(confidences), len(places))
+    text, confidence, before = "", 1.0, -1
+    for place, probability in zip(
+        places[:length].tolist(), confidences[:length].tolist(), strict=True
+    ):
+        if place != before and 0 <= place < len(characters):
+            text += characters[place]
+            confidence *= probability
+        before = place
+    if len(text) < _SHORTEST_PLATE:
+        return Classification()
+    return Classification([(0, 1, confidence, text)], text)
+
+
+def _dictionary(params: ClassifierParams) -> tuple[str, ...]:
+    """The characters, one a line: `dict.txt` of the working directory, else the label file."""
+    try:
+        stamp = _DICTIONARY.stat().st_mtime_ns
+        return _read_dictionary(_DICTIONARY.absolute(), stamp)
+    except (OSError, UnicodeDecodeError) as error:
+        if params.labels:
+            return tuple(record[0] for record in params.labels)
+        raise ParserError(
+            f"there are no characters: {_DICTIONARY} cannot be read from the working directory",
+            where="parse-classifier-func-name=NvDsInferParseCustomNVPlate",
+            expected="one character a line in dict.txt",
+            fix="or name that file in labelfile-path",
+        ) from error
+
+
+@cache
+def _read_dictionary(path: Path, stamp: int) -> tuple[str, ...]:
+    return tuple(line.rstrip("\r") for line in path.read_text("utf-8").split("\n") if line)
+
+
+_ENTRIES: tuple[tuple[str, Callable[..., Classification], str], ...] = (
+    (
+        "NvDsInferClassiferParseCustomSoftmax",
+        _vehicle_types,
+        "as without a name, but values of output 0 are the six vehicle types of its model",
+    ),
+    (
+        "NvDsInferClassiferParseNonSoftmax",
+        _logits,
+        "outputs are logits: soft-max, then the best above classifier-threshold",
+    ),
+    (
+        "NvDsInferParseCustomNVPlate",
+        _plate,
+        "license plates: indices and confidences of width / 4 places, characters from dict.txt",
+    ),
+    (
+        "NvDsParseCustomPoseClassification",
+        _poses,
+        "output 0 holds logits of six poses: soft-max, then the best above classifier-threshold",
+    ),
+    (
+        CTC,
+        parse_ctc,
+        "PaddleOCR's readers: a line of text, its characters from the label file",
+    ),
+)
+
+PARSERS: Mapping[str, ClassifierParser] = {name: parser for name, parser, _ in _ENTRIES}
+"""Name for `parse-classifier-func-name` -> parser."""
+
+SUMMARIES: Mapping[str, str] = {name: summary for name, _, summary in _ENTRIES}
+"""One line about each, for the documentation."""

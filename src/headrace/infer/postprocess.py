@@ -1,0 +1,587 @@
+"""From output tensors to metadata: parse, attach. One class for each kind of network."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import pairwise
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headrace._core.errors import ParserError
+from headrace.infer.attach import Attacher, Destination, Generation
+from headrace.infer.classify import Attribute, BuiltinClassifier, complete_labels
+from headrace.infer.cluster import Clusterer
+from headrace.infer.items import Items, layers_of
+from headrace.infer.parsers import BuiltinParser, parse_coverage_bbox
+from headrace.infer.record import Record
+from headrace.infer.selection import Selection, Selector
+from headrace.infer.steps import ItemSteps
+from headrace.infer.tally import HALVINGS, MEASURED, BoxTally
+from headrace.meta import (
+    BoxParser,
+    Classification,
+    ClassifierMeta,
+    ClassifierParams,
+    ClassifierParser,
+    ClassStyle,
+    DetectionParams,
+    Detections,
+    FrameMeta,
+    LabelInfo,
+    Layer,
+    NetworkInfo,
+    Space,
+    TensorOutput,
+)
+from headrace.meta.detections import BatchDetections, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from headrace.config import ModelConfig
+    from headrace.infer.watch import Watch
+
+
+class Postprocessor(ABC):
+    """Parses the outputs of one engine batch and attaches the results. One thread at a time.
+
+    Args:
+        parser: called once per item.
+    """
+
+    def __init__(
+        self,
+        cfg: ModelConfig,
+        network: NetworkInfo,
+        parser: Any,
+        *,
+        generation: Generation,
+        record: Record,
+    ) -> None:
+        self._component_id = cfg.component_id
+        self._network = network
+        self._parser = parser
+        self._generation = generation
+        self._record = record
+
+    @abstractmethod
+    def attach(
+        self,
+        outputs: dict[str, npt.NDArray[Any]],
+        items: Items,
+        steps: Sequence[ItemSteps] | None = None,
+    ) -> None:
+        """Attach the results of N items to their frames, objects or regions.
+
+        Args:
+            outputs: (N, ...) arrays in binding order.
+            items: what the rows are about.
+            steps: N records to fill with the decisions on each item.
+        """
+
+
+class DetectorPostprocessor(Postprocessor):
+    """Turns outputs into objects of their frames, with or without masks. Source: spec B, C.1.
+
+    Args:
+        parser: called once per item.
+        source: where it comes from, for notices.
+
+    Attributes:
+        params: what the parser is given.
+        clusterer: thresholds and clustering.
+        attacher: mapping to the frame and filters.
+        watch: looks at the boxes of the first item of the next calls; None: nobody does.
+    """
+
+    _parser: BoxParser
+
+    def __init__(
+        self,
+        cfg: ModelConfig,
+        network: NetworkInfo,
+        parser: BoxParser,
+        source: str,
+        *,
+        labels: Sequence[str],
+        generation: Generation,
+        record: Record,
+        clip_to_roi: bool,
+    ) -> None:
+        super().__init__(cfg, network, parser, generation=generation, record=record)
+        self._source = source
+        self.clusterer = Clusterer(cfg)
+        self.attacher = Attacher(cfg, labels, generation=generation, clip_to_roi=clip_to_roi)
+        per_class = cfg.per_class
+        self._tally = BoxTally(self.clusterer.params, per_class, labels)
+        self._tally.parser = source
+        self._tally.visible = parser is parse_coverage_bbox or isinstance(parser, BuiltinParser)
+        record.tally.boxes.append(self._tally)
+        self.params = DetectionParams(
+            cfg.num_detected_classes,
+            np.array([c.pre_cluster_threshold for c in per_class], np.float32),
+            np.array([c.post_cluster_threshold for c in per_class], np.float32),
+            tuple(labels),
+        )
+        self._fitting = cfg.maintain_aspect_ratio, cfg.symmetric_padding
+        self._keeps_raw = cfg.output_tensor_meta
+        self._unjudged = True
+        self._classes_fit = True
+        self.watch: Watch | None = None
+
+    @property
+    def left(self) -> int:
+        """Boxes that came out of clustering in this run so far."""
+        return self._tally.left
+
+    def attach(
+        self,
+        outputs: dict[str, npt.NDArray[Any]],
+        items: Items,
+        steps: Sequence[ItemSteps] | None = None,
+    ) -> None:
+        """See `Postprocessor.attach`."""
+        places = items.places()
+        start = perf_counter()
+        batch = items.parsed
+        if batch is None and steps is None:
+            batch = self._parse_batch(outputs, places)
+        if batch is not None:
+            self._attach(batch.boxes, batch.starts, places, items, outputs, start)
+            return
+        for i in places:
+            step = None if steps is None else steps[i]
+            start = perf_counter()
+            found = self._parse(layers_of(outputs, i), items.metas[i], step)
+            starts = np.array([0, len(found)], np.int32)
+            self._attach(found, starts, [i], items, outputs, start, step)
+
+    @property
+    def reads_tables(self) -> bool:
+        """True if the parser reads tables of whole batches, and nothing else reads the outputs."""
+        parser = self._parser
+        return not self._keeps_raw and isinstance(parser, BuiltinParser) and parser.reads_batches
+
+    def parse_ahead(self, outputs: dict[str, npt.NDArray[Any]], items: Items) -> None:
+        """Parse a run in the engine's thread, so that `attach` need not: several do at once."""
+        start = perf_counter()
+        items.parsed = self._parse_batch(outputs, items.places())
+        with self._record.lock:
+            self._record.times.parse_s += perf_counter() - start
+
+    def _parse_batch(
+        self, outputs: dict[str, npt.NDArray[Any]], places: list[int]
+    ) -> BatchDetections | None:
+        """The boxes of all items at `places`, where the parser reads a batch at once, else None."""
+        if not (places and isinstance(self._parser, BuiltinParser)):
+            return None
+        if any(len(data) != len(places) for data in outputs.values()):
+            outputs = {name: data[places] for name, data in outputs.items()}
+        try:
+            return self._parser.batch(outputs, self._network, self.params)
+        except ParserError:
+            return None  # item by item, as each has failed
+
+    def _attach(
+        self,
+        parsed: Detections,
+        starts: IntArray,
+        places: list[int],
+        items: Items,
+        outputs: dict[str, npt.NDArray[Any]],
+        start: float,
+        step: ItemSteps | None = None,
+    ) -> None:
+        """Cluster and attach the boxes of items, and count what became of them.
+
+        Args:
+            parsed: boxes of the items, those of several without masks and other shapes.
+            starts: the first of each, and the end of the last.
+            places: of the items among all of the run.
+            start: when parsing began.
+            step: gets the decisions on a single item.
+        """
+        times, results, tally = self._record.times, self._record.results, self._tally
+        ends = starts.tolist()
+        if step is None or step.error is None:
+            for k, i in enumerate(places):
+                self._look(parsed, ends[k], ends[k + 1], outputs, i)
+            self._judge_classes(parsed)
+        t1 = perf_counter()
+        trace = step is not None
+        clustered = self.clusterer(parsed, starts, trace=trace, tally=tally.clustered)
+        kept, kept_ends = clustered.detections, clustered.starts.tolist()
+        for k, (first, end) in enumerate(pairwise(ends)):
+            if first < end and kept_ends[k] == kept_ends[k + 1]:
+                tally.saw(parsed.rows(first, end))
+        t2 = perf_counter()
+        destinations = [
+            Destination(
+                items.transform(i),
+                items.metas[i],
+                items.roi_rect(i),
+                items.parent_rect(i),
+                items.object_of(i),
+            )
+            for i in places
+        ]
+        before = len(items.metas[places[0]].objects)
+        attached = self.attacher.attach(kept, clustered.starts, destinations, tally=tally.attached)
+        if step is not None and step.error is None:
+            step.parsed, step.clustered, step.attached = parsed, clustered, attached
+            step.first = before
+        if self._keeps_raw and kept.raw_masks is not None:
+            self._keep_raw(kept.raw_masks, attached.kept, items.metas[places[0]], before)
+        results["parsed"] += len(parsed)
+        results["clustered"] += len(kept)
+        results["attached"] += len(attached.kept)
+        if attached.shifted:
+            results["edge_shifted"] += attached.shifted
+        if dropped := attached.edge_drops:
+            results["edge_dropped"] += dropped
+        tally.left += len(kept)
+        tally.kept += len(attached.kept)
+        attached_ends = attached.starts.tolist()
+        if not MEASURED.isdisjoint(attached.reasons.tolist()):
+            lost = [all_of - left for all_of, left in zip(kept_ends, attached_ends, strict=True)]
+            for (first, end), destination in zip(pairwise(lost), destinations, strict=True):
+                if first < end:
+                    rows, reasons = attached.dropped[first:end], attached.reasons[first:end]
+                    tally.measure(kept, rows, reasons, destination.transform)
+        with self._record.lock:
+            times.parse_s += t1 - start
+        times.cluster_s += t2 - t1
+        if self.watch is not None and places[0] == 0:
+            first_parsed, first_kept = parsed.rows(0, ends[1]), kept.rows(0, kept_ends[1])
+            self.watch.boxes(first_parsed, first_kept, attached_ends[1], items.metas[0])
+        times.attach_s += perf_counter() - t2
+
+    def _keep_raw(
+        self, raw: Sequence[FloatArray], kept: IntArray, meta: FrameMeta, first: int
+    ) -> None:
+        """Attach the `mask` fields that were read as keypoints to their objects, as a tensor.
+
+        Args:
+            raw: of the boxes that clustering left.
+            kept: the rows of those that were attached.
+            meta: of their frame; `first` is the place of the first of them.
+        """
+        for index, row in enumerate(kept.tolist(), first):
+            if raw[row].size:
+                layers = {"mask": Layer("mask", raw[row])}
+                output = TensorOutput(self._component_id, layers, self._network, *self._fitting)
+                meta.objects.tensors.setdefault(index, []).append(output)
+
+    def below(self, layers: dict[str, Layer], floor: float) -> Detections:
+        """Boxes below the pre-cluster threshold of their class, as far as the parser returns any.
+
+        It is called once more, with thresholds of at most `floor`.
+
+        Args:
+            layers: outputs of one item.
+            floor: the lowest score of interest.
+
+        Returns:
+            Boxes of the config's classes in network space, empty if the parser refuses.
+        """
+        own = self.params.per_class_threshold
+        try:
+            found = self._parse_at(layers, np.minimum(own, np.float32(floor)))
+        except ParserError:
+            return Detections.empty()
+        inside = (found.class_ids >= 0) & (found.class_ids < len(own))
+        found = found.select(inside)
+        return found.select((found.scores >= floor) & (found.scores < own[found.class_ids]))
+
+    def _parse_at(self, layers: dict[str, Layer], thresholds: FloatArray) -> Detections:
+        params = replace(self.params, per_class_threshold=thresholds)
+        return self._parser(layers, self._network, params)
+
+    def _parse(
+        self, layers: dict[str, Layer], meta: FrameMeta, step: ItemSteps | None
+    ) -> Detections:
+        try:
+            found = self._parser(layers, self._network, self.params)
+        except ParserError as error:
+            self._record.parser_failed(error, meta)
+            if step is not None:
+                step.error = error
+            return Detections.empty()
+        return found
+
+    def _look(
+        self,
+        parsed: Detections,
+        first: int,
+        end: int,
+        outputs: dict[str, npt.NDArray[Any]],
+        place: int,
+    ) -> None:
+        """Count an item that was parsed, and look at scores that its thresholds hide.
+
+        Args:
+            parsed: boxes of several items; `first` and `end` are the rows of this one.
+            outputs: of all items of the run; `place` is this one's.
+        """
+        tally = self._tally
+        tally.items += 1
+        if first == end:
+            tally.empty += 1
+            if tally.visible and _seldom(tally.empty):
+                self._look_below(layers_of(outputs, place))
+            return
+        if tally.visible and _seldom(tally.items) and (missing := tally.missing()):
+            self._look_for_missing(layers_of(outputs, place), missing)
+        if self._unjudged:
+            self._judge_scale(parsed.boxes[first:end])
+
+    def _look_below(self, layers: dict[str, Layer]) -> None:
+        """Find the best score below the thresholds in outputs without a box.
+
+        The thresholds are halved until there are boxes, so that these are few; once there is a best
+        score, only better ones are asked for.
+        """
+        tally, given = self._tally, self.params.per_class_threshold
+        tally.probed += 1
+        for n in range(1, HALVINGS + 1) if tally.best is None else (0,):
+            lower = given / np.float32(2**n)
+            if tally.best is not None:
+                lower = np.minimum(lower, np.float32(tally.best[0]))
+            try:
+                found = self._parse_at(layers, lower)
+            except ParserError:
+                return
+            if len(found):
+                tally.saw(found)
+                return
+
+    def _look_for_missing(self, layers: dict[str, Layer], classes: list[int]) -> None:
+        """Find the best scores of classes that have a higher threshold than others, and no box."""
+        lower = self.params.per_class_threshold.copy()
+        lower[classes] = lower.min()
+        with suppress(ParserError):
+            self._tally.saw_missing(classes, self._parse_at(layers, lower))
+
+    def _judge_classes(self, parsed: Detections) -> None:
+        """Say once if boxes have classes that the config does not know."""
+        if not (self._classes_fit and len(parsed)):
+            return
+        highest = int(parsed.class_ids.max())
+        if highest >= self.params.num_classes > 0:
+            self._classes_fit = False
+            text = f"boxes of class {highest} and others outside 0 to"
+            text += f" {self.params.num_classes - 1} are dropped: num-detected-classes="
+            text += str(self.params.num_classes)
+            self._record.warn(text, self._source, rule="classes-dropped")
+
+    def _judge_scale(self, boxes: FloatArray) -> None:
+        """Say once if the first boxes a parser finds look like 0..1 instead of network pixels."""
+        self._unjudged = False
+        if self._network.width > 8 and float(np.abs(boxes).max()) <= 1.5:
+            text = f"all boxes lie within {boxes.min():.3g} and {boxes.max():.3g}"
+            text += f": parsers return pixels of the {self._network.width}x{self._network.height}"
+            text += " network input, so multiply boxes in 0..1 by its size"
+            self._record.warn(text, self._source, rule="boxes-within-1")
+
+
+def _seldom(count: int) -> bool:
+    """Whether outputs are looked at below the thresholds, which takes as long as parsing them.
+
+    The first four, then every eighth, and fewer and fewer: about eight until the count has doubled.
+    """
+    return count <= 4 or count % max(8, (1 << count.bit_length()) >> 4) == 0
+
+
+FULL_FRAME_CLASS = -1
+_FULL_FRAME_STYLES = {FULL_FRAME_CLASS: ClassStyle(border_width=6)}
+
+
+def _label_info(attribute: Attribute) -> LabelInfo:
+    return LabelInfo(*attribute[:3], attribute[3] or "")
+
+
+def attach_cached(selector: Selector, meta: FrameMeta, selection: Selection) -> None:
+    """Attach remembered results to the objects of a frame that are not inferred on now."""
+    meta.objects.add_classifiers(selection.cached.tolist(), selector.cached_many(selection))
+
+
+class ClassifierPostprocessor(Postprocessor):
+    """Turns outputs into attributes of objects, regions or whole frames. Source: spec C.3, D.3.
+
+    Args:
+        parser: called once per item; None is the built-in one, on whole batches.
+        selector: keeps results of tracked objects (secondary mode).
+
+    Attributes:
+        params: what the parser is given.
+    """
+
+    _parser: ClassifierParser | None
+
+    def __init__(
+        self,
+        cfg: ModelConfig,
+        network: NetworkInfo,
+        parser: ClassifierParser | None,
+        params: ClassifierParams,
+        *,
+        selector: Selector | None,
+        generation: Generation,
+        record: Record,
+    ) -> None:
+        super().__init__(cfg, network, parser, generation=generation, record=record)
+        self._type = cfg.classifier_type or ""
+        self.params = params
+        self._tally = record.tally.items
+        self._builtin = BuiltinClassifier(params, self._tally)
+        self._selector = selector
+
+    def attach(
+        self,
+        outputs: dict[str, npt.NDArray[Any]],
+        items: Items,
+        steps: Sequence[ItemSteps] | None = None,
+    ) -> None:
+        """See `Postprocessor.attach`."""
+        times = self._record.times
+        t0 = perf_counter()
+        results = self._results(outputs, items, steps)
+        for step, result in zip(steps or (), results, strict=bool(steps)):
+            step.classified = result
+        self._record.results["labelled"] += len(results) - results.count(None)
+        t1 = perf_counter()
+        self._remember(results, items)
+        if items.objects is not None and items.rois is None:
+            self._attach_objects(results, items)
+        else:
+            self._attach_others(results, items)
+        times.parse_s += t1 - t0
+        times.attach_s += perf_counter() - t1
+
+    def _results(
+        self,
+        outputs: dict[str, npt.NDArray[Any]],
+        items: Items,
+        steps: Sequence[ItemSteps] | None = None,
+    ) -> list[ClassifierMeta | None]:
+        """Metadata to attach to each item: None where no attribute or no text was found."""
+        valid = items.valid()
+        component, kind = self._component_id, self._type
+        if self._parser is None:
+            try:
+                metas = self._builtin.metas(outputs, component, kind)
+            except ParserError as error:
+                for meta in items.metas:
+                    self._record.parser_failed(error, meta)
+                for step in steps or ():
+                    step.error = error
+                return [None] * len(items)
+            if not all(valid):
+                metas = [meta if ok else None for meta, ok in zip(metas, valid, strict=True)]
+            self._tally.came(metas)
+            return metas
+        found = [
+            self._parse(outputs, items, i, steps[i] if steps else None) for i in range(len(items))
+        ]
+        made = [
+            ClassifierMeta(component, tuple(map(_label_info, c.attributes)), c.text, kind)
+            if ok and c.attributes and c.text
+            else None
+            for c, ok in zip(found, valid, strict=True)
+        ]
+        self._tally.silent += made.count(None)
+        self._tally.came(made)
+        return made
+
+    def remember_outputs(self, outputs: dict[str, npt.NDArray[Any]], items: Items) -> None:
+        """Parse and remember, attaching nothing: an asynchronous classifier's `attach`."""
+        self._remember(self._results(outputs, items), items)
+
+    def _remember(self, results: Sequence[ClassifierMeta | None], items: Items) -> None:
+        """Replace the remembered results of tracked objects, also by an empty one.
+
+        Objects that are not inferred on this time get what is remembered when their turn comes
+        among the items. Source: spec D.3.
+        """
+        if self._selector is None:
+            return
+        waiting = deque(items.cached)
+        start = 0
+        for selection, first, count in items.parts:
+            while waiting and waiting[0][0] <= start:
+                attach_cached(self._selector, *waiting.popleft()[1:])
+            self._selector.store_many(selection, results[start : start + count], first)
+            start += count
+        for _, meta, selection in waiting:
+            attach_cached(self._selector, meta, selection)
+
+    def _parse(
+        self,
+        outputs: dict[str, npt.NDArray[Any]],
+        items: Items,
+        index: int,
+        step: ItemSteps | None,
+    ) -> Classification:
+        assert self._parser is not None
+        if not items.valid()[index]:
+            return Classification()
+        try:
+            found = self._parser(layers_of(outputs, index), self._network, self.params)
+        except ParserError as error:
+            self._record.parser_failed(error, items.metas[index])
+            if step is not None:
+                step.error = error
+            return Classification()
+        return complete_labels(found, self.params, self._generation)
+
+    def _attach_objects(self, results: Sequence[ClassifierMeta | None], items: Items) -> None:
+        """Results of objects, one frame after the other."""
+        assert items.objects is not None
+        valid = items.valid()
+        for start, end in items.by_frame():
+            meta = items.metas[start]
+            if self._generation != "6.2" and any(valid[start:end]):
+                meta.inferred = True
+            meta.objects.add_classifiers(items.objects[start:end], results[start:end])
+
+    def _attach_others(self, results: Sequence[ClassifierMeta | None], items: Items) -> None:
+        """Results of whole frames, and of regions that the caller prepared."""
+        for i, (meta, valid) in enumerate(zip(items.metas, items.valid(), strict=True)):
+            if not valid:
+                continue
+            if self._generation != "6.2":
+                meta.inferred = True
+            result = results[i]
+            if result is not None:
+                self._attach_one(result, items, i, meta)
+
+    def _attach_one(
+        self, result: ClassifierMeta, items: Items, index: int, meta: FrameMeta
+    ) -> None:
+        if items.rois is not None:
+            items.rois[index].classifiers.append(result)
+        shown = items.object_of(index)
+        if shown >= 0:
+            meta.objects.add_classifier(shown, result)
+        elif items.rois is None:
+            self._add_full_frame(result, meta)
+
+    def _add_full_frame(self, result: ClassifierMeta, meta: FrameMeta) -> None:
+        """A primary classifier's result is a new object as large as the frame."""
+        objects = meta.objects
+        rect = np.array([[0, 0, meta.width, meta.height]], np.float32)
+        found = Detections.unchecked(
+            rect,
+            np.zeros(1, np.float32),
+            np.full(1, FULL_FRAME_CLASS, np.int32),
+            space=Space.FRAME,
+        )
+        component = self._component_id if self._generation != "6.2" else 0
+        objects.append(found, component, styles=_FULL_FRAME_STYLES)
+        objects.add_classifier(len(objects) - 1, result)
+        objects.texts[len(objects) - 1] = " " + result.text

@@ -1,0 +1,87 @@
+"""Record of an inferencer: times, counts, notices."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from headrace._core.errors import ParserError
+from headrace._core.notices import Notice, note_once
+from headrace.infer.tally import Tally
+from headrace.meta import FrameMeta
+
+if TYPE_CHECKING:
+    from headrace.config import ModelConfig
+
+_MAX_PARSE_ERRORS = (
+    5  # different ones that become notices; a message may hold a value of each frame
+)
+
+
+@dataclass(slots=True)
+class StageTimes:
+    """Seconds spent in each stage so far; the engine's own time is `infer_s`."""
+
+    select_s: float = 0.0
+    preprocess_s: float = 0.0
+    infer_s: float = 0.0
+    parse_s: float = 0.0
+    cluster_s: float = 0.0
+    attach_s: float = 0.0
+
+
+@dataclass(slots=True)
+class Record:
+    """Shared by the parts of one inferencer; each field is written by one thread at a time.
+
+    Attributes:
+        times: seconds per stage; engine threads add to it under `lock`.
+        notices: decisions and damage so far.
+        inferred_items: frames, objects or regions that went through the engine.
+        failed_items: those among them whose outputs the parser could not read.
+        results: how many results came out of each step: boxes `parsed`, `clustered`, `attached`;
+            items `labelled`; `class_maps`; at the frame's edges boxes `edge_dropped` and
+            `edge_shifted`. Items that did not come out of the engine: `crashed`
+            (a plugin ended its worker process), `no_memory`.
+        tally: what was left out on the way, and by what.
+    """
+
+    times: StageTimes = field(default_factory=StageTimes)
+    notices: list[Notice] = field(default_factory=list)
+    inferred_items: int = 0
+    failed_items: int = 0
+    results: Counter[str] = field(default_factory=Counter)
+    tally: Tally = field(default_factory=Tally)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    _parse_errors: set[str] = field(default_factory=set)
+
+    def parser_failed(self, error: ParserError, meta: FrameMeta) -> None:
+        """A parser that fails costs the item its results, never the stream. Source: spec D.6."""
+        self.failed_items += 1
+        if in_frame := getattr(error, "in_frame", None):  # a guarded library died
+            in_frame(meta.source, meta.frame)
+        text = str(error)
+        same = getattr(error, "same", text)
+        if len(self._parse_errors) < _MAX_PARSE_ERRORS and same not in self._parse_errors:
+            self._parse_errors.add(same)
+            text += f"\n  first in frame {meta.frame} of {meta.source}"
+            text += "; what cannot be parsed has no results"
+            self.warn(text, rule="parser-failed")
+
+    def outputs_unread(self, cfg: ModelConfig) -> None:
+        """Warn that a model has no parser, and that its outputs are not attached."""
+        text = "network-type=100 without output-tensor-meta=1: nobody reads the outputs, nothing is"
+        text += " found; set output-tensor-meta=1 to attach them, or the network-type whose parser"
+        where = str(cfg.origin("network_type"))
+        self.warn(f"{text} reads them", where, rule="outputs-unread")
+
+    def find(self, rule: str, text: str, where: str) -> None:
+        """Keep the first finding of a rule of the plausibility watch."""
+        if all(notice.rule != rule for notice in self.notices):
+            self.notices.append(Notice("warning", text, where, rule))
+
+    def warn(self, text: str, where: str | None = None, *, rule: str | None = None) -> None:
+        """Say something once."""
+        note_once(self.notices, "warning", text, where, rule)

@@ -1,0 +1,270 @@
+"""Another model in place of the running one, without losing a frame. Source: spec D.8."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headrace._core.errors import ConfigError, EngineError, HeadraceError
+from headrace.config import ModelConfig
+from headrace.infer.model import Model
+
+if TYPE_CHECKING:
+    from headrace.infer.inferencer import Inferencer
+    from headrace.infer.record import Record
+
+SUFFIXES = (".txt", ".yml", ".yaml")
+
+# What the running model keeps, whatever the new file says.
+_KEPT = (
+    "batch_size",
+    "gpu_id",
+    "gie_unique_id",
+    "network_type",
+    "process_mode",
+    "classifier_threshold",
+    "segmentation_threshold",
+    "disable_output_host_copy",
+    "tensor_meta_pool_size",
+)
+# Keys of the element: read once at start, never from the file of an update.
+_ELEMENT = (
+    "interval",
+    "operate_on_gie_id",
+    "operate_on_class_ids",
+    "input_object_min_width",
+    "input_object_min_height",
+    "input_object_max_width",
+    "input_object_max_height",
+    "secondary_reinfer_interval",
+    "classifier_async_mode",
+    "classifier_type",
+    "profile",
+    "maintain_aspect_ratio",
+    "symmetric_padding",
+    "filter_out_class_ids",
+    "crop_objects_to_roi_boundary",
+    "output_instance_mask",
+    "output_tensor_meta",
+    "scaling_filter",
+    "scaling_compute_hw",
+    "input_tensor_from_meta",
+    "raw_output_file_write",
+    "stabilize_buffer_count",
+)
+_PER_CLASS = ("num_detected_classes", "all_classes", "classes")
+_IF_ABSENT = ("labelfile_path", "custom_lib_path", "parse_bbox_func_name")
+# An update by engine alone takes these from the running model too, and nothing else.
+_WITH_ENGINE = ("network_mode", "mean_file", "net_scale_factor", "offsets", "model_color_format")
+
+
+def updated_config(
+    running: ModelConfig, *, config: Path | None = None, engine: Path | None = None
+) -> ModelConfig:
+    """The config that an update really runs.
+
+    Args:
+        running: of the model that runs now.
+        config: the new config file; the running model's batch size, ids, thresholds and
+            per-class settings stay, and so do the keys that belong to the element.
+        engine: the new engine file. Cluster mode, input order, `infer-dims` and the names of
+            classifier and segmentation parsers fall back to their defaults.
+
+    Raises:
+        ConfigError: not exactly one of the two is given; the file's name does not end in .txt,
+            .yml or .yaml; it cannot be read.
+    """
+    if (config is None) == (engine is None):
+        raise ConfigError("an update needs a config or an engine", expected="one of the two")
+    kept: dict[str, Any] = {name: getattr(running, name) for name in (*_KEPT, *_ELEMENT)}
+    if running.network_type.has_class_attrs:
+        kept |= {name: getattr(running, name) for name in _PER_CLASS}
+    if config is not None:
+        if config.suffix not in SUFFIXES:
+            raise ConfigError(
+                f"{config.name} is not a config for an update",
+                where=str(config),
+                expected=f"a name that ends in {', '.join(SUFFIXES)}",
+            )
+        new = ModelConfig.load(config)
+        kept |= {n: getattr(running, n) for n in _IF_ABSENT if getattr(new, n) is None}
+        return new.with_overrides(**kept)
+    kept |= {name: getattr(running, name) for name in (*_WITH_ENGINE, *_IF_ABSENT)}
+    return ModelConfig(model_engine_file=engine, **kept)
+
+
+class ModelUpdater:
+    """Loads models beside a running one and exchanges them between two batches.
+
+    Args:
+        inferencer: the one whose model is exchanged.
+        on_updated: called with (status, path) after each attempt, in the loading thread; 0 is
+            success, anything else failure, and the old model keeps running.
+
+    Attributes:
+        errors: why attempts failed, in order.
+    """
+
+    def __init__(
+        self, inferencer: Inferencer, on_updated: Callable[[int, Path], None] | None = None
+    ) -> None:
+        self._inferencer = inferencer
+        self._on_updated = on_updated
+        self._thread: threading.Thread | None = None
+        self.errors: list[HeadraceError] = []
+
+    def update(
+        self,
+        *,
+        config: str | Path | None = None,
+        engine: str | Path | None = None,
+        on_updated: Callable[[int, Path], None] | None = None,
+    ) -> None:
+        """Start loading; the new model takes over before the next batch after it is ready.
+
+        Args:
+            config, engine: one of both.
+            on_updated: for this attempt, instead of that of the updater.
+
+        Raises:
+            ConfigError: an update is under way already, or not exactly one file is given.
+        """
+        if self._thread is not None and self._thread.is_alive():
+            raise ConfigError(
+                "Trying to update model too frequently",
+                expected="one update at a time",
+                fix="wait for on_updated before the next one",
+            )
+        paths = {
+            kind: Path(p) for kind, p in (("config", config), ("engine", engine)) if p is not None
+        }
+        if len(paths) != 1:
+            raise ConfigError("an update needs a config or an engine", expected="one of the two")
+        self._thread = threading.Thread(
+            target=self._load,
+            args=(paths, on_updated or self._on_updated),
+            name="headrace-model-load",
+            daemon=True,
+        )
+        self._thread.start()
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait until no update is being loaded; False if `timeout_s` is over first."""
+        if self._thread is None:
+            return True
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _load(self, paths: dict[str, Path], on_updated: Callable[[int, Path], None] | None) -> None:
+        status = 0
+        (path,) = paths.values()
+        try:
+            model = self._accepted(updated_config(self._inferencer.config, **paths))
+            try:
+                self._inferencer.replace(model)
+            except EngineError:
+                model.close()
+                raise
+        except Exception as cause:  # the old model runs on, and a warning reports it
+            status = 1
+            error = cause
+            if not isinstance(error, HeadraceError):
+                error = EngineError(f"loading failed: {type(cause).__name__}: {cause}")
+            self.errors.append(error)
+            self._inferencer.warn(f"the model was not updated: {error}", str(path))
+        if on_updated is not None:
+            on_updated(status, path)
+
+    def _accepted(self, cfg: ModelConfig) -> Model:
+        """The loaded model, if its batch and input size fit the running one.
+
+        Raises:
+            EngineError: they do not.
+        """
+        inferencer = self._inferencer
+        model = Model.load(cfg, inferencer.load_options, inferencer.record)
+        size = (inferencer.network.width, inferencer.network.height)
+        new_size = (model.network.width, model.network.height)
+        batch_size, new_max_batch = inferencer.config.batch_size, model.session.max_batch
+        where = str(model.engine_path or cfg.path)
+        try:
+            if new_size != size:
+                raise EngineError(
+                    f"the new model's input is {new_size[0]}x{new_size[1]} pixels",
+                    where=where,
+                    expected=f"{size[0]}x{size[1]} like the running one",
+                )
+            if new_max_batch < batch_size:
+                raise EngineError(
+                    f"the new engine takes batches of up to {new_max_batch}",
+                    where=where,
+                    expected=f"at least {batch_size}, the running batch-size",
+                )
+        except EngineError:
+            model.close()
+            raise
+        return model
+
+
+class ModelExchange:
+    """Counts the batches of each model, and closes a replaced one after the last of them.
+
+    Attributes:
+        current: new batches are begun with it.
+        waiting: takes over before the next batch; None if there is none.
+    """
+
+    def __init__(self, model: Model, record: Record) -> None:
+        self.current = model
+        self.waiting: Model | None = None
+        self._record = record
+        self._in_flight: Counter[int] = Counter()  # batches between begin and complete, per model
+        self._replaced: list[Model] = []
+
+    def propose(self, model: Model) -> None:
+        """Let a model wait for its turn.
+
+        Raises:
+            EngineError: another one is waiting already. Source: spec D.8.
+        """
+        if self.waiting is not None:
+            raise EngineError("Trying to update model too frequently", where=str(model.config.path))
+        self.waiting = model
+
+    def exchange(self) -> None:
+        """Make the waiting model the current one; batches of the old one finish with it."""
+        model, self.waiting = self.waiting, None
+        assert model is not None
+        old, self.current = self.current, model
+        self._record.notices += [n for n in old.all_notices() if n.level == "warning"]
+        self._replaced.append(old)
+        self._close_replaced()
+
+    def take(self) -> Model:
+        """The current model, for one batch; `release` it afterwards."""
+        with self._record.lock:
+            self._in_flight[id(self.current)] += 1
+        return self.current
+
+    def release(self, model: Model) -> None:
+        """End the use of a model by one batch."""
+        with self._record.lock:
+            self._in_flight[id(model)] -= 1
+        if self._replaced:
+            self._close_replaced()
+
+    def close(self) -> None:
+        """Close all models."""
+        for model in (*self._replaced, self.current, self.waiting):
+            if model is not None:
+                model.close()
+
+    def _close_replaced(self) -> None:
+        with self._record.lock:
+            done = [m for m in self._replaced if not self._in_flight[id(m)]]
+            self._replaced = [m for m in self._replaced if self._in_flight[id(m)]]
+        for model in done:
+            model.close()

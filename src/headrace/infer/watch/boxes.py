@@ -1,0 +1,316 @@
+"""Rules on boxes and scores that no right set-up gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headrace.config.enums import ClusterMode, ProcessMode
+from headrace.infer.watch.rules import MIN_FRAMES, Finding, count, enough
+
+if TYPE_CHECKING:
+    from headrace.config import ModelConfig
+    from headrace.meta import Detections, FrameMeta, NetworkInfo
+    from headrace.meta.detections import FloatArray
+
+_TOO_HIGH = 1.001  # half precision rounds a sigmoid to 1 at most; INT8 scales may pass it a little
+_CROWD = 300  # objects of one frame: crowds and drone pictures stay below, as do NMS layers
+_BACKGROUND = 0.9  # share of one class in such a frame
+_NAMES = ("background", "__background__", "bg")  # of no object; usual in labels of SSD and Caffe
+_NOTHINGS = 10  # objects of such a name in a frame that are no slip of a network
+_FULL = 0.01  # of the input's sides: a box that leaves less than that on each side is the input
+_PLACES = 16  # boxes at as many places never have one score, except from a parser that makes it up
+_SPOT = 0.02  # of the input's sides: centres of all boxes of a frame within it
+_LIKE = 0.75  # IoU of boxes of one class that are the same object to any NMS in use
+_DOUBLE = 0.5  # IoU of candidates of one object, before any NMS
+_PAIRS = 128  # boxes of a frame whose overlaps are looked at: 0.1 ms
+
+
+@dataclass(slots=True)
+class BoxWatch:
+    """Counts over the looks at a detector's boxes.
+
+    Attributes:
+        custom: the parser is the user's own.
+        labels: names of the classes.
+        looks: frames (or objects) looked at; `found` of them had boxes of the parser.
+        kept: boxes left by clustering; `edges` of them touch an edge of the network input, and
+            `tiny` are smaller than any object that a network is trained to find.
+    """
+
+    cfg: ModelConfig
+    network: NetworkInfo
+    custom: bool = False
+    labels: Sequence[str] = ()
+    looks: int = 0
+    found: int = 0
+    parsed: int = 0
+    kept: int = 0
+    edges: int = 0
+    tiny: int = 0
+    _bad: dict[str, list[int]] = field(default_factory=dict)  # kind -> frames, boxes
+    _top: float = 0.0
+    _low: float = 0.0
+    _scores: tuple[float, float] = (np.inf, -np.inf)
+    _spread: int = 0  # boxes of frames whose boxes stand everywhere
+    _crowds: list[int] = field(default_factory=list)
+    _crowd_classes: dict[int, int] = field(default_factory=dict)
+    _sample: tuple[float, ...] = ()
+    _in_frame: bool = True
+    _weak: int = 0
+    _places: set[tuple[float, ...]] = field(default_factory=set)
+
+    def look(self, parsed: Detections, kept: Detections, attached: int, meta: FrameMeta) -> None:
+        """Count one item.
+
+        Args:
+            parsed: the parser's boxes, in network pixels.
+            kept: those left by thresholds and clustering.
+            attached: how many of them became objects.
+            meta: of the frame.
+        """
+        self.looks += 1
+        if hidden := self.cfg.filter_out_class_ids:  # a background class, say
+            parsed = parsed.select(~np.isin(parsed.class_ids, hidden))
+            kept = kept.select(~np.isin(kept.class_ids, hidden))
+        if not len(parsed):
+            return
+        self.found += 1
+        self.parsed += len(parsed)
+        self.kept += len(kept)
+        self._look_at_places(parsed.boxes, meta)
+        self._look_at_scores(parsed)
+        if len(kept):
+            self._look_at_objects(kept, attached)
+
+    @property
+    def odd(self) -> bool:
+        """Whether so many boxes are cut, tiny or missing that another reading is worth a try."""
+        cut = self.kept >= 6 and max(self.edges, self.tiny) >= 0.6 * self.kept
+        return cut or 2 * self.found <= self.looks
+
+    def _mark(self, kind: str, boxes: int) -> None:
+        if boxes:
+            frames_boxes = self._bad.setdefault(kind, [0, 0])
+            frames_boxes[0] += 1
+            frames_boxes[1] += boxes
+
+    def _look_at_places(self, boxes: FloatArray, meta: FrameMeta) -> None:
+        wide, high = float(self.network.width), float(self.network.height)
+        left, top, w, h = boxes.T
+        right, bottom = left + w, top + h
+        inverted = (w < 0) | (h < 0)
+        self._mark("inverted", int(inverted.sum()))
+        outside = ~inverted & ((left >= wide) | (top >= high) | (right <= 0) | (bottom <= 0))
+        if n := int(outside.sum()):
+            self._mark("outside", n)
+            self._sample = self._sample or tuple(boxes[int(outside.argmax())].tolist())
+            self._in_frame &= bool((right <= meta.width * 1.05).all())
+            self._in_frame &= bool((bottom <= meta.height * 1.05).all())
+        beyond = (right > wide * 1.02) | (bottom > high * 1.02)
+        corners = (w > left) & (h > top) & (w <= wide * 1.02) & (h <= high * 1.02)
+        self._mark("corners", int(corners.sum()) if (beyond & corners).mean() >= 0.3 else 0)
+        far = (right > wide * 1.1) | (bottom > high * 1.1)
+        far |= (left < wide * -0.1) | (top < high * -0.1)
+        self._mark("far", int(far.sum()))
+        full = (left <= wide * _FULL) & (top <= high * _FULL)
+        full &= (right >= wide * (1 - _FULL)) & (bottom >= high * (1 - _FULL))
+        self._mark("full", int(full.sum()))
+
+    def _look_at_scores(self, parsed: Detections) -> None:
+        low, high = float(parsed.scores.min()), float(parsed.scores.max())
+        self._top, self._low = max(self._top, high), min(self._low, low)
+        if high > _TOO_HIGH:
+            self._mark("high", int((parsed.scores > _TOO_HIGH).sum()))
+        if low < 0:
+            self._mark("low", int((parsed.scores < 0).sum()))
+        before = self._scores
+        self._scores = min(before[0], low), max(before[1], high)
+        if len(self._places) < _PLACES:
+            self._places.update(map(tuple, parsed.boxes[:_PLACES].round().tolist()))
+        if len(parsed) >= 30:  # a few like objects may well have like scores
+            x, y = parsed.boxes[:, 0], parsed.boxes[:, 1]
+            if np.ptp(x) > self.network.width / 2 and np.ptp(y) > self.network.height / 2:
+                self._spread += len(parsed)
+
+    def _look_at_objects(self, kept: Detections, attached: int) -> None:
+        wide, high = float(self.network.width), float(self.network.height)
+        boxes = kept.boxes
+        left, top, w, h = boxes.T
+        touches = (left <= 0.5) | (top <= 0.5) | (left + w >= wide - 0.5) | (top + h >= high - 0.5)
+        self.edges += int(touches.sum())
+        self.tiny += int(((w < 4) & (h < 4)).sum())
+        if len(boxes) >= 5:
+            x, y = left + w / 2, top + h / 2
+            if np.ptp(x) <= wide * _SPOT and np.ptp(y) <= high * _SPOT:
+                # larger than the spot and alike: the candidates of one object, unsuppressed
+                large = bool((np.median(w) > wide * _SPOT) & (np.median(h) > high * _SPOT))
+                doubles = _twins(kept, _DOUBLE) if large else 0
+                self._mark("spot", len(boxes) if 2 * doubles < len(boxes) else 0)
+        if any(c.pre_cluster_threshold <= 0 for c in self.cfg.per_class):
+            self._weak += int((kept.scores < 0.05).sum())
+        if attached:
+            nothing = int(np.isin(kept.class_ids, self._background()).sum())
+            self._mark("background", nothing if nothing >= max(_NOTHINGS, attached / 2) else 0)
+        if attached > _CROWD:
+            self._crowds.append(attached)
+            ids, numbers = np.unique(kept.class_ids, return_counts=True)
+            for class_id, number in zip(ids.tolist(), numbers.tolist(), strict=True):
+                self._crowd_classes[class_id] = self._crowd_classes.get(class_id, 0) + number
+        if self._may_overlap() and kept.angles is None:
+            self._mark("twins", _twins(kept))
+
+    def _background(self) -> list[int]:
+        """Classes that by their name are no objects."""
+        return [i for i, name in enumerate(self.labels) if name.strip().casefold() in _NAMES]
+
+    def _may_overlap(self) -> bool:
+        """Whether clustering leaves such pairs at all."""
+        mode, _ = self.cfg.effective_cluster
+        loose = any(c.nms_iou_threshold > _LIKE for c in self.cfg.per_class)
+        return mode is ClusterMode.NONE or (mode is ClusterMode.NMS and loose)
+
+    def findings(self, *, final: bool) -> Iterator[Finding]:
+        """Yield the findings of the looks so far."""
+        if not self.found:
+            return
+        yield from self._of_places(final)
+        yield from self._of_scores(final)
+        yield from self._of_numbers(final)
+
+    def _seen(self, kind: str, share: float, final: bool, of: int | None = None) -> int:
+        """How many boxes show it, if that is evidence enough; else 0."""
+        frames, boxes = self._bad.get(kind, (0, 0))
+        if boxes < share * (self.parsed if of is None else of):
+            return 0
+        return boxes if enough(frames, self.found, boxes=boxes, final=final) else 0
+
+    def _of_places(self, final: bool) -> Iterator[Finding]:
+        net, of = f"{self.network.width}x{self.network.height}", count(self.parsed, "box")
+        if n := self._seen("inverted", 0.3, final):  # rounding inverts no third of them
+            text = f"the parser's boxes are inverted: {n:,} of {of} have a negative width or height"
+            text += "; it probably reads centre and size as corners: parsers return left, top, "
+            yield Finding("boxes-inverted", text + "width, height (parse-bbox-func-name)")
+        if n := self._seen("corners", 0.95, final):
+            text = "the parser's boxes hold right and bottom corners instead of width and height: "
+            text += f"{n:,} of {of} reach beyond the {net} network input, and would lie in it as "
+            text += "corners; parsers return left, top, width, height (parse-bbox-func-name)"
+            yield Finding("boxes-corners", text, "parse-bbox-func-name")
+        elif n := self._seen("outside", 0.05, final):
+            place = ", ".join(f"{v:.5g}" for v in self._sample)
+            text = f"the parser's boxes lie outside the picture: {n:,} of {of} are beyond the "
+            text += f"{net} network input, the first at left, top, width, height {place}; "
+            if self._in_frame:
+                text += "they fit the frame: parsers return pixels of the network input"
+            else:
+                text += "the model may be decoded twice, or for another input size: check "
+                text += "parse-bbox-func-name and infer-dims"
+            yield Finding("boxes-outside", text, "parse-bbox-func-name")
+        elif n := self._seen("far", 0.2, final):  # half an object does not reach so far
+            text = f"the parser's boxes reach outside the picture: {n:,} of {of} by more than a "
+            text += f"tenth of the {net} network input; x and y, or corners and centres, are "
+            text += "probably swapped (parse-bbox-func-name)"
+            yield Finding("boxes-outside", text, "parse-bbox-func-name")
+        # A close-up fills the input with a few candidates, and never all of them exactly.
+        primary = self.cfg.process_mode is ProcessMode.PRIMARY
+        full = self._seen("full", 0.9, final)
+        if primary and full >= 20 and full >= 5 * self.found:
+            text = f"the parser's boxes are as large as the picture: {full:,} of {of} fill the "
+            text += f"{net} network input; boxes in pixels are probably scaled as if they were in "
+            text += "0..1: check parse-bbox-func-name"
+            yield Finding("boxes-full", text, "parse-bbox-func-name")
+        spot = self._bad.get("spot", [0, 0])
+        # the boxes of one frame may have one cause: their number is no evidence
+        if spot[0] >= 0.9 * self.found and enough(spot[0], self.looks, final=final):
+            text = f"all boxes of a frame stand on one point: {count(spot[1], 'box')} of "
+            text += f"{count(spot[0], 'frame')}, within {_SPOT:.0%} of the network input; positions"
+            text += " are probably in 0..1 or not decoded: check parse-bbox-func-name"
+            yield Finding("boxes-on-one-point", text, "parse-bbox-func-name")
+
+    def _of_scores(self, final: bool) -> Iterator[Finding]:
+        of = count(self.parsed, "box")
+        if n := self._seen("high", 0.01, final):
+            text = f"scores are no probabilities: {n:,} of {of} have more than 1, up to "
+            text += f"{self._top:.4g}; the sigmoid or softmax is probably missing in the model or "
+            text += "the parser, or they are percent: pre-cluster-threshold compares them as is"
+            yield Finding("scores-above-1", text, "parse-bbox-func-name")
+        elif n := self._seen("low", 0.01, final):
+            text = f"scores are no probabilities: {n:,} of {of} are below 0, down to "
+            text += f"{self._low:.4g}; the sigmoid or softmax is probably missing in the model or "
+            text += "the parser (parse-bbox-func-name)"
+            yield Finding("scores-below-0", text, "parse-bbox-func-name")
+        low, high = self._scores
+        # Everywhere in the picture and always the same: no network is that sure of nothing.
+        spread = self._spread >= max(100, 0.9 * self.parsed) and high - low < 1e-4
+        same = self.custom and high == low and len(self._places) >= _PLACES
+        if spread or (same and self.found >= MIN_FRAMES):
+            text = f"all scores are {high:.4g}: {of} of {count(self.found, 'frame')}, at many "
+            text += "places; the parser probably reads the wrong values as scores: check "
+            text += "parse-bbox-func-name"
+            yield Finding("scores-alike", text, "parse-bbox-func-name")
+
+    def _of_numbers(self, final: bool) -> Iterator[Finding]:
+        crowds = len(self._crowds)
+        if n := self._seen("background", 0.5, final, of=self.kept):
+            ids = self._background()
+            text = f"class {ids[0]} is {self.labels[ids[0]]!r} and no object: {n:,} of "
+            text += f"{count(self.kept, 'box')} are of it; hide it with filter-out-class-ids="
+            text += ";".join(map(str, ids))
+            yield Finding("background-class", text, "filter-out-class-ids")
+        elif crowds >= 0.75 * self.looks and enough(crowds, self.looks, final=final):
+            yield self._crowd(sum(self._crowds) // crowds)
+        elif (
+            self._weak >= max(0.6 * self.kept, 10 * self.found)
+            and enough(self.found, self.looks, final=final)
+        ):  # fmt: skip
+            text = f"pre-cluster-threshold=0 lets everything pass: {self._weak:,} of "
+            text += f"{count(self.kept, 'box')} have scores below 0.05; usual are 0.2 to 0.5"
+            yield Finding("threshold-0", text, "pre-cluster-threshold")
+        twins = self._bad.get("twins", [0, 0])
+        share = twins[1] / self.kept if self.kept else 0.0
+        if share >= 0.4 and enough(twins[0], self.found, final=final) and twins[1] >= 6:
+            yield self._overlaps(share)
+
+    def _crowd(self, mean: int) -> Finding:
+        total = sum(self._crowd_classes.values())
+        class_id = max(self._crowd_classes, key=self._crowd_classes.__getitem__)
+        share = self._crowd_classes[class_id] / total
+        if share >= _BACKGROUND and self.cfg.num_detected_classes > 1:
+            text = f"class {class_id} is probably the background: {share:.1%} of about {mean:,} "
+            text += "objects a frame are of it; hide it with filter-out-class-ids="
+            return Finding("background-class", f"{text}{class_id}", "filter-out-class-ids")
+        threshold = min((c.pre_cluster_threshold for c in self.cfg.per_class), default=0.0)
+        text = f"about {mean:,} objects a frame are more than pictures have: "
+        text += f"pre-cluster-threshold={threshold:g} is probably too low, or the parser reads the "
+        return Finding("too-many-boxes", text + "wrong values as scores", "pre-cluster-threshold")
+
+    def _overlaps(self, share: float) -> Finding:
+        text = f"the same objects are found several times: {share:.0%} of the boxes overlap another"
+        text += f" of their class by more than {_LIKE:g} (IoU); "
+        mode, _ = self.cfg.effective_cluster
+        if mode is ClusterMode.NONE:
+            text += "cluster-mode=4 leaves them all, and the model suppresses none: set "
+            text += "cluster-mode=2"
+            return Finding("overlaps", text, "cluster-mode")
+        limit = max((c.nms_iou_threshold for c in self.cfg.per_class), default=0.0)
+        text += f"nms-iou-threshold={limit:g} lets them through: usual are 0.45 to 0.65"
+        return Finding("overlaps", text, "nms-iou-threshold")
+
+
+def _twins(kept: Detections, limit: float = _LIKE) -> int:
+    """Boxes that overlap an earlier one of their class by more than `limit` (IoU)."""
+    if len(kept) < 2:
+        return 0
+    boxes, ids = kept.boxes[:_PAIRS], kept.class_ids[:_PAIRS]
+    x1, y1 = boxes[:, 0], boxes[:, 1]
+    x2, y2 = x1 + boxes[:, 2], y1 + boxes[:, 3]
+    w = np.minimum(x2[:, None], x2) - np.maximum(x1[:, None], x1)
+    h = np.minimum(y2[:, None], y2) - np.maximum(y1[:, None], y1)
+    shared = np.maximum(w, 0) * np.maximum(h, 0)
+    area = boxes[:, 2] * boxes[:, 3]
+    alike = shared > np.float32(limit) * (area[:, None] + area - shared)
+    alike &= ids[:, None] == ids
+    return int(np.triu(alike, 1).any(axis=0).sum())

@@ -1,0 +1,154 @@
+"""Rules on the outputs themselves: confidences, classes, whether they depend on the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headrace.config.enums import NetworkType
+from headrace.infer.watch.rules import MIN_FRAMES, Finding, count, enough
+
+if TYPE_CHECKING:
+    from headrace.config import ModelConfig
+    from headrace.infer.labels import Labels
+
+Array = npt.NDArray[Any]
+
+_VALUES = 4096  # of a tensor, spread over it, are compared
+_OTHER = 0.02  # of its range: inputs that differ by less in the mean are the same picture
+_SAME = 1e-5  # of their range: outputs of two pictures that differ by less are the same
+_FLAT = 1e-3  # values within it, and those next to 0 or 1, could be the same in right set-ups
+_MIN_PICTURES = 6
+_TOO_HIGH = 1.001
+_CERTAIN = 0.8  # a threshold above it hides what a network is sure of
+
+
+@dataclass(slots=True)
+class OutputWatch:
+    """Counts over the looks at a model's outputs.
+
+    Attributes:
+        looks: items looked at.
+        pictures: those that differ from the first picture.
+    """
+
+    cfg: ModelConfig
+    labels: Labels
+    builtin: bool
+    looks: int = 0
+    pictures: int = 0
+    _first: dict[str, Array] = field(default_factory=dict)
+    _change: float = 0.0
+    _spans: dict[str, float] = field(default_factory=dict)
+    _broken: dict[str, int] = field(default_factory=dict)  # output -> looks with NaN or infinity
+    _high: int = 0
+    _top: float = 0.0
+    _values: dict[tuple[int, int], int] = field(default_factory=dict)  # (layer, class) -> looks
+    _classes: dict[int, int] = field(default_factory=dict)  # layer -> classes
+
+    def look(self, tensor: Array, outputs: Mapping[str, Array]) -> None:
+        """Count one item: its input, and its row of each output."""
+        self.looks += 1
+        self._compare(_thinned(tensor), {n: _thinned(x) for n, x in outputs.items()})
+        if self.builtin and self.cfg.network_type is NetworkType.CLASSIFIER:
+            self._look_at_classes(outputs)
+        elif self.cfg.network_type is NetworkType.SEGMENTATION:
+            first = next(iter(outputs.values()))
+            self._top = max(self._top, float(first.max()) if first.size else 0.0)
+
+    def _compare(self, tensor: Array, outputs: dict[str, Array]) -> None:
+        for name, values in outputs.items():
+            if values.dtype.kind == "f" and not np.isfinite(values).all():
+                self._broken[name] = self._broken.get(name, 0) + 1
+        if not self._first:
+            self._first = {"": tensor} | {f"/{n}": x for n, x in outputs.items()}
+            return
+        before = self._first[""]
+        if before.shape != tensor.shape:
+            return
+        span = float(max(np.ptp(before), np.ptp(tensor)))
+        if float(np.abs(tensor - before).mean()) <= _OTHER * span or span == 0:
+            return
+        self.pictures += 1
+        for name, values in outputs.items():
+            first = self._first.get(f"/{name}")
+            if first is None or first.shape != values.shape or not says_something(values):
+                self._change = 1.0  # nothing to compare: no evidence
+                return
+            difference = float(np.abs(values - first).max())
+            self._change = max(self._change, difference / float(np.ptp(values)))
+
+    def _look_at_classes(self, outputs: Mapping[str, Array]) -> None:
+        for layer, data in enumerate(outputs.values()):
+            values = np.ravel(data)[: data.shape[0] if data.ndim else 1]
+            if values.dtype.kind != "f" or not values.size or not np.isfinite(values).all():
+                continue
+            top, best = float(values.max()), int(values.argmax())
+            self._top = max(self._top, top)
+            self._high += top > _TOO_HIGH
+            self._classes[layer] = len(values)
+            if top > max(self.cfg.classifier_threshold, 0):
+                self._values[layer, best] = self._values.get((layer, best), 0) + 1
+
+    def findings(self, *, final: bool) -> Iterator[Finding]:
+        """Yield the findings of the looks so far."""
+        for name, looks in self._broken.items():
+            if enough(looks, self.looks, final=final):
+                text = f"output {name} has NaN or infinite values in {looks} of "
+                text += f"{count(self.looks, 'picture')}: the network overflows; probably "
+                text += "net-scale-factor is too large, or network-mode=2 (FP16) too narrow"
+                yield Finding("outputs-not-finite", text, "net-scale-factor")
+        if self.pictures >= _MIN_PICTURES and self._change < _SAME:
+            text = "the network does not see the picture: its outputs are the same for "
+            text += f"{self.pictures + 1} different pictures, to {self._change:.1g} of their range;"
+            text += f" net-scale-factor={self.cfg.net_scale_factor:.6g} is probably too small"
+            if int(self.cfg.network_mode) == 1:
+                text += ", or INT8 (network-mode=1) has lost what it found"
+            yield Finding("outputs-constant", text, "net-scale-factor")
+        if enough(self._high, self.looks, final=final) and self._high >= 0.5 * self.looks:
+            text = f"confidences are no probabilities: up to {self._top:.4g} in {self._high} of "
+            text += f"{count(self.looks, 'item')}; the model ends without softmax, so "
+            text += f"classifier-threshold={self.cfg.classifier_threshold:g} compares logits: "
+            text += "export it with one"
+            yield Finding("scores-above-1", text, "classifier-threshold")
+        yield from self._of_labels(final)
+        limit = self.cfg.segmentation_threshold
+        segments = self.cfg.network_type is NetworkType.SEGMENTATION
+        seen = final or self.looks >= MIN_FRAMES
+        if segments and seen and limit > max(self._top, _CERTAIN):
+            text = f"no pixel has a class: segmentation-threshold={limit:g} is above all values of "
+            text += f"the output, which end at {self._top:.3g}"
+            yield Finding("threshold-above-all", text, "segmentation-threshold")
+
+    def _of_labels(self, final: bool) -> Iterator[Finding]:
+        records = self.labels.records
+        for (layer, best), looks in self._values.items():
+            names = records[layer] if layer < len(records) else ()
+            if not names or best < len(names) or not enough(looks, self.looks, final=final):
+                continue
+            text = f"class {best} wins and has no label: line {layer + 1} of labelfile-path has "
+            text += f"{count(len(names), 'name')}, the output {self._classes[layer]} classes; it "
+            text += "is probably the file of another model"
+            yield Finding("class-without-label", text, "labelfile-path")
+            return
+
+
+def _thinned(tensor: Array) -> Array:
+    """Values of a tensor, spread over it."""
+    flat = tensor.reshape(-1)
+    step = max(1, len(flat) // _VALUES)
+    return np.array(flat[::step][:_VALUES], np.float32)
+
+
+def says_something(values: Array) -> bool:
+    """Whether values of an output could differ from picture to picture.
+
+    Zeros of an empty list, and probabilities of all or nothing, are the same in right set-ups too.
+    """
+    if values.size < 2 or float(np.ptp(values)) < _FLAT:
+        return False
+    return bool((np.abs(values - np.rint(values)) > 0.01).any())

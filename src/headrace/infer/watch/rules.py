@@ -1,0 +1,64 @@
+"""Findings of the rules, and the evidence that is enough for one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headrace._core.notices import Notice
+
+MIN_FRAMES = 4
+"""Looks that must show the same before a rule speaks in the middle of a run: one odd frame (a scene
+cut, a hand before the camera) is no mistake of a config."""
+
+MIN_BOXES = 20
+"""Or as many boxes that do: a frame of twenty impossible boxes needs no second one."""
+
+
+WATCH_RULES = frozenset((
+    "aspect-ratio", "background-class", "boxes-corners", "boxes-cut", "boxes-full",
+    "boxes-in-0..1", "boxes-inverted", "boxes-odd", "boxes-on-one-point", "boxes-outside",
+    "class-without-label", "input-colors", "input-range", "input-transposed", "labels-moved",
+    "outputs-constant", "outputs-not-finite", "overlaps", "parser-silent", "scores-above-1",
+    "scores-alike", "scores-below-0", "threshold-0", "threshold-above-all", "too-many-boxes",
+))  # fmt: skip
+"""Ids of the rules of the watch; other notices have rules, too."""
+
+
+def is_finding(notice: Notice) -> bool:
+    """Whether a notice is a finding of the watch."""
+    return notice.level == "warning" and notice.rule in WATCH_RULES
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One implausible thing.
+
+    Attributes:
+        rule: name of the rule, for programs.
+        text: the likely cause, the evidence with figures, what to change.
+        key: the config key that the text names first, for `where`; None for the config as a whole.
+    """
+
+    rule: str
+    text: str
+    key: str | None = None
+
+
+def enough(frames: int, looks: int, *, boxes: int = 0, final: bool) -> bool:
+    """Whether `frames` of `looks` are evidence enough.
+
+    Args:
+        frames: looks that show it.
+        looks: all looks at which it could have shown.
+        boxes: how many boxes showed it.
+        final: no more looks will come: a run of a few pictures is judged by all of them.
+    """
+    if frames >= MIN_FRAMES or boxes >= MIN_BOXES:
+        return True
+    return final and 0 < frames == looks
+
+
+def count(number: int, word: str) -> str:
+    """`1 box`, `2 boxes`."""
+    plural = f"{word}es" if word.endswith(("s", "x")) else f"{word}s"
+    return f"{number:,} {word if number == 1 else plural}"

@@ -1,0 +1,288 @@
+"""Rules on a network's input, against the pictures of its training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headrace.config.enums import ColorFormat, ProcessMode
+from headrace.infer.recognition.exporters import (
+    HALF,
+    IMAGENET,
+    ULTRALYTICS,
+    UNIT,
+    USUAL,
+    YOLOX,
+    Exporter,
+    by_metadata,
+)
+from headrace.infer.recognition.first_layers import (
+    FOLDED,
+    learnt_mean,
+    middle,
+    natural_answers,
+    spread_ratio,
+)
+from headrace.infer.recognition.names import names_in
+from headrace.infer.watch.rules import Finding
+
+if TYPE_CHECKING:
+    from headrace.config import ModelConfig
+    from headrace.infer.labels import Labels
+    from headrace.infer.preprocess import Preprocessor
+    from headrace.infer.recognition.stem import Stem
+
+# A picture's contrast and a network's taste vary by a few times; the ranges in use differ by 57 to
+# 255 times. In between nothing is said.
+_FAR = 20.0
+_HUNDREDTHS = 0.01  # spread of a first layer's answers
+_PATCHES = 1500
+_CONTRAST = 12.0  # standard deviation of bytes: below it the pictures say nothing
+
+Array = npt.NDArray[Any]
+
+
+def byte_range(pre: Preprocessor) -> tuple[float, float]:
+    """The lowest and highest value that a byte becomes in any channel."""
+    means = pre.offsets or (0.0,)
+    return (0 - max(means)) * pre.scale, (255 - min(means)) * pre.scale
+
+
+def training_findings(
+    cfg: ModelConfig,
+    pre: Preprocessor,
+    stem: Stem,
+    labels: Labels,
+    *,
+    tensors: Sequence[Array],
+    frame: tuple[int, int],
+) -> Iterator[Finding]:
+    """Findings from the model's file alone, or with inputs that were given to the network.
+
+    Args:
+        cfg: the config.
+        pre: its pre-processing; one with a mean image is not judged.
+        stem: the beginning of the model file.
+        labels: names of the classes.
+        tensors: (C, H, W) inputs of the network; none judges by natural pictures.
+        frame: width and height of the frames in pixels; zeros if they are not known.
+    """
+    yield from _of_shape(cfg, pre, stem, frame)
+    if pre.mean is None:
+        yield from _of_exporter(cfg, pre, stem, frame)
+        yield from _of_yolox(cfg, pre, frame)
+        if stem.normalises:
+            yield from _of_stem(pre, stem)
+        elif stem.statistics is not None:
+            yield from _of_statistics(pre, stem, tensors)
+        else:
+            yield from _of_weights(pre, stem, tensors)
+    yield from _of_names(stem, labels)
+
+
+def _given(pre: Preprocessor) -> str:
+    low, high = byte_range(pre)
+    return f"net-scale-factor={pre.scale:.6g} gives the network {low:.4g} to {high:.4g}"
+
+
+def _of_exporter(
+    cfg: ModelConfig, pre: Preprocessor, stem: Stem, frame: tuple[int, int]
+) -> Iterator[Finding]:
+    known = by_metadata(stem.metadata)
+    if not known or known[0] is not ULTRALYTICS:
+        return
+    if stem.metadata.get("task", "classify") == "classify":
+        return
+    said = "the model's metadata (Ultralytics) says"
+    low, high = byte_range(pre)
+    if high > 2 or high < 0.5 or low < -0.1:
+        text = f"pictures have the wrong range: {_given(pre)}; {said} 0 to 1: set {UNIT.keys[0]}"
+        yield Finding("input-range", f"{text}, without offsets", "net-scale-factor")
+    yield from _swapped(cfg, ULTRALYTICS, "", said)
+    yield from _squeezed(cfg, pre, frame, f"{said} letterboxed", " and symmetric-padding=1")
+
+
+def _of_yolox(cfg: ModelConfig, pre: Preprocessor, frame: tuple[int, int]) -> Iterator[Finding]:
+    """Undecoded YOLOX comes from its own exporter: BGR in 0..255 since 0.1.1, letterboxed."""
+    if cfg.parse_bbox_func_name != "HeadraceParseYoloX" or cfg.custom_lib_path:
+        return
+    said = "YOLOX is trained on"
+    if pre.scale == 1 and not pre.offsets:
+        yield from _swapped(cfg, YOLOX, "probably ", said)
+    yield from _squeezed(cfg, pre, frame, f"{said} letterboxed pictures")
+
+
+def _swapped(cfg: ModelConfig, exporter: Exporter, how: str, said: str) -> Iterator[Finding]:
+    wrong = {"RGB": ColorFormat.BGR, "BGR": ColorFormat.RGB}[exporter.order or "RGB"]
+    if cfg.model_color_format is wrong:
+        text = f"red and blue are {how}swapped: model-color-format={wrong.value} ({wrong.name}), "
+        text += f"but {said} {exporter.order}: set model-color-format={1 - wrong.value}"
+        yield Finding("input-colors", text, "model-color-format")
+
+
+def _squeezed(
+    cfg: ModelConfig, pre: Preprocessor, frame: tuple[int, int], said: str, more: str = ""
+) -> Iterator[Finding]:
+    shape = (frame[0] / frame[1]) / (pre.width / pre.height) if all(frame) else 1.0
+    primary = cfg.process_mode is ProcessMode.PRIMARY
+    if primary and not pre.maintain_aspect_ratio and not 1 / 1.25 <= shape <= 1.25:
+        text = f"pictures are squeezed: frames of {frame[0]}x{frame[1]} are scaled to {pre.width}x"
+        text += f"{pre.height}; {said}: set maintain-aspect-ratio=1{more}"
+        yield Finding("aspect-ratio", text, "maintain-aspect-ratio")
+
+
+def _of_stem(pre: Preprocessor, stem: Stem) -> Iterator[Finding]:
+    """The graph scales by itself: by about 1/255 it expects bytes, by about 1 to 10 units."""
+    low, high = byte_range(pre)
+    factor, shift = float(np.abs(stem.factor).max()), float(np.abs(stem.shift).max())
+    if factor <= 1 / 30 and high - low <= 2.1:
+        text = f"pictures are scaled twice: {_given(pre)}, and the model itself multiplies by "
+        text += f"{factor:.4g}: it expects 0 to 255: set net-scale-factor=1"
+        yield Finding("input-range", text, "net-scale-factor")
+    elif 1 < factor <= 10 and shift and high - low >= 50:
+        text = f"pictures have the wrong range: {_given(pre)}, and the model itself multiplies by "
+        text += f"{factor:.4g} and adds {-shift:.4g}: it expects 0 to 1: set {UNIT.keys[0]}"
+        yield Finding("input-range", text, "net-scale-factor")
+    elif shift and max(pre.offsets, default=0.0) * pre.scale > 0.3 * (high - low):
+        text = f"means are subtracted twice: offsets={';'.join(f'{v:g}' for v in pre.offsets)}, and"
+        text += " the model itself subtracts its own: leave offsets out"
+        yield Finding("input-range", text, "offsets")
+
+
+def _of_statistics(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> Iterator[Finding]:
+    """The first batch normalisation remembers what came out of the first convolution."""
+    ratio = trained_ratio(pre, stem, tensors)
+    if ratio is None:
+        return
+    if 1 / _FAR <= ratio <= _FAR:
+        yield from _of_mean(pre, stem)
+        return
+    much = f"{ratio:.3g} times" if ratio > 1 else f"1/{1 / ratio:.3g} of"
+    text = f"pictures have the wrong range: {_given(pre)}; the first layer's values spread {much} "
+    text += "what its batch normalisation learnt: "
+    usual = ", ".join(" with ".join(scaling.keys) for scaling in USUAL)
+    text += f"about {pre.scale / ratio:.1g} would fit; usual are {usual}"
+    yield Finding("input-range", text, "net-scale-factor")
+
+
+def _of_mean(pre: Preprocessor, stem: Stem) -> Iterator[Finding]:
+    """The mean that it learnt is that of a picture which the config can make: no black or white."""
+    assert stem.conv is not None
+    size = np.abs(stem.conv).sum(axis=(1, 2, 3)).max()
+    if np.abs(stem.conv.sum(axis=(1, 2, 3))).max() < 0.1 * size:
+        return  # filters of edges alone do not see the mean
+    means = pre.offsets or (0.0,)
+    byte = learnt_mean(stem) / pre.scale + sum(means) / len(means)
+    if -300 < byte < 15 or 240 < byte < 555:
+        given = f"offsets={';'.join(f'{m:g}' for m in means)}" if pre.offsets else "no offsets"
+        text = f"offsets are missing or wrong: with {given} and net-scale-factor={pre.scale:.6g} "
+        text += f"the mean that the first layers learnt is that of bytes of {byte:.0f}, where "
+        text += "pictures have about 100 to 140; usual are "
+        yield Finding("input-range", f"{text}{HALF.keys[1]} or {IMAGENET.keys[1]}", "offsets")
+
+
+def _of_weights(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> Iterator[Finding]:
+    """A trained first layer answers with about 1, not with hundreds or hundredths.
+
+    Means that are subtracted from bytes speak of old networks without normalisation, whose layers
+    do answer with hundreds.
+    """
+    spread = answers(stem, tensors, pre.scale)
+    if spread is None:
+        return
+    size = middle(spread)
+    small = size <= _HUNDREDTHS and pre.scale < 0.1
+    if small or (size >= FOLDED and pre.scale >= 0.5 and not pre.offsets):
+        fix = "0 to 255: set net-scale-factor=1" if small else f"0 to 1: set {UNIT.keys[0]}"
+        text = f"pictures have the wrong range: {_given(pre)}; the first layer answers with values "
+        text += f"that spread by {size:.3g}, where trained ones do by about 1: it probably expects "
+        yield Finding("input-range", text + fix, "net-scale-factor")
+
+
+def trained_ratio(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> float | None:
+    """Compare the spread of the first convolution's results with that in training.
+
+    Returns:
+        How many times as far they spread; None where weights or pictures say nothing.
+    """
+    spread = None if stem.statistics is None else answers(stem, tensors, pre.scale)
+    return None if spread is None else spread_ratio(stem, spread)
+
+
+def answers(stem: Stem, tensors: Sequence[Array], scale: float) -> Array | None:
+    """Measure the standard deviation of each first filter's answers to the pictures.
+
+    Where the graph cuts the picture first, or there are no pictures, to natural ones. None where
+    there is no convolution, or the pictures have no contrast.
+    """
+    weights = stem.conv
+    if weights is not None and (not tensors if stem.direct else stem.focus):
+        return natural_answers(weights) * abs(scale)
+    if weights is None or not stem.direct:
+        return None
+    _, channels, high, wide = weights.shape
+    patches = []
+    for tensor in tensors:
+        if (
+            tensor.ndim != 3
+            or tensor.shape[0] != channels
+            or min(tensor.shape[1:]) < max(high, wide)
+        ):
+            return None
+        if float(tensor.std()) < _CONTRAST * scale:
+            continue
+        windows = np.lib.stride_tricks.sliding_window_view(tensor, (high, wide), axis=(1, 2))
+        rows, columns = windows.shape[1:3]
+        step = max(1, int((rows * columns / _PATCHES) ** 0.5))
+        some = windows[:, ::step, ::step].transpose(1, 2, 0, 3, 4)
+        patches.append(some.reshape(-1, channels * high * wide))
+    if not patches:
+        return None
+    made = np.concatenate(patches).astype(np.float64) @ weights.reshape(len(weights), -1).T
+    return np.asarray(made.std(axis=0))
+
+
+def _of_shape(
+    cfg: ModelConfig, pre: Preprocessor, stem: Stem, frame: tuple[int, int]
+) -> Iterator[Finding]:
+    free = len(stem.axes) == 4 and None in stem.axes[2:]
+    if not free or cfg.infer_dims is None or cfg.process_mode is not ProcessMode.PRIMARY:
+        return
+    if pre.maintain_aspect_ratio or not all(frame):
+        return
+    net, real = pre.width / pre.height, frame[0] / frame[1]
+    if (net < 0.77 and real > 1.3) or (net > 1.3 and real < 0.77):
+        dims = f"infer-dims={pre.channels};{pre.height};{pre.width}"
+        text = f"height and width are probably swapped: {dims} (channels, height, width) for "
+        text += f"frames of {frame[0]}x{frame[1]}: set infer-dims={pre.channels};{pre.width};"
+        yield Finding("input-transposed", f"{text}{pre.height}", "infer-dims")
+
+
+def _of_names(stem: Stem, labels: Labels) -> Iterator[Finding]:
+    """Find labels that the metadata gives to other classes; translations match none of them."""
+    names, given = metadata_names(stem), [_plain(x) for x in labels.detector]
+    known = {_plain(name): i for i, name in names.items()}
+    places = [(i, known[name]) for i, name in enumerate(given) if name in known]
+    moved = [(i, j) for i, j in places if i != j]
+    if len(moved) < 2 or len(moved) < 0.5 * len(places):
+        return
+    line, _ = moved[0]
+    text = f"labels are of another model or shifted: line {line + 1} of labelfile-path names class "
+    text += f"{line} {labels.detector[line]!r}, which the model's metadata calls "
+    text += f"{names.get(line, 'nothing')!r}; {len(moved)} of {len(places)} names stand elsewhere"
+    if all(i == j + 1 for i, j in moved):
+        text += f": take out the line before ({labels.detector[0]!r})"
+    yield Finding("labels-moved", text, "labelfile-path")
+
+
+def metadata_names(stem: Stem) -> dict[int, str]:
+    """Names of the classes that the exporter wrote down, by number; plain numbers are none."""
+    names, _ = names_in(stem.metadata) or ((), "")
+    return {i: name for i, name in enumerate(names) if not name.isdecimal()}
+
+
+def _plain(name: str) -> str:
+    return "".join(c for c in name.casefold() if c.isalnum())

@@ -1,0 +1,203 @@
+"""The paths of the page: pictures, state, explanations."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import struct
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from headrace._core.errors import HeadraceError
+from headrace.live.guard import Guard, body_of
+from headrace.live.rest import rest_routes
+from headrace.live.server import Address
+from headrace.live.state import pipeline_state
+from headrace.live.view import LivePicture, LiveView, objects_as_data
+
+if TYPE_CHECKING:
+    from headrace.config import ModelConfig
+    from headrace.media import Frame
+    from headrace.meta import FrameMeta
+    from headrace.pipeline import Pipeline
+
+_MAX_SOURCES = 64  # pictures in one answer
+_WIDTHS = (320, 480, 640, 960, 1280, 1920)
+_REST_S = 0.3  # between two answers of a run that is over
+_DRAW_S = 0.05  # of drawing in one answer: the first picture shall not wait for all others
+_WAIT_S = 5.0  # an answer without a picture after that: the page asks again
+_PAGE = {
+    "": ("index.html", "text/html; charset=utf-8"),
+    "app.js": ("app.js", "text/javascript; charset=utf-8"),
+    "app.css": ("app.css", "text/css; charset=utf-8"),
+}
+
+
+def make_app(
+    pipeline: Pipeline,
+    view: LiveView,
+    address: Address,
+    token: str | None,
+    models: Sequence[ModelConfig],
+    *,
+    service: bool,
+) -> Starlette:
+    """Make the application of a pipeline; arguments as of `LiveServer`.
+
+    Call `state.close` of it when nothing is answered any more.
+    """
+    served = _Served(pipeline, view, models)
+    routes = [
+        *(Route(f"/{name}", served.page) for name in _PAGE),
+        Route("/favicon.ico", lambda _: Response(status_code=204)),
+        Route("/api/state", served.state),
+        Route("/api/pictures", served.pictures, methods=["POST"]),
+        Route("/api/explain", served.explain, methods=["POST"]),
+    ]
+    if service:
+        routes += rest_routes(pipeline, view)
+    middleware = Middleware(Guard, token=token)
+    handlers: dict[Any, Any] = {Exception: _failed, HTTPException: _unknown}
+    app = Starlette(routes=routes, middleware=[middleware], exception_handlers=handlers)
+    app.state.host = address
+    app.state.close = served.close
+    return app
+
+
+class _Served:
+    """The answers."""
+
+    def __init__(self, pipeline: Pipeline, view: LiveView, models: Sequence[ModelConfig]) -> None:
+        self._pipeline, self._view, self._models = pipeline, view, list(models)
+        self._encoder = ThreadPoolExecutor(1, "headrace-view-encode")
+        self._explaining = threading.Lock()
+
+    def close(self) -> None:
+        """End the thread that encodes pictures."""
+        self._encoder.shutdown(cancel_futures=True)
+
+    async def page(self, request: Request) -> Response:
+        """The page and its parts."""
+        name, kind = _PAGE[request.url.path.lstrip("/")]
+        data = files("headrace.live").joinpath("page", name).read_bytes()
+        return Response(data, media_type=kind)
+
+    async def state(self, request: Request) -> Response:
+        """Sources, models, counts and notices."""
+        state = await asyncio.to_thread(pipeline_state, self._pipeline, self._view)
+        return JSONResponse(state | {"explains": bool(self._models)})
+
+    async def pictures(self, request: Request) -> Response:
+        """Newer pictures of some sources, as soon as there is one; others may follow next time.
+
+        The request: `{"seen": {"0": 17}, "width": 640}`, the number of the last picture of each
+        source that is wanted, 0 for none yet. The answer: 4 bytes with the length of a JSON list
+        (big-endian), the list, then the JPEG files one after the other.
+        """
+        wanted = await body_of(request)
+        try:
+            seen = {int(i): int(n) for i, n in dict(wanted["seen"]).items()}
+            width = min((w for w in _WIDTHS if w >= int(wanted["width"])), default=_WIDTHS[-1])
+        except (KeyError, TypeError, ValueError):
+            return JSONResponse({"error": 'expected {"seen": {"0": 0}, "width": 640}'}, 400)
+        if len(seen) > _MAX_SOURCES:
+            return JSONResponse({"error": f"{_MAX_SOURCES} sources at most"}, 400)
+        newer = sorted(await self._newer(seen), key=seen.__getitem__)  # longest unseen first
+        loop = asyncio.get_running_loop()
+        found, end = list[LivePicture](), loop.time() + _DRAW_S
+        for i in newer:
+            picture = await loop.run_in_executor(self._encoder, self._view.picture, i, width)
+            if picture is not None:
+                found.append(picture)
+            if loop.time() > end:
+                break
+        head = json.dumps([_head(picture) for picture in found]).encode()
+        parts = [struct.pack(">I", len(head)), head, *(picture.jpeg for picture in found)]
+        return Response(b"".join(parts), media_type="application/octet-stream")
+
+    async def _newer(self, seen: dict[int, int]) -> list[int]:
+        """Wait until one of the sources has a newer frame; empty after a while, or at the end."""
+        loop, came = asyncio.get_running_loop(), asyncio.Event()
+
+        def listener() -> None:
+            loop.call_soon_threadsafe(came.set)
+
+        self._view.listen(listener)
+        try:
+            async with asyncio.timeout(_WAIT_S):
+                while not (newer := self._view.newer(seen)):
+                    if self._view.over:
+                        await asyncio.sleep(_REST_S)
+                        break
+                    came.clear()
+                    await came.wait()
+        except TimeoutError:
+            return []
+        finally:
+            self._view.unlisten(listener)
+        return newer
+
+    async def explain(self, request: Request) -> Response:
+        """Why there is no box at a place of a picture.
+
+        The request: `{"source": 0, "number": 17, "x": 10, "y": 20}`, in pixels of the frame.
+        """
+        wanted = await body_of(request)
+        try:
+            source, x, y = int(wanted["source"]), float(wanted["x"]), float(wanted["y"])
+        except (KeyError, TypeError, ValueError):
+            return JSONResponse({"error": 'expected {"source": 0, "x": 10, "y": 20}'}, 400)
+        number = wanted.get("number", 0)
+        shown = self._view.frame_of(source, number if isinstance(number, int) else 0)
+        if not self._models or shown is None:
+            return JSONResponse({"error": "there is nothing to explain"}, 404)
+        if not self._explaining.acquire(blocking=False):
+            return JSONResponse({"error": "another frame is being explained"}, 429)
+        try:
+            text = await asyncio.to_thread(self._explained, *shown, (x, y))
+        except HeadraceError as error:
+            return JSONResponse({"error": str(error)}, 422)
+        finally:
+            self._explaining.release()
+        return JSONResponse({"text": text})
+
+    def _explained(self, frame: Frame, meta: FrameMeta, at: tuple[float, float]) -> str:
+        from headrace.diagnose.explanation.explained import explain
+
+        found = explain(self._models, frame, at=at).summary()
+        return f"frame {meta.frame} of {meta.source}\n{found.partition(chr(10))[2]}"
+
+
+def _unknown(request: Request, error: HTTPException) -> Response:
+    """Answer a request for a path that is not there, or by a method that it does not take."""
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    """Answer a request that Headrace itself failed on, and log why."""
+    logging.getLogger("headrace.live").error("%s failed", request.url.path, exc_info=error)
+    return JSONResponse({"error": "an error of Headrace itself: its log says more"}, 500)
+
+
+def _head(picture: LivePicture) -> dict[str, Any]:
+    meta = picture.meta
+    return {
+        "source": picture.source_id,
+        "number": picture.number,
+        "bytes": len(picture.jpeg),
+        "frame": meta.frame,
+        "width": meta.width,
+        "height": meta.height,
+        "objects": objects_as_data(meta),
+    }

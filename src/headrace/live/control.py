@@ -1,0 +1,182 @@
+"""Changes of a running pipeline: interval, time-out, regions, drawing, models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headrace._core.errors import HeadraceError
+from headrace.analytics import Analytics, Region
+
+if TYPE_CHECKING:
+    from headrace.live.view import LiveView
+    from headrace.pipeline import Pipeline
+
+OSD_SWITCHES = ("boxes", "labels", "masks", "ids", "confidence", "figures", "keypoints", "legend")
+MAX_INTERVAL = 1 << 20
+MAX_TIMEOUT_S = 3600.0
+_MAX_REGIONS = 64
+
+
+class Controls:
+    """Changes a running pipeline on request; every value is checked before anything is changed.
+
+    Args:
+        pipeline: that runs.
+        view: of it.
+    """
+
+    def __init__(self, pipeline: Pipeline, view: LiveView) -> None:
+        self._pipeline, self._view = pipeline, view
+
+    def settings(self) -> dict[str, Any]:
+        """Return the present values of all settings."""
+        painter = self._view.painter
+        return {
+            "interval": self._pipeline.interval,
+            "batch_timeout_s": self._pipeline.batch_timeout_s,
+            "osd": {name: getattr(painter, name) for name in OSD_SWITCHES},
+        }
+
+    def change(self, wanted: Mapping[str, Any]) -> None:
+        """Change settings.
+
+        Raises:
+            HeadraceError: a name is unknown or a value is out of range; then nothing is changed.
+        """
+        unknown = set(wanted) - {"interval", "batch_timeout_s", "osd"}
+        if unknown or not wanted:
+            raise HeadraceError(
+                f"no settings: {', '.join(sorted(unknown)) or 'none'}",
+                expected="interval, batch_timeout_s, osd",
+            )
+        changes: list[Any] = []
+        if "interval" in wanted:
+            interval = whole(wanted["interval"], "interval", MAX_INTERVAL)
+            changes.append(lambda: self._pipeline.set_interval(interval))
+        if "batch_timeout_s" in wanted:
+            timeout = number(wanted["batch_timeout_s"], "batch_timeout_s", MAX_TIMEOUT_S)
+            changes.append(lambda: setattr(self._pipeline, "batch_timeout_s", timeout))
+        if "osd" in wanted:
+            switches = _switches(wanted["osd"])
+            changes.append(lambda: self._draw(switches))
+        for change in changes:
+            change()
+
+    def _draw(self, switches: dict[str, Any]) -> None:
+        self._view.painter = replace(self._view.painter, **switches)
+        self._pipeline.change_drawing(**switches)
+
+    def set_regions(self, source_id: int, wanted: Any) -> None:
+        """Replace the regions of a source in the rules of the analytics.
+
+        Args:
+            source_id: of the source.
+            wanted: dictionaries with `roi_id`, `left`, `top`, `width` and `height`, in pixels of
+                the pictures that the rules are for.
+
+        Raises:
+            HeadraceError: there is no such source, there are no analytics, or something is no
+            region.
+        """
+        if source_id not in [s.source_id for s in self._pipeline.sources]:
+            raise HeadraceError(f"there is no source {source_id}")
+        found = [s for s in self._pipeline.stages if isinstance(s, Analytics)]
+        if not found:
+            raise HeadraceError(
+                "the pipeline has no analytics", fix="start it with --analytics FILE"
+            )
+        if not isinstance(wanted, list) or len(wanted) > _MAX_REGIONS:
+            raise HeadraceError("roi is no list of regions", expected=f"{_MAX_REGIONS} at most")
+        regions = tuple(_region(item) for item in wanted)
+        if len({r.name for r in regions}) < len(regions):
+            raise HeadraceError("two regions have one roi_id")
+        found[0].set_regions(source_id, regions)
+
+    def update_model(self, index: int, wanted: Mapping[str, Any]) -> None:
+        """Load another model beside a running one, and change to it between two batches.
+
+        Args:
+            index: place of the model in the pipeline.
+            wanted: `{"config": PATH}` or `{"engine": PATH}`, in the folder of the running config.
+
+        Raises:
+            HeadraceError: there is no such model, the file lies elsewhere, or it does not fit; the
+                old model runs on then.
+        """
+        models = self._pipeline.models
+        if not 0 <= index < len(models) or not hasattr(models[index], "update_model"):
+            raise HeadraceError(f"there is no model {index} that can be updated")
+        if len(wanted) != 1 or not set(wanted) <= {"config", "engine"}:
+            raise HeadraceError(
+                "an update names one file", expected='{"config": "…"} or {"engine": …}'
+            )
+        ((kind, name),) = wanted.items()
+        folder = Path(models[index].config.path).resolve().parent
+        if not isinstance(name, str) or not name or "\0" in name:
+            raise HeadraceError(f"{kind} is no path")
+        path = (folder / name).resolve()
+        # a config may load code: those who may talk to the service must not choose any file
+        if folder not in path.parents:
+            raise HeadraceError(
+                f"the {kind} lies outside of the folder of the running config",
+                fix="put it beside the running config",
+            )
+        outcome: list[int] = []
+        before = models[index].record.notices[:]
+        updater = models[index].update_model(
+            **{kind: path}, on_updated=lambda status, _: outcome.append(status)
+        )
+        updater.wait()
+        if outcome != [0]:
+            new = [n for n in models[index].record.notices if n not in before]
+            raise HeadraceError(new[-1].message if new else f"{path.name} was not loaded")
+
+
+def whole(value: Any, name: str, most: int) -> int:
+    """Return a whole number, also one that is written as text.
+
+    Raises:
+        HeadraceError: it is none, or not from 0 to `most`.
+    """
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 12:
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+        raise HeadraceError(f"{name} is out of range", expected=f"a whole number from 0 to {most}")
+    return value
+
+
+def number(value: Any, name: str, most: float) -> float:
+    """Return a number.
+
+    Raises:
+        HeadraceError: it is none, or not from 0 to `most`.
+    """
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= most:
+        raise HeadraceError(f"{name} is out of range", expected=f"a number from 0 to {most:g}")
+    return float(value)
+
+
+def _switches(wanted: Any) -> dict[str, bool]:
+    if not isinstance(wanted, dict) or not wanted or set(wanted) - set(OSD_SWITCHES):
+        raise HeadraceError("osd has other switches", expected=", ".join(OSD_SWITCHES))
+    if not all(isinstance(value, bool) for value in wanted.values()):
+        raise HeadraceError("a switch of osd is neither true nor false")
+    return wanted
+
+
+def _region(item: Any) -> Region:
+    if not isinstance(item, dict):
+        raise HeadraceError("a region is no object")
+    name = item.get("roi_id")
+    if not (isinstance(name, str | int) and 0 < len(str(name)) <= 128):
+        raise HeadraceError("a region has no roi_id")
+    left, top, width, height = (
+        number(item.get(key), key, 65535) for key in ("left", "top", "width", "height")
+    )
+    if not (width and height):
+        raise HeadraceError(f"region {name} has no area")
+    corners = (left, top), (left + width, top), (left + width, top + height), (left, top + height)
+    return Region(name=str(name), points=corners)

@@ -1,0 +1,94 @@
+"""Refuse strangers, and read the bodies of requests."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.middleware.base import BaseHTTPMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from headrace.live.server import Address, same_token
+
+_MAX_BODY = 4096  # bytes of a request; the page's own have some hundred
+_COOKIE = "headrace-token"
+_POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
+_POLICY += "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+
+class Guard(BaseHTTPMiddleware):
+    """Refuses strangers: other origins and host names, missing tokens, large bodies."""
+
+    def __init__(self, app: Any, token: str | None) -> None:
+        super().__init__(app)
+        self._token = token
+
+    async def dispatch(
+        self, request: Request, call_next: Callable[[Request], Awaitable[Response]]
+    ) -> Response:
+        """Answer a stranger, or pass the request on."""
+        refused = self._refused(request)
+        if refused is not None:
+            return JSONResponse({"error": refused[1]}, refused[0])
+        if self._token is not None:
+            given = request.query_params.get("token")
+            if given is not None and same_token(given, self._token):
+                answer: Response = RedirectResponse("/", 303)  # the token leaves the address bar
+                answer.set_cookie(_COOKIE, given, httponly=True, samesite="strict")
+                return answer
+            bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
+            if not any(
+                same_token(t, self._token) for t in (request.cookies.get(_COOKIE, ""), bearer)
+            ):
+                return JSONResponse({"error": "the token is missing: open /?token=…"}, 401)
+        response = await call_next(request)
+        response.headers.update(
+            {
+                "Content-Security-Policy": _POLICY,
+                "X-Content-Type-Options": "nosniff",
+                "Referrer-Policy": "no-referrer",
+                "Cache-Control": "no-store",
+            }
+        )
+        return response
+
+    def _refused(self, request: Request) -> tuple[int, str] | None:
+        host = request.headers.get("host", "")
+        address: Address = request.app.state.host
+        # a page of another site, whose name was made to lead here, sends its own name
+        local = ("localhost", "127.0.0.1", "[::1]", address.host, f"[{address.host}]")
+        if address.is_local and host.rpartition(":")[0] not in local:
+            return 403, f"this page is at {address.url}"
+        origin = request.headers.get("origin")
+        if origin is not None and origin.partition("://")[2] != host:
+            return 403, "requests of other pages are refused"
+        length = request.headers.get("content-length", "0")
+        if not length.isdigit() or int(length) > _MAX_BODY:
+            return 413, f"a request has {_MAX_BODY} bytes at most"
+        if "transfer-encoding" in request.headers:
+            return 411, "a request says how long it is"
+        return None
+
+
+async def body_of(request: Request) -> dict[str, Any]:
+    """The JSON object that a request carries; empty if it carries none.
+
+    Numbers are finite: NaN and what no float holds, such as 1e400, make it none. So does text
+    that no file name and no answer can hold: half of a surrogate pair.
+    """
+    try:
+        found = json.loads(await request.body(), parse_constant=_finite, parse_float=_finite)
+        json.dumps(found, ensure_ascii=False).encode()
+    except (ValueError, RecursionError, ClientDisconnect):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number

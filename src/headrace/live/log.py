@@ -1,0 +1,98 @@
+"""The log of a service as JSON, one object a line, for programs that collect logs."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from headrace._core.notices import Notice
+    from headrace.pipeline import Pipeline, RunReport
+    from headrace.pipeline.events import PipelineEvent
+
+_COUNTS = ("frames", "dropped", "failed", "objects", "seconds", "outputs")
+_FIELDS = ("event", "source", "source_id", "state", "url", "where", *_COUNTS)
+
+
+class JsonFormatter(logging.Formatter):
+    """Writes a record as one line of JSON: `time` (UTC), `level`, `message` and its fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line of a record, without its end; ASCII alone, so nothing in it moves a cursor."""
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        row: dict[str, Any] = {
+            "time": time.replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "message": record.getMessage(),
+        }
+        row |= {name: getattr(record, name) for name in _FIELDS if hasattr(record, name)}
+        if record.exc_info:
+            row["error"] = self.formatException(record.exc_info)
+        return json.dumps(row)
+
+
+def log_as_json(stream: TextIO | None = None) -> logging.Logger:
+    """Send everything that Headrace logs to a stream as JSON; None is standard error.
+
+    Returns:
+        The logger of the service.
+    """
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonFormatter())
+    root = logging.getLogger("headrace")
+    root.handlers[:] = [handler]
+    root.setLevel(logging.INFO)
+    root.propagate = False
+    return logging.getLogger("headrace.live")
+
+
+def follow_sources(
+    pipeline: Pipeline, tell: Callable[[PipelineEvent, Sequence[Notice]], None]
+) -> None:
+    """Call `tell` with each source that is added, ends, fails or is removed, and its notices."""
+
+    def source(event: PipelineEvent) -> None:
+        over = [s for s in pipeline.sources if s.source_id == event.source_id]
+        tell(event, [] if event.name == "added" else [n for s in over for n in s.notices])
+
+    pipeline.on_event("source", source)
+
+
+def log_sources(pipeline: Pipeline) -> None:
+    """Log each source that is added, ends, fails or is removed, and its notices."""
+    logger = logging.getLogger("headrace.live")
+
+    def log(event: PipelineEvent, notices: Sequence[Notice]) -> None:
+        level = logging.WARNING if event.name.startswith("failed") else logging.INFO
+        whose = {"source": event.source, "source_id": event.source_id}
+        extra = whose | {"event": "source", "state": event.name.partition(":")[0]}
+        logger.log(level, "source %s: %s", event.source_id, event.name, extra=extra)
+        for notice in notices:
+            log_notice(logger, notice, **whose)
+
+    follow_sources(pipeline, log)
+
+
+def log_notice(logger: logging.Logger, notice: Notice, **more: Any) -> None:
+    """Log a notice; `more`: fields of the line."""
+    level = getattr(logging, notice.level.upper(), logging.INFO)
+    extra = {"event": "notice", "where": notice.where, **more}
+    logger.log(level, notice.message, extra=extra)
+
+
+def log_end(report: RunReport) -> None:
+    """Log the counts of a service that has stopped."""
+    counts = (
+        report.frames, report.dropped_frames, report.failed_frames, dict(report.objects),
+        round(report.seconds, 1), list(report.outputs),
+    )  # fmt: skip
+    extra = {"event": "stopped", **dict(zip(_COUNTS, counts, strict=True))}
+    words = (report.frames, report.seconds)
+    logging.getLogger("headrace.live").info(
+        "stopped after %d frames in %.1f s", *words, extra=extra
+    )

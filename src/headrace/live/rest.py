@@ -1,0 +1,365 @@
+"""Paths that drive a pipeline: sources, readiness, metrics; the original's and Headrace's own.
+
+Facts about the original's paths and bodies: the manual of its REST server (`nvds_rest_server`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from headrace._core.errors import HeadraceError
+from headrace.config.paths import safe_uri
+from headrace.live.control import MAX_INTERVAL, MAX_TIMEOUT_S, OSD_SWITCHES, Controls, whole
+from headrace.live.guard import body_of
+from headrace.live.metrics import CONTENT_TYPE, metrics_text
+
+if TYPE_CHECKING:
+    from headrace.live.view import LiveView
+    from headrace.pipeline import Pipeline
+
+_OK = "HTTP/1.1 200 OK"
+_CAMERAS = 1000  # that are remembered before those that are over are forgotten
+_DECODER = "every frame is decoded; drop-frame-interval of the pipeline file drops decoded ones"
+_ENCODER = "video is encoded with constant quality, and key frames at fixed distances"
+_NO_CONVERTER = "frames keep their own size: nothing converts them before the models"
+_AT_START = "it is read when the pipeline starts: change the file and start it again"
+_REASONS = {
+    **dict.fromkeys(
+        ("dec/drop-frame-interval", "dec/skip-frames", "dec/low-latency-mode"), _DECODER
+    ),
+    **dict.fromkeys(
+        ("enc/bitrate", "enc/force-idr", "enc/force-intra", "enc/iframe-interval"), _ENCODER
+    ),
+    **dict.fromkeys(
+        ("conv/srccrop", "conv/destcrop", "conv/flip-method", "conv/interpolation-method"),
+        _NO_CONVERTER,
+    ),
+    "mux/max-latency": "frames of one buffer are not synchronised by their times",
+    "inferserver/set-interval": "only models of nvinfer are run: infer/set-interval",
+    "nvtracker/config-path": _AT_START,
+    "analytics/reload-config": _AT_START,
+}
+
+
+def rest_routes(pipeline: Pipeline, view: LiveView) -> list[Route]:
+    """The paths of the service of a pipeline that `view` shows."""
+    rest = _Rest(pipeline, Controls(pipeline, view))
+    return [
+        Route("/metrics", rest.metrics),
+        Route("/healthz", rest.health),
+        Route("/readyz", rest.ready),
+        Route("/openapi.json", rest.openapi),
+        Route("/api/sources", rest.list_sources, methods=["GET"]),
+        Route("/api/sources", rest.add, methods=["POST"]),
+        Route("/api/sources/{id:int}", rest.remove, methods=["DELETE"]),
+        Route("/api/sources/{id:int}/clip", rest.clip, methods=["POST"]),
+        Route("/api/settings", rest.settings, methods=["GET"]),
+        Route("/api/settings", rest.change, methods=["POST"]),
+        Route("/api/models/{index:int}", rest.update_model, methods=["POST"]),
+        Route("/api/v1/infer/set-interval", rest.original_interval, methods=["POST"]),
+        Route("/api/v1/roi/update", rest.original_roi, methods=["POST"]),
+        Route("/api/v1/mux/batched-push-timeout", rest.original_timeout, methods=["POST"]),
+        Route("/api/v1/osd/process-mode", rest.original_osd, methods=["POST"]),
+        Route("/api/v1/app/quit", rest.original_quit, methods=["POST"]),
+        Route("/api/v1/stream/add", rest.original_add, methods=["POST"]),
+        Route("/api/v1/stream/remove", rest.original_remove, methods=["POST"]),
+        Route("/api/v1/stream/get-stream-info", rest.original_info),
+        Route("/api/v1/health/get-dsready-state", rest.original_ready),
+        *(Route(f"/api/v1/{path}", rest.without_meaning, methods=["POST"]) for path in _REASONS),
+    ]
+
+
+class _Rest:
+    """The answers."""
+
+    def __init__(self, pipeline: Pipeline, controls: Controls) -> None:
+        self._pipeline, self._controls = pipeline, controls
+        self._cameras: dict[str, int] = {}  # the original's camera_id -> id of the source
+        self._adding: set[str] = set()  # camera_ids whose source is being opened
+
+    @property
+    def _running(self) -> bool:
+        return self._pipeline.state == "running"
+
+    async def metrics(self, request: Request) -> Response:
+        """Counts for Prometheus."""
+        text = await asyncio.to_thread(metrics_text, self._pipeline)
+        return Response(text, media_type=CONTENT_TYPE)
+
+    async def health(self, request: Request) -> Response:
+        """200 as long as the process answers."""
+        return JSONResponse({"state": self._pipeline.state})
+
+    async def ready(self, request: Request) -> Response:
+        """200 while sources can be added and frames are taken, else 503."""
+        return JSONResponse({"state": self._pipeline.state}, 200 if self._running else 503)
+
+    async def list_sources(self, request: Request) -> Response:
+        """The sources that are not over."""
+        sources = [{"id": s.source_id, "name": s.name} for s in self._pipeline.sources]
+        return JSONResponse({"sources": sources})
+
+    async def add(self, request: Request) -> Response:
+        """Add a source: `{"uri": "rtsp://camera/stream", "name": "door"}`."""
+        wanted = await body_of(request)
+        uri, name = wanted.get("uri"), wanted.get("name")
+        unknown = ", ".join(wanted.keys() - {"uri", "name"})
+        if unknown or not (isinstance(uri, str) and uri and isinstance(name, str | None)):
+            found = f"found the key {unknown}; " if unknown else ""
+            return JSONResponse({"error": f'{found}expected {{"uri": "…", "name": "…"}}'}, 400)
+        try:
+            number = await asyncio.to_thread(self._add, uri, name)
+        except HeadraceError as error:
+            return JSONResponse({"error": str(error)}, 422)
+        return JSONResponse({"id": number}, 201)
+
+    def _add(self, uri: str, name: str | None) -> int:
+        return self._pipeline.add_source(uri.removeprefix("file://"), name=name)
+
+    async def remove(self, request: Request) -> Response:
+        """Remove a source."""
+        if await asyncio.to_thread(self._pipeline.remove_source, request.path_params["id"]):
+            return Response(status_code=204)
+        return JSONResponse({"error": "there is no such source"}, 404)
+
+    async def clip(self, request: Request) -> Response:
+        """Record a clip of a source around now."""
+        try:
+            begun = self._pipeline.record_clip(request.path_params["id"])
+        except HeadraceError as error:
+            return JSONResponse({"error": str(error)}, 422)
+        if begun:
+            return Response(status_code=202)
+        return JSONResponse({"error": "there is no such source, or it is no film"}, 404)
+
+    async def settings(self, request: Request) -> Response:
+        """What can be changed, as it is now."""
+        return JSONResponse(self._controls.settings())
+
+    async def change(self, request: Request) -> Response:
+        """Change settings: `{"interval": 2, "batch_timeout_s": 0.1, "osd": {"labels": false}}`."""
+        try:
+            self._controls.change(await body_of(request))
+        except HeadraceError as error:
+            return JSONResponse({"error": str(error)}, 422)
+        return JSONResponse(self._controls.settings())
+
+    async def update_model(self, request: Request) -> Response:
+        """Change to another model: `{"config": "new.txt"}`, beside the running config."""
+        index, wanted = request.path_params["index"], await body_of(request)
+        try:
+            await asyncio.to_thread(self._controls.update_model, index, wanted)
+        except HeadraceError as error:
+            return JSONResponse({"error": str(error)}, 422)
+        return JSONResponse({"model": index})
+
+    # --- the original's paths ---------------------------------------------------------------------
+
+    async def original_add(self, request: Request) -> Response:
+        """`{"key": "sensor", "value": {"camera_id", "camera_url", "change": "camera_add"}}`."""
+        value = (await body_of(request)).get("value")
+        value = value if isinstance(value, dict) else {}
+        camera, uri = str(value.get("camera_id", "")), value.get("camera_url")
+        if not (camera and isinstance(uri, str) and uri):
+            return _failed("STREAM_ADD_FAIL", "camera_id and camera_url are needed")
+        running = [s.source_id for s in self._pipeline.sources]
+        if camera in self._adding or self._cameras.get(camera) in running:
+            return _failed("STREAM_ADD_FAIL", f"camera_id {camera} is there already")
+        name = value.get("camera_name")
+        self._adding.add(camera)
+        try:
+            number = await asyncio.to_thread(self._add, uri, str(name) if name else camera)
+        except HeadraceError as error:
+            return _failed("STREAM_ADD_FAIL", str(error))
+        finally:
+            self._adding.discard(camera)
+        if len(self._cameras) >= _CAMERAS:  # films that have ended, and nobody removed
+            self._cameras = {c: n for c, n in self._cameras.items() if n in running}
+        self._cameras[camera] = number
+        return JSONResponse({"status": _OK, "reason": "STREAM_ADD_SUCCESS"})
+
+    async def original_remove(self, request: Request) -> Response:
+        """The same body with `"change": "camera_remove"`."""
+        value = (await body_of(request)).get("value")
+        camera = str(value.get("camera_id", "")) if isinstance(value, dict) else ""
+        number = self._cameras.pop(camera, None)
+        if number is None:
+            return _failed("STREAM_REMOVE_FAIL", f"there is no camera_id {camera!r}")
+        await asyncio.to_thread(self._pipeline.remove_source, number)
+        return JSONResponse({"status": _OK, "reason": "STREAM_REMOVE_SUCCESS"})
+
+    async def original_info(self, request: Request) -> Response:
+        """The sources that are not over."""
+        cameras = {number: camera for camera, number in self._cameras.items()}
+        streams = [
+            {
+                "camera_id": cameras.get(s.source_id, str(s.source_id)),
+                "camera_name": safe_uri(s.name),
+                "source_id": s.source_id,
+            }
+            for s in self._pipeline.sources
+        ]
+        info = {"stream-count": len(streams), "stream-info": streams}
+        reason = "GET_LIVE_STREAM_INFO_SUCCESS"
+        return JSONResponse({"status": _OK, "reason": reason, "stream-info": info})
+
+    async def original_ready(self, request: Request) -> Response:
+        """Whether the pipeline runs."""
+        info = {"ds-ready": "YES" if self._running else "NO"}
+        reason = "GET_DS_READINESS_INFO_SUCCESS"
+        return JSONResponse({"status": _OK, "reason": reason, "health-info": info})
+
+    async def original_interval(self, request: Request) -> Response:
+        """`{"stream": {"stream_id": "0", "interval": 2}}`; it counts for all streams."""
+        stream = await _stream_of(request)
+        return _changed("INFER_INTERVAL_UPDATE", self._controls.change, _only(stream, "interval"))
+
+    async def original_timeout(self, request: Request) -> Response:
+        """`{"stream": {"batched_push_timeout": 100000}}`, in microseconds."""
+        stream = await _stream_of(request)
+
+        def change() -> None:
+            micros = whole(stream.get("batched_push_timeout"), "batched_push_timeout", 10**9)
+            self._controls.change({"batch_timeout_s": micros / 1e6})
+
+        return _changed("BATCHED_PUSH_TIMEOUT_UPDATE", change)
+
+    async def original_roi(self, request: Request) -> Response:
+        """`{"stream": {"stream_id": "0", "roi_count": 1, "roi": [{"roi_id": "0", "left": …}]}}`."""
+        stream = await _stream_of(request)
+
+        def change() -> None:
+            camera = stream.get("stream_id")
+            known = self._cameras.get(str(camera))
+            number = whole(camera, "stream_id", 1 << 31) if known is None else known
+            self._controls.set_regions(number, stream.get("roi"))
+
+        return _changed("ROI_UPDATE", change)
+
+    async def original_osd(self, request: Request) -> Response:
+        """`{"stream": {"stream_id": "0", "process_mode": 0}}`: the CPU (0) draws, always."""
+        mode = (await _stream_of(request)).get("process_mode")
+        if mode in (1, 2, "1", "2"):
+            return _not_here("the CPU draws, process_mode 0 alone; switches are at /api/settings")
+        return _changed("PROCESS_MODE_UPDATE", whole, mode, "process_mode", 0)
+
+    async def original_quit(self, request: Request) -> Response:
+        """`{"stream": {"app_quit": 1}}`: finish the files and end."""
+        if (await _stream_of(request)).get("app_quit") not in (1, True, "1"):
+            return _failed("QUIT_FAIL", "app_quit is not 1")
+        return _changed("QUIT", self._pipeline.stop)
+
+    async def without_meaning(self, request: Request) -> Response:
+        """Paths of the original that change nothing here, each with the reason."""
+        return _not_here(_REASONS[request.url.path.removeprefix("/api/v1/")])
+
+    async def openapi(self, request: Request) -> Response:
+        """A description of Headrace's own paths."""
+        return JSONResponse(_openapi())
+
+
+async def _stream_of(request: Request) -> dict[str, Any]:
+    """The object `stream` in the body of a request; empty if there is none."""
+    stream = (await body_of(request)).get("stream")
+    return stream if isinstance(stream, dict) else {}
+
+
+def _only(stream: dict[str, Any], key: str) -> dict[str, Any]:
+    return {key: stream.get(key)}
+
+
+def _changed(what: str, change: Callable[..., object], *arguments: Any) -> Response:
+    """Make a change of the original's, and answer in its words."""
+    try:
+        change(*arguments)
+    except HeadraceError as error:
+        return _failed(f"{what}_FAIL", str(error))
+    return JSONResponse({"status": _OK, "reason": f"{what}_SUCCESS"})
+
+
+def _not_here(why: str) -> Response:
+    return JSONResponse({"status": "HTTP/1.1 501 Not Implemented", "reason": why}, 501)
+
+
+def _failed(reason: str, why: str) -> Response:
+    return JSONResponse({"status": "HTTP/1.1 400 Bad Request", "reason": f"{reason}: {why}"}, 400)
+
+
+def _openapi() -> dict[str, Any]:
+    """The paths as OpenAPI 3.1."""
+    text, flag = {"type": "string"}, {"type": "boolean"}
+    source = _object({"uri": text, "name": text}, "uri")
+    osd = _object(dict.fromkeys(OSD_SWITCHES, flag))
+    interval = {"type": "integer", "minimum": 0, "maximum": MAX_INTERVAL}
+    timeout = {"type": "number", "minimum": 0, "maximum": MAX_TIMEOUT_S}
+    settings = _object({"interval": interval, "batch_timeout_s": timeout, "osd": osd})
+    model = _object({"config": text, "engine": text}) | {"minProperties": 1, "maxProperties": 1}
+    gone, no_clip = {404: "There is no such source"}, {422: "No output takes clips"}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Headrace", "version": "1"},
+        "paths": {
+            "/api/sources": {
+                "get": _operation("List the sources that are not over", 200),
+                "post": _operation(
+                    "Add a source", 201, source, {422: "It cannot be opened, and why"}
+                ),
+            },
+            "/api/sources/{id}": {
+                "delete": _operation("Remove a source", 204, None, gone, parameter="id")
+            },
+            "/api/sources/{id}/clip": {
+                "post": _operation("Record a clip", 202, None, gone | no_clip, parameter="id")
+            },
+            "/api/settings": {
+                "get": _operation("Show the settings", 200),
+                "post": _operation(
+                    "Change settings", 200, settings, {422: "A value is out of range"}
+                ),
+            },
+            "/api/models/{index}": {
+                "post": _operation(
+                    "Change to another model", 200, model, {422: "It does not fit, and why"},
+                    parameter="index",
+                )
+            },
+            "/metrics": {"get": _operation("Counts for Prometheus", 200)},
+            "/healthz": {"get": _operation("The process answers", 200)},
+            "/readyz": {
+                "get": _operation("The pipeline runs", 200, None, {503: "It does not run"})
+            },
+        },
+    }  # fmt: skip
+
+
+def _object(properties: Mapping[str, Any], *required: str) -> dict[str, Any]:
+    made = {"type": "object", "properties": dict(properties)}
+    return made | ({"required": list(required)} if required else {})
+
+
+def _operation(
+    text: str,
+    code: int,
+    body: Mapping[str, Any] | None = None,
+    refusals: Mapping[int, str] = MappingProxyType({}),
+    *,
+    parameter: str = "",
+) -> dict[str, Any]:
+    answers = {code: text} | dict(refusals)
+    made: dict[str, Any] = {
+        "summary": text,
+        "responses": {str(number): {"description": what} for number, what in answers.items()},
+    }
+    if body is not None:
+        made["requestBody"] = {"content": {"application/json": {"schema": dict(body)}}}
+    if parameter:
+        schema = {"type": "integer"}
+        made["parameters"] = [{"name": parameter, "in": "path", "required": True, "schema": schema}]
+    return made

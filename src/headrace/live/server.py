@@ -1,0 +1,171 @@
+"""The server of the page: an HTTP server in a thread beside the pipeline."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import re
+import threading
+from dataclasses import dataclass
+from ipaddress import ip_address
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any
+
+from headrace._core.errors import HeadraceError
+from headrace._core.lazy import import_extra
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.config import ModelConfig
+    from headrace.live.view import LiveView
+    from headrace.pipeline import Pipeline
+    from headrace.pipeline.events import PipelineEvent
+
+TOKEN = "HEADRACE_VIEW_TOKEN"
+"""Environment variable that holds the token; without one, only this machine may connect."""
+_DEFAULT_HOST, _DEFAULT_PORT = "127.0.0.1", 8088
+_ADDRESS = re.compile(r"(?:(\[[0-9a-fA-F:]+\]|[^\s:/\[\]]+):)?([0-9]{1,5})?")
+_START_S = 10.0
+_POLL_S = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a server listens.
+
+    Attributes:
+        host: a name or number of this machine.
+        port: 0 takes any that is free.
+    """
+
+    host: str = _DEFAULT_HOST
+    port: int = _DEFAULT_PORT
+
+    @property
+    def is_local(self) -> bool:
+        """True if only this machine can connect."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def url(self) -> str:
+        """As a browser takes it."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}/"
+
+
+def live_address(text: str) -> Address:
+    """Read `HOST:PORT`, `HOST:` or `PORT`; empty is the default.
+
+    Raises:
+        HeadraceError: it is none of these.
+    """
+    match = _ADDRESS.fullmatch(text)
+    port = _DEFAULT_PORT if match is None or match[2] is None else int(match[2])
+    if match is None or port > 65535:
+        raise HeadraceError(
+            f"{text!r} is no address to listen at",
+            expected="HOST:PORT, such as 127.0.0.1:8088",
+            fix="--view alone listens at 127.0.0.1:8088; put it last, or write --view=HOST:PORT",
+        )
+    return Address((match[1] or _DEFAULT_HOST).strip("[]"), port)
+
+
+def require_token(address: Address, *, option: str = "--view") -> str | None:
+    """Return the token of the environment.
+
+    Args:
+        option: the option that gave the address, for the error.
+
+    Raises:
+        HeadraceError: others can connect at the address, and there is no token.
+    """
+    token = os.environ.get(TOKEN) or None
+    if token is None and not address.is_local:
+        raise HeadraceError(
+            f"everybody in the network could watch at {address.host}",
+            where=option,
+            expected=f"a token in the environment variable {TOKEN}",
+            fix=f"export {TOKEN}=$(openssl rand -hex 16), or listen at 127.0.0.1",
+        )
+    return token
+
+
+def same_token(given: str, token: str) -> bool:
+    """Return whether a token is the right one, in a time that does not depend on it."""
+    return hmac.compare_digest(given.encode(), token.encode())
+
+
+class LiveServer:
+    """Serves the page of a pipeline until it is closed.
+
+    Args:
+        pipeline: that is watched.
+        view: one of its sinks.
+        address: where it listens; `address` afterwards has the port that was taken.
+        models: configs, to explain single frames; empty: nothing is explained.
+        service: also serve the paths that drive the pipeline, see docs/cli/serve.md.
+
+    Raises:
+        MissingExtraError: the extra `live` is not installed.
+        HeadraceError: the address is taken or not of this machine, or needs a token.
+    """
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        view: LiveView,
+        address: Address,
+        models: Sequence[ModelConfig] = (),
+        *,
+        service: bool = False,
+    ) -> None:
+        uvicorn = import_extra("uvicorn", "live")
+        import_extra("starlette", "live")
+        from headrace.live.app import make_app
+        from headrace.live.connections import BoundedProtocol
+
+        option = "--listen" if service else "--view"
+        token = require_token(address, option=option)
+        app = make_app(pipeline, view, address, token, models, service=service)
+        config = uvicorn.Config(
+            app, host=address.host, port=address.port, log_config=None, lifespan="off",
+            access_log=False, log_level="critical", timeout_keep_alive=5, server_header=False,
+            timeout_graceful_shutdown=1, http=BoundedProtocol, ws="none",
+        )  # fmt: skip
+        self._server: Any = uvicorn.Server(config)
+        self._view, self._close_app = view, app.state.close
+        try:
+            socket = config.bind_socket()
+        except (OSError, SystemExit) as error:  # uvicorn ends the program
+            raise HeadraceError(
+                f"cannot listen at {address.host}:{address.port}: it is taken, or not of this "
+                "machine",
+                where=option,
+                fix=f"choose another port: {option}=127.0.0.1:8089; port 0 takes any that is free",
+            ) from error
+        self.address = Address(address.host, socket.getsockname()[1])
+        app.state.host = self.address
+        self._thread = threading.Thread(
+            target=self._server.run, args=([socket],), name="headrace-view", daemon=True
+        )
+        pipeline.on_event("source", self._forget)
+        self._thread.start()
+        end = monotonic() + _START_S
+        while not self._server.started and self._thread.is_alive() and monotonic() < end:
+            sleep(_POLL_S)
+
+    def _forget(self, event: PipelineEvent) -> None:
+        if event.name == "removed":
+            self._view.forget(event.source_id)
+
+    def close(self) -> None:
+        """End the server; pages that are open say that the run is over."""
+        self._server.should_exit = True
+        self._thread.join(3)
+        self._close_app()

@@ -1,0 +1,168 @@
+"""H.264 of frames of any size, format and time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import av
+from av.video.reformatter import VideoReformatter
+
+from headrace._core.errors import MediaError
+from headrace._core.notices import Level
+from headrace.media.frame import Frame
+from headrace.media.pixel_format import PixelFormat, is_full, matrix_code
+from headrace.media.pixels import plane_array, to_av
+from headrace.meta import FrameMeta
+
+_ENCODERS = ("libx264", "libopenh264", "h264")
+_TIME_BASE = Fraction(1, 90_000)  # fine enough for any frame rate, exact for the usual ones
+_HD_HEIGHT = 720  # from here on RGB becomes BT.709, as players assume
+
+
+class FrameEncoder:
+    """Encodes the frames of one source into a stream of a container.
+
+    Odd sizes are padded to even ones; frames of another size than the first are fitted into it with
+    black bars. Frames keep their times, as long as these rise.
+
+    Args:
+        container: of FFmpeg, open for writing.
+        frame: the first one; not encoded yet.
+        rate: expected frames per second.
+        name: of the output, for errors.
+        notice: called with each decision.
+        options: of libx264.
+        threads: encoder threads; None lets the encoder choose.
+        gop_s: seconds from one key frame to the next.
+
+    Raises:
+        MediaError: this FFmpeg has no H.264 encoder.
+    """
+
+    def __init__(
+        self,
+        container: Any,
+        frame: Frame,
+        *,
+        rate: Fraction,
+        name: str,
+        notice: Callable[[Level, str], None],
+        options: Mapping[str, str],
+        threads: int | None = None,
+        gop_s: float = 2.0,
+    ) -> None:
+        encoder = next((e for e in _ENCODERS if e in av.codecs_available), None)
+        if encoder is None:
+            raise MediaError("this FFmpeg has no H.264 encoder", where=name)
+        self._name, self._rate, self._notice = name, rate, notice
+        self._fit: Any = None
+        self._last_pts: int | None = None
+        self._source_id = frame.source_id
+        width, height = frame.width + frame.width % 2, frame.height + frame.height % 2
+        if (width, height) != (frame.width, frame.height):
+            self._notice(
+                "info",
+                f"frames of {frame.width}x{frame.height} are padded to {width}x{height}:"
+                " H.264 needs even sizes",
+            )
+        stream = container.add_stream(encoder, rate=self._rate)
+        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+        stream.time_base = _TIME_BASE
+        context = stream.codec_context
+        context.time_base = _TIME_BASE
+        context.gop_size = max(1, round(gop_s * float(self._rate)))
+        if encoder == "libx264":
+            stream.options = dict(options)
+        if threads:
+            context.thread_count = threads
+        self._stream = stream
+        if frame.format in (PixelFormat.I420, PixelFormat.NV12):
+            self._matrix, self._full = matrix_code(frame.color), is_full(frame.color)
+        else:
+            self._matrix, self._full = (1 if height >= _HD_HEIGHT else 6), False
+        context.colorspace = self._matrix
+        context.color_range = 2 if self._full else 1
+
+    def encode(self, frame: Frame, meta: FrameMeta) -> Any:
+        """The packets that are ready after one more frame.
+
+        Raises:
+            MediaError: the encoder refuses it.
+        """
+        if frame.source_id != self._source_id:
+            self._notice(
+                "warning",
+                "frames of several sources follow each other in one video; with {source} in its"
+                " name, each has its own",
+            )
+        picture = self._picture(frame)
+        pts = round(frame.pts_ns * _TIME_BASE.denominator / 1e9)
+        if self._last_pts is not None and pts <= self._last_pts:
+            step = round(_TIME_BASE.denominator / float(self._rate))
+            self._notice("info", "times that do not increase are replaced by the frame rate")
+            pts = self._last_pts + step
+        self._last_pts = pts
+        picture.pts, picture.time_base = pts, _TIME_BASE
+        try:
+            return self._stream.encode(picture)
+        except (ValueError, RuntimeError, av.error.FFmpegError) as error:
+            if isinstance(error, OSError):
+                raise
+            size = f"{self._stream.width}x{self._stream.height}"
+            raise MediaError(
+                f"the encoder refuses frame {meta.frame} of {size}: {error}", where=self._name
+            ) from error
+
+    def flush(self) -> Any:
+        """The packets that the encoder still holds."""
+        return self._stream.encode(None)
+
+    def _picture(self, frame: Frame) -> Any:
+        """`frame` as the encoder takes it."""
+        width, height = self._stream.width, self._stream.height
+        padded = (frame.width + frame.width % 2, frame.height + frame.height % 2)
+        planar = frame.format in (PixelFormat.I420, PixelFormat.NV12)
+        picture = to_av(frame, width=padded[0], height=padded[1])
+        same_color = not planar or (
+            (matrix_code(frame.color), is_full(frame.color)) == (self._matrix, self._full)
+        )
+        if padded != (width, height):
+            self._notice("warning", "frames change size: later ones are fitted into the first")
+            return self._fitted(picture, width, height)
+        if frame.format is PixelFormat.I420 and same_color:
+            return picture
+        return self._reformat(picture, width, height)
+
+    def _reformat(self, picture: Any, width: int, height: int) -> Any:
+        if self._fit is None:
+            self._fit = VideoReformatter()
+        return self._fit.reformat(
+            picture,
+            width=width,
+            height=height,
+            format="yuv420p",
+            dst_colorspace=self._matrix,
+            dst_color_range=2 if self._full else 1,
+            interpolation="BILINEAR",
+        )
+
+    def _fitted(self, picture: Any, width: int, height: int) -> Any:
+        """`picture` scaled into a black one of `width` x `height`, keeping its shape."""
+        ratio = min(width / picture.width, height / picture.height)
+        w = max(2, int(picture.width * ratio) // 2 * 2)
+        h = max(2, int(picture.height * ratio) // 2 * 2)
+        small = self._reformat(picture, w, h)
+        canvas = av.VideoFrame(width, height, "yuv420p")
+        x, y = (width - w) // 4 * 2, (height - h) // 4 * 2
+        for i, black in enumerate((0 if self._full else 16, 128, 128)):
+            shift = int(i > 0)
+            to, source = canvas.planes[i], small.planes[i]
+            out = plane_array(to, (to.height, to.width))
+            inner = plane_array(source, (source.height, source.width))
+            out[:] = black
+            top, left = y >> shift, x >> shift
+            out[top : top + source.height, left : left + source.width] = inner
+        canvas.colorspace, canvas.color_range = self._matrix, 2 if self._full else 1
+        return canvas

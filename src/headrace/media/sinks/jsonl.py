@@ -1,0 +1,190 @@
+"""JSON Lines: one object per frame. The format is documented in docs/formats.md and stable."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+from headrace import _native
+from headrace._core.errors import MediaError
+from headrace.media.frame import Frame
+from headrace.media.sinks.base import Sink, create, make_folder, require_there, write_all
+from headrace.media.sinks.extras import (
+    Components,
+    finite_rows,
+    has_extras,
+    label_of,
+    object_extras,
+    quoted_text,
+    segmentation_dict,
+    to_json,
+)
+from headrace.meta import UNTRACKED_OBJECT_ID, FrameMeta
+
+
+class _Heads(dict[tuple[int, int], bytes]):
+    """The constant beginning of each class's objects, by (component id, class id)."""
+
+    labels: Mapping[int, Sequence[str]] = {}
+
+    def __missing__(self, key: tuple[int, int]) -> bytes:
+        label = quoted_text(label_of(self.labels, key))
+        self[key] = _utf8(f'{{"class_id":{key[1]},"label":{label},"confidence":')
+        return self[key]
+
+
+class LineWriter:
+    """Makes the lines."""
+
+    def __init__(self) -> None:
+        self._heads = _Heads()
+        self._components = Components()
+
+    def line(self, meta: FrameMeta) -> tuple[bytes, int]:
+        """The line of one frame with its line feed, and how many objects had to be left out."""
+        several = self._components.see(meta)
+        objects, lost = self._objects(meta, several) if len(meta.objects) else (b"", 0)
+        maps = ""
+        if meta.analytics is not None:
+            maps = f',"analytics":{to_json(meta.analytics.to_dict())}'
+        if meta.segmentations:
+            maps += (
+                f',"segmentations":{to_json([segmentation_dict(s) for s in meta.segmentations])}'
+            )
+        head = (
+            f'{{"source":{quoted_text(meta.source)},"frame":{meta.frame},"pts_ns":{meta.pts_ns},'
+            f'"width":{meta.width},"height":{meta.height},"objects":['
+        )
+        return b"%b%b]%b}\n" % (_utf8(head), objects, _utf8(maps)), lost
+
+    def _objects(self, meta: FrameMeta, several: bool) -> tuple[bytes, int]:
+        """The members of the list, and how many objects are left out."""
+        objects, heads = meta.objects, self._heads
+        if heads.labels != objects.labels:
+            heads.clear()
+            heads.labels = dict(objects.labels)
+        tails: list[bytes] = []
+        if several or has_extras(objects):
+            kept = finite_rows(meta).kept
+            tails = [_utf8(text) for text in object_extras(meta, kept, components=several)]
+        # Thousandths of a pixel, millionths of confidence: finer than any detector, and short.
+        return _native.json_objects(
+            objects.confidences,
+            objects.rects,
+            objects.component_ids,
+            objects.class_ids,
+            objects.object_ids,
+            objects.tracker_confidences,
+            UNTRACKED_OBJECT_ID,
+            heads,
+            tails,
+        )
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")
+
+
+_stdout: int | None = None
+
+
+@contextmanager
+def standard_output_is(fd: int) -> Iterator[None]:
+    """Meanwhile lines for `-` go to the descriptor `fd`, and standard output is free for talk."""
+    global _stdout
+    before, _stdout = _stdout, fd
+    try:
+        yield
+    finally:
+        _stdout = before
+
+
+class JsonLinesSink(Sink):
+    """Writes each line whole and at once, so readers may follow the file while it grows.
+
+    Args:
+        path: the file; `-` writes to standard output.
+    """
+
+    kind = "jsonl"
+
+    def __init__(self, name: str, path: Path) -> None:
+        super().__init__(name, path)
+        self._writer = LineWriter()
+        self._size = 0
+        self._own = str(path) != "-"
+        if not self._own:
+            if _stdout is not None:
+                self._fd = _stdout
+                return
+            if sys.stdout is None:  # started with >&-
+                raise MediaError("standard output is closed", where=name)
+            sys.stdout.flush()
+            self._fd = sys.stdout.fileno()
+            return
+        make_folder(path.parent, name)
+        self._fd = create(path, name)
+
+    def write_lines(self, lines: bytes) -> None:
+        """Append whole lines that another process made.
+
+        Raises:
+            MediaError: as `write`.
+        """
+        try:
+            self._put(lines)
+        except OSError as error:
+            self._broken = True
+            with suppress(MediaError):  # it would be about the same cause
+                self.close()
+            raise self._write_error(error, "lines of another process") from error
+        self.frames += lines.count(b"\n")
+
+    def write_batch(self, frames: Sequence[Frame], metas: Sequence[FrameMeta]) -> None:
+        """Append the lines of all frames at once, to a file.
+
+        Raises:
+            MediaError: as `write`; the lines before the one that failed are kept.
+        """
+        if not self._own or self._closed:
+            super().write_batch(frames, metas)
+            return
+        made: list[tuple[bytes, int]] = []
+        try:
+            made.extend(map(self._writer.line, metas))  # keeps those before one that fails
+        finally:
+            self._put_all(metas, made)
+
+    def _put_all(self, metas: Sequence[FrameMeta], made: Sequence[tuple[bytes, int]]) -> None:
+        """Write the lines of the first frames; if not all fit, one after the other."""
+        with suppress(OSError):  # nothing of it is in the file then
+            self._put(b"".join(line for line, _ in made))
+            self._lost += sum(lost for _, lost in made)
+            self.frames += len(made)
+            return
+        for meta, (line, lost) in zip(metas, made, strict=False):
+            self._append(meta, partial(self._put, line))
+            self._lost += lost
+
+    def _write(self, frame: Frame, meta: FrameMeta) -> None:
+        line, lost = self._writer.line(meta)
+        self._put(line)
+        self._lost += lost
+
+    def _put(self, data: bytes) -> None:
+        if self._own:
+            require_there(self._fd)
+        write_all(self._fd, data, size=self._size if self._own else None)
+        self._size += len(data)
+
+    def _finish(self) -> None:
+        if not self._own:
+            return
+        try:
+            require_there(self._fd)
+        finally:
+            os.close(self._fd)  # network file systems report a full disk here

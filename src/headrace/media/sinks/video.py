@@ -1,0 +1,172 @@
+"""H.264 video in MP4, MOV or Matroska."""
+
+from __future__ import annotations
+
+import os
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+
+from headrace._core.errors import MediaError
+from headrace.media.frame import Frame
+from headrace.media.sinks.base import Sink, create, part_of
+from headrace.media.sinks.frame_encoder import FrameEncoder
+from headrace.media.sinks.naming import VIDEO_FORMATS
+from headrace.media.sinks.whole_film import whole_matroska, whole_mp4
+from headrace.meta import FrameMeta
+
+_HYBRID_SINCE = (61, 7, 0)  # FFmpeg 7.1
+
+
+class VideoSink(Sink):
+    """Encodes frames with the times they have, so variable frame rates stay as they are.
+
+    Written beside its destination as `NAME.part` and renamed when finished. Until then an MP4 is
+    fragmented: even after a power cut everything up to the last two seconds plays. After a failure,
+    as on a full disk, the file is cut behind the last part that plays. Odd sizes are padded to even
+    ones; frames of another size than the first are fitted into it with black bars. Sound is not
+    carried over.
+
+    Args:
+        fps: expected frame rate, for rate control and the length of the last frame.
+        crf: quality, 0 (lossless) to 51; 23 is the encoder's usual.
+        preset: speed of the encoder against size.
+        threads: encoder threads; None lets the encoder choose.
+    """
+
+    kind = "video"
+    needs_pixels = True
+
+    def __init__(
+        self,
+        name: str,
+        path: Path,
+        *,
+        fps: float | None = None,
+        crf: int = 23,
+        preset: str = "veryfast",
+        threads: int | None = None,
+    ) -> None:
+        super().__init__(name, path)
+        self._rate = Fraction(fps or 25.0).limit_denominator(1001)
+        self._crf, self._preset, self._threads = crf, preset, threads
+        self._format = VIDEO_FORMATS.get(path.suffix.lower(), "mp4")
+        self._target, self._part = part_of(path, name, "video")
+        self._container: Any = None
+        self._encoder: FrameEncoder | None = None
+        self._file: _Output | None = None
+
+    def _start(self, frame: Frame) -> FrameEncoder:
+        self._container = self._open()
+        options = {"crf": str(self._crf), "preset": self._preset}
+        return FrameEncoder(
+            self._container, frame, rate=self._rate, name=str(self.path), notice=self._notice,
+            options=options, threads=self._threads,
+        )  # fmt: skip
+
+    def _open(self) -> Any:
+        """The container, beside its destination."""
+        self._file = _Output(self._part, self.name)
+        options = {}
+        if self._format != "matroska" and av.library_versions["libavformat"] >= _HYBRID_SINCE:
+            # delay_moov: without it there is no edit list, and times shift by the B-frames.
+            options["movflags"] = "hybrid_fragmented+delay_moov"
+        return av.open(self._file, "w", format=self._format, container_options=options)
+
+    def _write(self, frame: Frame, meta: FrameMeta) -> None:
+        if self._encoder is None:
+            self._encoder = self._start(frame)
+        try:
+            self._container.mux(self._encoder.encode(frame, meta))
+        except (MediaError, ValueError, RuntimeError, av.error.FFmpegError) as error:
+            if isinstance(error, OSError):
+                raise
+            self._broken = True
+            if isinstance(error, MediaError):
+                raise
+            raise MediaError(
+                f"frame {meta.frame} cannot be written: {error}", where=str(self.path)
+            ) from error
+        if self._file is not None and self._file.interrupted:
+            self._file.interrupted = False
+            raise KeyboardInterrupt
+
+    def _finish(self) -> None:
+        if self._container is None:
+            if not self._broken:
+                self._notice("warning", "no frame came, so no video was written")
+            return
+        assert self._file is not None
+        failure: OSError | None = None
+        try:
+            if not self._broken:
+                assert self._encoder is not None
+                self._container.mux(self._encoder.flush())
+        except (OSError, ValueError, RuntimeError, av.error.FFmpegError) as error:
+            failure = error if isinstance(error, OSError) else OSError(str(error))
+        if self._broken or failure:
+            # Nothing may touch the fragments on the disk now, FFmpeg's index least of all.
+            self._file.sealed = True
+        try:
+            self._container.close()
+        except (OSError, ValueError, RuntimeError, av.error.FFmpegError) as error:
+            if not self._file.sealed:
+                self._file.sealed = True
+                failure = error if isinstance(error, OSError) else OSError(str(error))
+        self._file.close()
+        if self._file.sealed:
+            self.kept = self._cut()
+        if self.kept == 0 or not self.frames:
+            self._part.unlink(missing_ok=True)
+        else:
+            os.replace(self._part, self._target)
+        if failure is not None:
+            raise failure
+
+    def _cut(self) -> int:
+        """Cut the file behind the last part that plays; return the frames in it."""
+        try:
+            with self._part.open("r+b") as file:
+                whole = whole_matroska if self._format == "matroska" else whole_mp4
+                end, frames = whole(file)
+                file.truncate(end)
+        except OSError:  # it was removed
+            return 0
+        return min(frames, self.frames)
+
+
+class _Output:
+    """The file under FFmpeg: system errors keep their number, and a failed file stays as it is.
+
+    Every byte has its explicit place, so a write that Ctrl-C broke into is simply done again; the
+    interrupt is raised when FFmpeg is done.
+    """
+
+    def __init__(self, path: Path, name: str) -> None:
+        self._fd = create(path, name, follow=False)
+        self._at = self._end = 0
+        self.sealed = False
+        self.interrupted = False
+
+    def write(self, data: bytes) -> int:
+        view, at = memoryview(data), self._at
+        end = at + len(view)
+        while at < end and not self.sealed:
+            try:
+                at += os.pwrite(self._fd, view[at - end :], at)
+            except KeyboardInterrupt:
+                self.interrupted = True
+        self._at, self._end = end, max(self._end, end)
+        return len(view)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._at = offset + (0, self._at, self._end)[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def close(self) -> None:
+        os.close(self._fd)

@@ -1,0 +1,381 @@
+"""Base of decoded sources: packets to pictures, pictures to frames with rising times."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Generator, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from queue import SimpleQueue
+from time import monotonic_ns
+from typing import Any
+
+import av
+from av.video.reformatter import VideoReformatter
+
+from headrace._core.cuda import decoder_begins, decoder_ends
+from headrace._core.errors import MediaError
+from headrace.media.device_planes import DevicePlanes
+from headrace.media.frame import Frame
+from headrace.media.pixel_format import PixelFormat, color_space
+from headrace.media.pixels import plane_views
+from headrace.media.sources.base import Source
+from headrace.media.sources.gpu_decoding import ON_GPU, on_cpu_instead
+from headrace.media.sources.packet_ring import PacketRing
+from headrace.media.sources.parameter_sets import reference_pictures
+
+_FULL_RANGE = 2  # AVCOL_RANGE_JPEG
+
+
+class _Turns:
+    """Lets at most `count` threads through at once.
+
+    Others sleep in C. A `threading.Semaphore` wakes them in Python, where they also take turns for
+    its lock: with 32 of 60 threads through, that cost 262 us of a processor a frame, this 214.
+    """
+
+    def __init__(self, count: int) -> None:
+        free: SimpleQueue[None] = SimpleQueue()
+        for _ in range(count):
+            free.put(None)
+        self._take, self._leave = free.get, free.put
+
+    def __enter__(self) -> None:
+        self._take()
+
+    def __exit__(self, *_: object) -> None:
+        self._leave(None)
+
+
+@cache
+def _turns(gpu: int, live: bool) -> _Turns:
+    """Decoders of films, or of live streams, that call the driver for a GPU at once.
+
+    It serves one at a time, and its video unit is busy with 8. A live picture is waited for within
+    the call, and the engine's calls wait behind it.
+    """
+    return _Turns(8 if live else 32)
+
+
+_VIEWS = {
+    "yuv420p": PixelFormat.I420,
+    "yuvj420p": PixelFormat.I420,
+    "nv12": PixelFormat.NV12,
+    "gray": PixelFormat.GRAY,
+    "rgb24": PixelFormat.RGB,
+    "bgr24": PixelFormat.BGR,
+}
+# Layouts of pictures on a GPU: whether their samples have 16 bits.
+_SURFACES = {"nv12": False, "p010le": True, "p012le": True, "p016le": True}
+
+
+class FrameReader:
+    """Turns decoded `av.VideoFrame`s into `Frame`s; keeps one swscale context for odd formats.
+
+    Args:
+        gpu: number of the GPU that decodes, if one does.
+
+    Attributes:
+        converted: pixel format of the last frame that had to be converted and what it became.
+    """
+
+    def __init__(self, gpu: int | None = None) -> None:
+        self._gpu = gpu or 0
+        self.converted: tuple[str, str] | None = None
+        self._reformatter: Any = None
+
+    def read(
+        self, picture: Any, *, pts_ns: int, frame: int, source: str = "", source_id: int = 0
+    ) -> Frame:
+        """A `Frame` over `picture`: read-only views, no copy for the common formats."""
+        name = picture.format.name
+        if name == ON_GPU:
+            known = self._on_gpu(picture)
+            if known is not None:
+                full = int(picture.color_range) == _FULL_RANGE
+                color = color_space(int(picture.colorspace), full)
+                size = picture.width, picture.height
+                return Frame(known, known.format, *size, color, pts_ns, frame, source, source_id)
+            picture = picture.reformat(format=picture.sw_format.name)  # copies it to the host
+            name = picture.format.name
+        full = name.startswith("yuvj") or int(picture.color_range) == _FULL_RANGE
+        format = _VIEWS.get(name)
+        if format is None or any(plane.line_size < 0 for plane in picture.planes):
+            picture, format = self._convert(picture, full)
+        width, height = picture.width, picture.height
+        return Frame(
+            plane_views(picture, format, width, height),
+            format,
+            width,
+            height,
+            color_space(int(picture.colorspace), full),
+            pts_ns,
+            frame,
+            source,
+            source_id,
+            picture,
+        )
+
+    def _on_gpu(self, picture: Any) -> DevicePlanes | None:
+        """The planes where they are; None of a layout that only the host reads."""
+        wide = _SURFACES.get(picture.sw_format.name)
+        return None if wide is None else DevicePlanes(picture, wide=wide, gpu=self._gpu)
+
+    def _convert(self, picture: Any, full: bool) -> tuple[Any, PixelFormat]:
+        if self._reformatter is None:
+            self._reformatter = VideoReformatter()
+        name = picture.format.name
+        if picture.format.is_rgb or name == "pal8":
+            target, format = "rgb24", PixelFormat.RGB
+        elif len(picture.format.components) < 3:
+            target, format = "gray", PixelFormat.GRAY
+        else:
+            # The range stays what it was: yuvj420p is full-range I420 to swscale.
+            target, format = ("yuvj420p" if full else "yuv420p"), PixelFormat.I420
+        self.converted = (name, target)
+        matrix = picture.colorspace
+        picture = self._reformatter.reformat(picture, format=target)
+        if format is PixelFormat.I420:
+            picture.colorspace = matrix
+        return picture, format
+
+
+DEFAULT_FPS = 25.0
+MAX_ERRORS_IN_A_ROW = 250  # a stream that gives nothing but errors is not worth waiting for
+
+Pictures = Generator[Any, None, str | None]
+
+
+def reason_of(error: BaseException) -> str:
+    """FFmpeg's reason, without the address it is about."""
+    text = getattr(error, "strerror", None)
+    if not text:
+        return "time-out" if isinstance(error, TimeoutError) else type(error).__name__
+    return str(text).lower()
+
+
+def pick_stream(container: Any, name: str, *, threads: int | None, live: bool) -> Any:
+    """The first video stream of an open container, its decoder set up.
+
+    Raises:
+        MediaError: there is none, or this FFmpeg cannot decode it.
+    """
+    streams = container.streams.video
+    if not streams:
+        kinds = ", ".join(sorted({s.type for s in container.streams})) or "no streams"
+        raise MediaError(
+            f"there is no video in it ({kinds})",
+            where=name,
+            expected="a file or stream with a video track",
+        )
+    context = streams[0].codec_context
+    if context is None:
+        raise MediaError("its video codec is unknown to this FFmpeg", where=name)
+    context.thread_count = 1 if context.is_hwaccel else threads or 2
+    context.thread_type = "SLICE" if live else "AUTO"
+    return streams[0]
+
+
+class Timeline:
+    """Times that always rise, also where those of the stream do not.
+
+    A missing time follows the last by one frame. A time that does not rise shifts itself and all
+    that follow, so that distances stay what they are. After `away` the next picture follows the
+    last by as long as that took.
+
+    Attributes:
+        missing, shifted: whether either has happened.
+    """
+
+    def __init__(self, step_ns: int) -> None:
+        self.step_ns = step_ns
+        self.missing = False
+        self.shifted = False
+        self._last_ns: int | None = None
+        self._last_at_ns = 0
+        self._offset_ns = 0
+        self._away = False
+
+    @property
+    def offset_ns(self) -> int:
+        """Nanoseconds by which times are shifted at present."""
+        return self._offset_ns
+
+    def away(self) -> None:
+        """The next picture comes from a new connection, with times of its own."""
+        self._away = True
+
+    def next_ns(self, pts: int | None, base: Any) -> int:
+        """The time of a picture in nanoseconds: `pts` in units of the fraction `base` seconds."""
+        last = self._last_ns
+        if pts is None or not base:
+            self.missing = True
+            time_ns = 0 if last is None else last + self.step_ns
+            if self._away:
+                time_ns += max(0, monotonic_ns() - self._last_at_ns - self.step_ns)
+        else:
+            raw_ns = round(pts * base.numerator * 1_000_000_000 / base.denominator)
+            time_ns = raw_ns + self._offset_ns
+            if last is not None and self._away:
+                time_ns = last + max(self.step_ns, monotonic_ns() - self._last_at_ns)
+            elif last is not None and time_ns <= last:
+                self.shifted = True
+                time_ns = last + self.step_ns
+            self._offset_ns = time_ns - raw_ns
+        self._away = False
+        self._last_ns, self._last_at_ns = time_ns, monotonic_ns()
+        return time_ns
+
+
+class DecodedSource(Source):
+    """A source decoded by FFmpeg. Frames are views where `FrameReader` can.
+
+    Attributes:
+        given: frames given so far.
+        reference_pictures: how many the decoder keeps for others; 0 where the film does not say.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        source_id: int,
+        threads: int | None,
+        fps: float | None,
+        *,
+        gpu: int | None = None,
+    ) -> None:
+        super().__init__(name, source_id)
+        self._gpu = gpu
+        self.given = self.reference_pictures = 0
+        self._threads = threads
+        self._asked_fps = fps
+        self._reader = FrameReader(gpu)
+        self._timeline = Timeline(round(1e9 / DEFAULT_FPS))
+        self._packet_ring: PacketRing | None = None
+
+    def keep_packets(self, before_s: float) -> PacketRing | None:
+        """Keep the film's last packets, for clips."""
+        self._packet_ring = self._packet_ring or PacketRing(before_s)
+        return self._packet_ring
+
+    def _describe(self, container: Any, stream: Any) -> None:
+        """Take size, rate and length from an open container."""
+        context = stream.codec_context
+        self.width, self.height = context.width, context.height
+        known = reference_pictures(context.codec.canonical_name, context.extradata or b"")
+        self.reference_pictures = known or 0
+        rate = stream.average_rate or stream.guessed_rate
+        self.fps = self._asked_fps or (float(rate) if rate else None)
+        self.frames = None if self.live else self._expected_frames(container, stream)
+        self._timeline.step_ns = round(1e9 / (self.fps or DEFAULT_FPS))
+
+    def _expected_frames(self, container: Any, stream: Any) -> int | None:
+        if stream.frames:
+            return int(stream.frames)
+        if not self.fps:
+            return None
+        seconds = 0.0
+        if stream.duration:
+            seconds = float(stream.duration * stream.time_base)
+        elif container.duration:
+            seconds = float(container.duration) / 1e6
+        return round(seconds * self.fps) or None
+
+    @abstractmethod
+    def _pictures(self) -> Generator[Any, None, None]:
+        """Whole `av.VideoFrame`s in display order."""
+
+    def _release(self) -> None:
+        decoder_ends(self)
+
+    def _finished(self) -> None:
+        """Add notices of damaged and missing frames at the end."""
+        if self.skipped:
+            plural = "s were" if self.skipped > 1 else " was"
+            self._notice("warning", f"{self.skipped} damaged frame{plural} left out")
+
+    def _seen(self, packet: Any) -> None:
+        """A packet with data is about to be decoded."""
+
+    def _turn(self) -> AbstractContextManager[None]:
+        on_gpu = self._gpu is not None and self.decoder == ON_GPU
+        return _turns(self._gpu or 0, self.live) if on_gpu else nullcontext()
+
+    def _decode(self, stream: Any, packets: Iterable[Any]) -> Pictures:
+        """Whole pictures; damaged ones are counted and left out.
+
+        Returns:
+            Why it gave up, or None at the end of `packets` (whose last may be None: to flush).
+        """
+        context, errors_in_a_row = stream.codec_context, 0
+        if self._packet_ring is not None:
+            self._packet_ring.begin(stream)
+        for packet in packets:
+            if self._closing.is_set():
+                return None
+            if packet is not None and packet.size:
+                self._seen(packet)
+                if self._packet_ring is not None:
+                    self._packet_ring.add(packet)
+            try:
+                with self._turn():
+                    pictures = context.decode(packet)
+            except av.error.EOFError:
+                return None
+            except (av.error.FFmpegError, ValueError):
+                self.skipped += 1
+                errors_in_a_row += 1
+                if errors_in_a_row == MAX_ERRORS_IN_A_ROW:
+                    return f"gave up after {errors_in_a_row} broken frames"
+                continue
+            for picture in pictures:
+                errors_in_a_row = 0
+                if picture.is_corrupt:
+                    self.skipped += 1
+                else:
+                    yield picture
+        return None
+
+    def _read(self) -> Generator[Frame, None, None]:
+        timeline, first = self._timeline, True
+        for picture in self._pictures():
+            pts_ns = timeline.next_ns(picture.pts, picture.time_base)
+            if self._packet_ring is not None:
+                self._packet_ring.offset_ns = timeline.offset_ns
+            if timeline.missing:
+                fps = 1e9 / timeline.step_ns
+                self._notice("info", f"frames without a time stamp are timed at {fps:g} fps")
+            if timeline.shifted:
+                self._notice("info", "times that went back are shifted, so that they always rise")
+            if first:
+                self.width, self.height = picture.width, picture.height
+                self.decoder = ON_GPU if picture.format.name == ON_GPU else "cpu"
+                if self.decoder == ON_GPU:
+                    decoder_begins(self)
+                if self._gpu is not None and self.decoder != ON_GPU:
+                    self._notice("info", on_cpu_instead(picture.format.name, self._gpu))
+                if getattr(picture, "rotation", 0):
+                    self._notice(
+                        "info",
+                        f"the file asks players to turn it by {picture.rotation} degrees;"
+                        " frames are used as they are stored",
+                    )
+            frame = self._reader.read(
+                picture, pts_ns=pts_ns, frame=self.given, source=self.name, source_id=self.source_id
+            )
+            if first and self._reader.converted:
+                name, target = self._reader.converted
+                self._notice("info", f"pixel format {name} is converted to {target}")
+            first = False
+            self.given += 1
+            del picture  # one frame less alive while the consumer works
+            yield frame
+        if self._closing.is_set():
+            return
+        self._finished()
+        if self.given == 0:
+            raise MediaError(
+                "not one frame could be decoded",
+                where=self.name,
+                fix=[str(n.message) for n in self.notices],
+            )

@@ -1,0 +1,209 @@
+"""Opening sources: a path, pattern, URL or camera; one picture of any of them."""
+
+from __future__ import annotations
+
+import glob
+import re
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
+
+from headrace._core.errors import MediaError
+from headrace._core.notices import Notice, warn_of
+from headrace._core.text import url_name, url_scheme, without_secrets
+from headrace.media.frame import Frame
+from headrace.media.names import matching_files, nearest_file
+from headrace.media.pixel_format import PixelFormat
+from headrace.media.sources.arrays import ArraySource
+from headrace.media.sources.base import Source
+from headrace.media.sources.feed import GRACE_S
+from headrace.media.sources.images import IMAGE_SUFFIXES, ImageSource, natural_key
+from headrace.media.sources.reconnect import ReconnectPolicy
+from headrace.media.sources.stream import StreamSource, pipe_opener, url_opener
+from headrace.media.sources.video import VideoSource
+
+_CAMERA = re.compile(r"(?:camera:|/dev/video)(\d+)")
+_LIVE_SCHEMES = frozenset(("rtsp", "rtsps", "rtmp", "rtmps", "udp", "rtp", "srt", "tcp"))
+_DEFAULT_RECONNECT = ReconnectPolicy()
+
+
+def open_source(
+    url: str | int,
+    *,
+    source_id: int = 0,
+    threads: int | None = None,
+    fps: float | None = None,
+    live: bool | None = None,
+    timeout_s: float = 10.0,
+    reconnect: ReconnectPolicy | None = _DEFAULT_RECONNECT,
+    transport: Literal["tcp", "udp"] = "tcp",
+    latency_s: float | None = None,
+    options: Mapping[str, str] | None = None,
+    gpu: int | None = None,
+) -> Source:
+    """Open a video file, image, folder or pattern of images, stream or camera.
+
+    Args:
+        url: a path; a folder or glob pattern of images; an `rtsp://`, `http://` … URL;
+            `camera:0`, `/dev/video0` or the number 0.
+        source_id: number of the source, copied into its frames.
+        threads: decoder threads; None means 2.
+        fps: rate at which images follow each other, or of video without time stamps.
+        live: whether frames of a stream come in real time, so that they cannot wait and the
+            connection is made again when it is lost; None: RTSP, RTMP, SRT, UDP, RTP, TCP and
+            cameras do, HTTP does not.
+        timeout_s: for streams, cameras and pipes: how long to wait for an answer or the next
+            packet before it counts as lost.
+        reconnect: how a live stream comes back after a loss; None: it ends there, with a notice.
+        transport: what carries RTSP.
+        latency_s: for RTSP over UDP: how long packets may wait for earlier ones; None means 0.1.
+        options: further options of FFmpeg's protocol and demuxer for streams and cameras.
+        gpu: number of the NVIDIA GPU that decodes films and streams, as far as it can; their
+            pictures stay there until somebody reads them. None: the CPU decodes.
+
+    Returns:
+        The source; nothing is decoded yet. A named pipe is opened when it is read.
+
+    Raises:
+        MediaError: there is no such thing, or it is not a picture or video. The message says what
+            was found there. Credentials in a URL appear nowhere.
+        ValueError: `timeout_s` is not above 0.
+    """
+    if not timeout_s > 0:
+        raise ValueError(f"timeout_s={timeout_s}: must be above 0")
+    if not isinstance(url, str):
+        url = f"camera:{url}"
+    if not url:
+        raise MediaError("the source is empty", expected="a path, a pattern, a URL or camera:N")
+    decoding: dict[str, Any] = {"source_id": source_id, "threads": threads, "fps": fps}
+    filmed: dict[str, Any] = decoding | {"gpu": gpu}
+    waiting: dict[str, Any] = filmed | {"timeout_s": timeout_s, "reconnect": reconnect}
+    camera = _CAMERA.fullmatch(url)
+    if camera:
+        device = _camera(int(camera[1]), url)
+        opener = url_opener(device, timeout_s, format="v4l2", options=options or {})
+        return StreamSource(opener, url, live=True, **(waiting | {"gpu": None}))
+    scheme = url_scheme(url)
+    if scheme == "file":
+        url = unquote(urlsplit(url).path)
+    elif scheme:
+        found = _scheme_options(scheme, transport, latency_s, timeout_s) | dict(options or {})
+        opener = url_opener(url, timeout_s, options=found, gpu=gpu)
+        live = scheme in _LIVE_SCHEMES if live is None else live
+        return StreamSource(opener, url_name(url), live=live, **waiting)
+    path = Path(url)
+    try:
+        there, folder = path.exists(), path.is_dir()
+    except OSError as error:  # too long, or in a folder that may not be searched
+        raise MediaError(f"cannot be read: {error.strerror}", where=without_secrets(url)) from error
+    if folder:
+        return _folder(path, url, source_id, fps)
+    if not there:
+        if glob.has_magic(url):
+            return _pattern(url, source_id, fps)
+        near = nearest_file(path)
+        raise MediaError(
+            "there is no such file",
+            where=without_secrets(url),
+            fix=f"did you mean {near}?" if near else None,
+        )
+    if path.suffix.lower() in IMAGE_SUFFIXES:
+        return ImageSource([path], url, source_id=source_id, fps=fps)
+    if stat.S_ISFIFO(path.stat().st_mode):
+        opener = pipe_opener(str(path), timeout_s)
+        return StreamSource(opener, url, timeout_s=timeout_s, wait=True, **decoding)
+    return VideoSource(path, url, **filmed)
+
+
+def as_frame(picture: Any, format: PixelFormat | str = PixelFormat.BGR, *, place: int = 0) -> Frame:
+    """One picture from a frame, an array or a path.
+
+    Args:
+        picture: a `Frame`, an array as `ArraySource` takes it, or the path of an image or video,
+            of which the first frame is taken, with a `HeadraceWarning`.
+        format: of an array.
+        place: of the picture in a list, for messages.
+
+    Raises:
+        MediaError: it is no picture.
+        HeadraceWarning: the filters of `warnings` make an error of it.
+    """
+    if isinstance(picture, Frame):
+        return picture
+    if isinstance(picture, (str, Path)):
+        with open_source(str(picture)) as source:
+            for frame in source:
+                if not source.live and source.frames != 1:
+                    many = f"{source.frames} pictures" if source.frames else "more than one picture"
+                    text = f"it holds {many}, and the first one alone is taken; all of them: "
+                    text += f"headrace.open_pipeline(CONFIG, sources={source.name!r})"
+                    warn_of([Notice("warning", text, source.name)])
+                return frame
+        raise MediaError("there is no picture in it", where=str(picture))
+    return ArraySource((), name="picture", format=format).frame_of(picture, place)
+
+
+def _folder(path: Path, name: str, source_id: int, fps: float | None) -> Source:
+    try:
+        files = [p for p in path.iterdir() if p.is_file() and not p.name.startswith(".")]
+    except OSError as error:
+        raise MediaError(f"the folder cannot be read: {error.strerror}", where=name) from error
+    return _images(files, name, source_id, fps, what="the folder has")
+
+
+def _pattern(pattern: str, source_id: int, fps: float | None) -> Source:
+    files = list(map(Path, dict.fromkeys(matching_files(pattern))))
+    if not files:
+        raise MediaError("the pattern matches no file", where=without_secrets(pattern))
+    if len(files) == 1 and files[0].suffix.lower() not in IMAGE_SUFFIXES:
+        return open_source(str(files[0]), source_id=source_id, fps=fps)
+    return _images(files, pattern, source_id, fps, what="the pattern matches")
+
+
+def _images(
+    files: list[Path], name: str, source_id: int, fps: float | None, *, what: str
+) -> Source:
+    images = [p for p in files if p.suffix.lower() in IMAGE_SUFFIXES]
+    if not images:
+        raise MediaError(
+            f"{what} {len(files)} file{'s' * (len(files) != 1)}, none of them an image",
+            where=name,
+            expected="images (" + ", ".join(sorted(s[1:] for s in IMAGE_SUFFIXES)) + ")",
+            fix="a video is a source of its own: name each one, a pattern without quotes does",
+        )
+    images.sort(key=lambda p: (str(p.parent), natural_key(p)))
+    source = ImageSource(images, name, source_id=source_id, fps=fps)
+    others = sorted((p for p in files if p not in set(images)), key=natural_key)
+    if others:
+        names = ", ".join(p.name for p in others[:5])
+        more = f" and {len(others) - 5} more" if len(others) > 5 else ""
+        source._notice("info", f"not images, left out: {names}{more}")
+    return source
+
+
+def _scheme_options(
+    scheme: str, transport: str, latency_s: float | None, timeout_s: float
+) -> dict[str, str]:
+    silent_us = str(round((timeout_s + 2 * GRACE_S) * 1e6))  # behind the feed's: it says more
+    if scheme not in ("rtsp", "rtsps"):
+        return {"rw_timeout": silent_us}
+    options = {"rtsp_transport": transport, "timeout": silent_us}
+    if latency_s is not None:
+        options["max_delay"] = str(round(latency_s * 1e6))
+    return options
+
+
+def _camera(number: int, name: str) -> str:
+    """The device of a camera that is there."""
+    device = f"/dev/video{number}"
+    if not Path(device).exists():
+        found = sorted(str(p) for p in Path("/dev").glob("video[0-9]*"))
+        raise MediaError(
+            f"there is no camera {number}",
+            where=name,
+            expected=f"one of {', '.join(found)}" if found else "a camera at /dev/video…",
+            fix=None if found else "no camera is connected, or this user may not see it",
+        )
+    return device

@@ -1,0 +1,130 @@
+"""When to try again after a loss, and the notices about it."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from time import monotonic
+
+from headrace._core.notices import Notice
+
+MAX_TOLD = 20  # losses with a notice of their own
+AWAY = "is not back yet"  # in the notice of a loss for as long as it lasts
+
+
+@dataclass(frozen=True, slots=True)
+class ReconnectPolicy:
+    """How a live stream comes back after a loss: exponential back-off with full jitter.
+
+    Before try n (from 0) it waits a random time of at most `first_s * 2**n`, no more than `max_s`:
+    many readers of one server do not all come back at the same moment.
+
+    Attributes:
+        first_s: the longest wait before the first try.
+        max_s: the longest wait ever.
+        attempts: tries after one loss until it is an error; None means without end.
+        from_start: also try again if the stream is not there in the beginning. Then the source is
+            there at once with size 0 x 0, and connects when it is read.
+        jitter: False waits the longest time each time.
+
+    Raises:
+        ValueError: a wait or a number of tries is negative.
+    """
+
+    first_s: float = 1.0
+    max_s: float = 30.0
+    attempts: int | None = None
+    from_start: bool = False
+    jitter: bool = True
+
+    def __post_init__(self) -> None:
+        if not (self.first_s >= 0 and self.max_s >= 0):
+            raise ValueError(
+                f"first_s={self.first_s}, max_s={self.max_s}: waits cannot be negative"
+            )
+        if self.attempts is not None and self.attempts < 0:
+            raise ValueError(f"attempts={self.attempts}: must be 0 or more, or None")
+
+    def longest_s(self, attempt: int) -> float:
+        """The longest wait before try `attempt` (from 0)."""
+        return min(self.max_s, self.first_s * 2.0 ** min(attempt, 64))
+
+    def delay_s(self, attempt: int) -> float:
+        """How long to wait before try `attempt` (from 0)."""
+        longest = self.longest_s(attempt)
+        return random.uniform(0.0, longest) if self.jitter else longest
+
+
+class Losses:
+    """Losses of one source as notices: one for each, from `MAX_TOLD` on summed up.
+
+    Args:
+        notices: where they go; a notice is replaced when more is known.
+        where: the name of the source.
+    """
+
+    def __init__(self, notices: list[Notice], where: str) -> None:
+        self._notices = notices
+        self._where = where
+        self._count = 0
+        self._away_s = 0.0
+        self._at: int | None = None  # place of the notice about the present loss
+        self._summary_at: int | None = None
+        self._since = 0.0
+        self._what = self._last_try = ""
+
+    @property
+    def away(self) -> bool:
+        """The connection is lost at present."""
+        return bool(self._what)
+
+    def lost(self, cause: str, frame: int) -> None:
+        """The connection was lost after `frame` frames, unless it was away already."""
+        if self._what:
+            return
+        self._count += 1
+        self._since = monotonic()
+        what = f"the connection was lost at frame {frame}" if frame else "there was no connection"
+        self._what = f"{what} ({cause})"
+        self._tell(f"and {AWAY}")
+
+    def tried(self, cause: str) -> None:
+        """One try was in vain."""
+        self._last_try = f" (last try: {cause})"
+        self._tell(f"and {AWAY}{self._last_try}")
+
+    def back(self) -> None:
+        """Frames come again."""
+        self._end("back")
+
+    def stopped(self) -> None:
+        """The source was closed while reconnecting."""
+        if self._what:
+            self._end("not back", self._last_try)
+
+    def away_s(self) -> float:
+        """How long the present loss takes already."""
+        return monotonic() - self._since
+
+    def _end(self, how: str, why: str = "") -> None:
+        away_s = self.away_s()
+        self._away_s += away_s
+        self._tell(f"{how} after {away_s:.1f} s{why}")
+        self._what = self._last_try = ""
+        self._at = None
+
+    def _tell(self, outcome: str) -> None:
+        if self._count <= MAX_TOLD:
+            notice = Notice("warning", f"{self._what}, {outcome}", self._where)
+            self._at = self._put(self._at, notice)
+        else:
+            more = self._count - MAX_TOLD
+            text = f"and lost {more} more times, away {self._away_s:.1f} s in all"
+            self._summary_at = self._put(self._summary_at, Notice("warning", text, self._where))
+
+    def _put(self, at: int | None, notice: Notice) -> int:
+        if at is None:
+            self._notices.append(notice)
+            return len(self._notices) - 1
+        self._notices[at] = notice
+        return at

@@ -1,0 +1,166 @@
+"""Video files by PyAV."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import av
+
+from headrace._core.errors import MediaError
+from headrace.media.names import sniff
+from headrace.media.sources.decoded import DecodedSource, Timeline, pick_stream, reason_of
+from headrace.media.sources.gpu_decoding import gpu_decoding
+
+_WHOLE = 0.9  # of the frames that a length promises: rates vary, and sound may be longer
+_TEXT = "tty"  # FFmpeg draws text files as pictures of a terminal
+
+
+class VideoSource(DecodedSource):
+    """Frames of the first video stream of a file, decoded by FFmpeg.
+
+    Planes of yuv420p, nv12, gray, rgb24 and bgr24 pictures are read-only views on decoder memory,
+    kept alive by `frame.owner`; other formats are converted and a notice says so once.
+
+    Args:
+        path: a file; read to where it ends now, also if it grows.
+        name: how to call it in messages.
+        threads: decoder threads; None means 2.
+        fps: rate of video without time stamps.
+        gpu: see `open_source`.
+
+    Raises:
+        MediaError: it cannot be opened or holds no video.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        name: str,
+        *,
+        source_id: int = 0,
+        threads: int | None = None,
+        fps: float | None = None,
+        gpu: int | None = None,
+    ) -> None:
+        super().__init__(name, source_id, threads, fps, gpu=gpu)
+        self._path = path
+        self._size = _size(path)
+        self._container = self._open()
+        try:
+            stream = pick_stream(self._container, name, threads=threads, live=False)
+        except MediaError:
+            self._container.close()
+            raise
+        self._stream = stream
+        self._describe(self._container, stream)
+        self._expected = stream.frames or None  # only an exact count can show a missing end
+        self._received = self._discarded = 0
+        self._cut = False
+        self._begun: Iterator[Any] | None = None  # packets from the first one on
+        self._first: Any = None  # time stamps and place of the first packet
+
+    def rewind(self) -> bool:
+        """Go to the first packet and keep the decoder, which a GPU takes 0.1 s to make."""
+        stream = self._stream
+        with self._reading:
+            if self._closing.is_set() or self._first is None or self._packet_ring is not None:
+                return False
+            try:
+                self._container.seek(self._first[1] or 0, stream=stream, backward=True)
+                packets = self._container.demux(stream)
+                packet = next(packets)
+                if _place(packet) != self._first:
+                    return False
+                stream.codec_context.flush_buffers()
+            except (av.error.FFmpegError, OSError, ValueError, StopIteration):
+                return False
+            self._begun, self._generator = chain([packet], packets), None
+            self.given = self.skipped = self._received = self._discarded = 0
+            self._cut, self._timeline = False, Timeline(self._timeline.step_ns)
+        return True
+
+    def _open(self) -> Any:
+        try:
+            # A colon in a plain name would be taken for a protocol.
+            container = av.open(f"file:{self._path}", **gpu_decoding(self._gpu))
+            if container.format.name != _TEXT:
+                return container
+            container.close()
+        except (av.error.FFmpegError, OSError, ValueError):
+            pass
+        raise MediaError(
+            f"is not a video that can be read: it is {sniff(self._path)}",
+            where=self.name,
+            expected="a video file (mp4, mkv, mov, avi, webm, ts, …) or an image",
+        )
+
+    def _packets(self) -> Iterator[Any]:
+        """Packets of the stream; a read error ends it with a notice."""
+        packets = self._begun or self._container.demux(self._stream)
+        while True:
+            try:
+                packet = next(packets, None)
+                if self._first is None and packet is not None:
+                    self._first = _place(packet)
+            except (av.error.FFmpegError, OSError) as error:
+                self._notice("warning", f"reading stopped: {reason_of(error)}")
+                yield self._flush()
+                return
+            if packet is None:
+                return
+            yield packet
+
+    def _flush(self) -> Any:
+        """An empty packet: the decoder gives the frames that it still holds, in the right time."""
+        packet = av.Packet()
+        packet.stream, packet.time_base = self._stream, self._stream.time_base
+        return packet
+
+    def _seen(self, packet: Any) -> None:
+        self._cut = packet.is_corrupt
+        self._received += not packet.is_corrupt
+        self._discarded += bool(getattr(packet, "is_discard", False))
+
+    def _pictures(self) -> Generator[Any, None, None]:
+        gave_up = yield from self._decode(self._stream, self._packets())
+        if gave_up:
+            self._notice("warning", gave_up)
+
+    def _finished(self) -> None:
+        if self._cut and self.skipped:
+            self.skipped -= 1  # the packet that the end of the file cut through is not damage
+        given = self.given + self.skipped + self._discarded
+        # Decoder threads can lose an error at the end: what came in must have come out.
+        silent = min(self._expected or 0, self._received) - given
+        if silent > 0:
+            self.skipped += silent
+            given += silent
+        super()._finished()
+        if self._expected and given < self._expected:
+            self._notice("warning", f"ended early, at frame {self.given} of {self._expected}")
+        elif not self._expected and self.frames and self.given < _WHOLE * self.frames:
+            text = f"gave {self.given} frames where its length promises about {self.frames}"
+            self._notice("warning", f"{text}: it may be cut off")
+        if _size(self._path) > self._size:
+            self._notice(
+                "warning", "the file grew while it was read: what came later may be missing"
+            )
+
+    def _release(self) -> None:
+        super()._release()
+        self._container.close()
+
+
+def _place(packet: Any) -> tuple[Any, ...]:
+    """What tells the first packet of a film from others."""
+    return packet.pts, packet.dts, packet.pos, packet.size
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

@@ -1,0 +1,131 @@
+"""Config files of the original's message converter: sensors, places, analytics modules."""
+
+from __future__ import annotations
+
+import configparser
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from headrace._core.errors import ConfigError
+
+ConverterConfig = Mapping[str, Mapping[str, str]]
+"""Sections of a msgconv config file (`sensor0`, `place0`, `analytics0`), each with its keys."""
+
+
+def read_converter_config(path: Path) -> ConverterConfig:
+    """Read a config file of the original's message converter, in INI or YAML form.
+
+    Raises:
+        ConfigError: it cannot be read, or has another form.
+    """
+    try:
+        text = path.read_text("utf-8")
+        if path.suffix.lower() in (".yml", ".yaml"):
+            return _yaml_sections(yaml.load(text, Loader=yaml.BaseLoader), str(path))
+        parser = configparser.ConfigParser(strict=False, interpolation=None)
+        parser.read_string(text, str(path))
+    except (OSError, ValueError, RecursionError, configparser.Error, yaml.YAMLError) as error:
+        first = (str(error) or type(error).__name__).splitlines()[0]
+        raise ConfigError(f"cannot be read: {first}", where=str(path)) from error
+    return {name.lower(): dict(parser[name]) for name in parser.sections()}
+
+
+def read_adaptor_config(path: Path) -> Mapping[str, str]:
+    """Read `[message-broker]` of a config file of the original's protocol adaptors.
+
+    Raises:
+        ConfigError: it cannot be read, or has no such section.
+    """
+    found = read_converter_config(path).get("message-broker")
+    if found is None:
+        raise ConfigError("the section is missing", where=str(path), expected="[message-broker]")
+    return found
+
+
+def _yaml_sections(found: object, where: str) -> ConverterConfig:
+    """The sections of a YAML document; `BaseLoader` leaves every scalar a text."""
+    sections: dict[str, dict[str, str]] = {}
+    for name, keys in found.items() if isinstance(found, dict) else [("", found)]:
+        if not isinstance(name, str) or not isinstance(keys, dict):
+            raise ConfigError(
+                f"section {name!r} is no mapping", where=where, expected="sensor0: {id: CAM_1, …}"
+            )
+        for key, value in keys.items():
+            if not isinstance(key, str) or not isinstance(value, str):
+                raise ConfigError(
+                    f"{key!r} of section {name!r} is no plain value", where=where,
+                    expected="a text or a number",
+                )  # fmt: skip
+        sections[name.lower()] = {key.lower(): value for key, value in keys.items()}
+    return sections
+
+
+def section(config: ConverterConfig, name: str, number: int) -> Mapping[str, str] | None:
+    """The enabled section of a name and number; None without it."""
+    found = config.get(f"{name}{number}")
+    return None if found is None or found.get("enable", "1").strip() == "0" else found
+
+
+def numbers(text: str, names: str) -> dict[str, float]:
+    """`lat;lon;alt` or `x;y;z` of a config file; 0 for parts that are absent or no number."""
+    parts = text.split(";")
+    found = {}
+    for place, name in enumerate(names.split()):
+        try:
+            value = float(parts[place])
+        except (IndexError, ValueError):
+            value = 0.0
+        found[name] = value if abs(value) < float("inf") else 0.0  # NaN and infinity are no JSON
+    return found
+
+
+def sensor_object(config: ConverterConfig, number: int, source: str) -> dict[str, Any]:
+    """The `sensor` of the full schema; without a section its id is the source."""
+    found = section(config, "sensor", number) or {}
+    return {
+        "id": found.get("id", source),
+        "type": found.get("type", ""),
+        "description": found.get("description", ""),
+        "location": numbers(found.get("location", ""), "lat lon alt"),
+        "coordinate": numbers(found.get("coordinate", ""), "x y z"),
+    }
+
+
+def analytics_object(config: ConverterConfig, number: int) -> dict[str, Any] | None:
+    """The `analyticsModule` of the full schema; None without a section."""
+    found = section(config, "analytics", number)
+    if found is None:
+        return None
+    return {key: found.get(key, "") for key in ("id", "description", "source", "version")}
+
+
+def place_object(
+    config: ConverterConfig,
+    number: int,
+    name: str = "place-sub-field",
+    fields: tuple[str, str, str] = ("id", "name", "level"),
+) -> dict[str, Any] | None:
+    """The `place` of the full schema; None without a section.
+
+    Args:
+        config: the sections.
+        number: of the section.
+        name: of the part that holds the sub-fields; the original names it by the event's type.
+        fields: names of the three sub-fields.
+    """
+    found = section(config, "place", number)
+    if found is None:
+        return None
+    part: dict[str, Any] = {
+        key: found.get(f"place-sub-field{i}", "") for i, key in enumerate(fields, 1)
+    }
+    return {
+        "id": found.get("id", ""),
+        "name": found.get("name", ""),
+        "type": found.get("type", ""),
+        "location": numbers(found.get("location", ""), "lat lon alt"),
+        name: part | {"coordinate": numbers(found.get("coordinate", ""), "x y z")},
+    }

@@ -1,0 +1,135 @@
+"""Events: objects of one frame that a message is about, and the filter that chooses them."""
+
+from __future__ import annotations
+
+import uuid
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import numpy as np
+
+from headrace.meta import UNTRACKED_OBJECT_ID, FrameMeta
+from headrace.meta.analytics import ObjectAnalytics
+
+_REMEMBERED = 100_000  # tracks; the oldest are forgotten, so memory stays bounded
+
+
+@dataclass(frozen=True, slots=True)
+class EventObject:
+    """One object of an event.
+
+    Attributes:
+        class_id, label, confidence: the detector's result.
+        box: left, top, width, height in frame pixels.
+        object_id: number of the track; None without a tracker.
+        analytics: rules about places that it fulfils; None without any.
+        attributes: results of classifiers: `classifier-type` of the config, and label.
+    """
+
+    class_id: int
+    label: str
+    confidence: float
+    box: tuple[float, float, float, float]
+    object_id: int | None = None
+    analytics: ObjectAnalytics | None = None
+    attributes: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MessageEvent:
+    """Objects of one frame that a message is about.
+
+    Attributes:
+        kind: `first`, `frame`, `crossing` or `interval`.
+        source, source_id: the input; `source` carries no credentials.
+        frame, pts_ns: number and presentation time of the frame.
+        objects: those that passed the filter.
+        time: wall clock when the event was made, UTC.
+        id: of the message; a duplicate has the same.
+    """
+
+    kind: str
+    source: str
+    source_id: int
+    frame: int
+    pts_ns: int
+    objects: tuple[EventObject, ...]
+    time: datetime = field(default_factory=lambda: datetime.now(UTC))
+    id: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+
+def timestamp(time: datetime) -> str:
+    """UTC time as ISO 8601 with milliseconds and `Z`."""
+    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class EventFilter:
+    """Chooses the objects that become events.
+
+    Args:
+        every: `first` (each track once; every object without a tracker), `frame`, `crossing`
+            (objects that cross a line of the analytics), or a number N for every N-th frame of a
+            source.
+        classes: labels that count; empty is all.
+
+    Attributes:
+        counted: True once a frame had results of analytics.
+    """
+
+    def __init__(self, every: str | int = "first", classes: Sequence[str] = ()) -> None:
+        self.every = every
+        self.classes = frozenset(classes)
+        self.counted = False
+        self._seen: OrderedDict[tuple[int, int], None] = OrderedDict()
+
+    def event(self, meta: FrameMeta) -> MessageEvent | None:
+        """The event of a frame; None if no object passes."""
+        if isinstance(self.every, int) and meta.frame % self.every:
+            return None
+        self.counted = self.counted or meta.analytics is not None
+        chosen = tuple(self._objects(meta))
+        if not chosen:
+            return None
+        kind = self.every if isinstance(self.every, str) else "interval"
+        return MessageEvent(kind, meta.source, meta.source_id, meta.frame, meta.pts_ns, chosen)
+
+    def _objects(self, meta: FrameMeta) -> list[EventObject]:
+        objects, chosen = meta.objects, []
+        for i in range(len(objects)):
+            label = objects.label(i)
+            if self.classes and label not in self.classes:
+                continue
+            analytics = objects.analytics.get(i)
+            if self.every == "crossing" and not (analytics and analytics.crossed):
+                continue
+            confidence = float(objects.confidences[i])
+            if not (np.isfinite(objects.rects[i]).all() and np.isfinite(confidence)):
+                continue
+            track = int(objects.object_ids[i])
+            tracked = track not in (-1, UNTRACKED_OBJECT_ID)
+            if tracked and self.every == "first" and not self._is_new(meta.source_id, track):
+                continue
+            left, top, width, height = objects.rects[i].tolist()
+            box = (left, top, width, height)
+            number = track if tracked else None
+            class_id = int(objects.class_ids[i])
+            attributes = tuple(
+                (result.classifier_type, info.label)
+                for result in objects.classifiers.get(i, ())
+                for info in result.labels
+            )
+            chosen.append(
+                EventObject(class_id, label, confidence, box, number, analytics, attributes)
+            )
+        return chosen
+
+    def _is_new(self, source_id: int, track: int) -> bool:
+        key = (source_id, track)
+        new = key not in self._seen
+        self._seen[key] = None
+        self._seen.move_to_end(key)
+        if len(self._seen) > _REMEMBERED:
+            self._seen.popitem(last=False)
+        return new

@@ -1,0 +1,280 @@
+"""Objects of many frames as one table: rows, pandas, Arrow, Parquet.
+
+Each function takes the metadata of one frame or of any number, read once; pairs of a frame and its
+metadata are taken too, so a `Pipeline` is.
+
+One row for each object, in the order of the frames and of attachment; frames without objects give
+no rows. The columns, always all of them and in this order:
+
+| column | type | is |
+|---|---|---|
+| `source` | string | name of the source |
+| `source_id` | int32 | its number in the pipeline |
+| `frame` | int64 | number of the frame within its source, from 0 |
+| `pts_ns` | int64 | presentation time in nanoseconds |
+| `object` | int32 | index of the object in its frame |
+| `parent` | int32, null | index of the object in whose crop it was found |
+| `component_id` | int32 | `gie-unique-id` of the model that made it |
+| `class_id` | int32 | class; -1 for the full-frame object of a primary classifier |
+| `label` | string | name of the class, empty if it has none |
+| `confidence` | float32 | |
+| `left`, `top`, `width`, `height` | float32 | rectangle in frame pixels |
+| `object_id` | uint64, null | tracking id, null if not tracked |
+| `text` | string | display text: the label and what classifiers added, blanks trimmed |
+| `classifier_labels` | list of string | label of each attribute that classifiers found, in order |
+| `classifier_confidences` | list of float32 | their probabilities |
+| `angle` | float32 | rotation of the rectangle about its middle, in degrees clockwise |
+| `keypoints` | list of float32 | x, y in frame pixels and score of each point, empty without |
+| `regions` | list of string | regions of the analytics rules that it stands in |
+| `crossed` | list of string | lines that it crossed since the frame before |
+| `directions` | list of string | directions in which it moves |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headrace._core.errors import MediaError
+from headrace._core.lazy import import_extra
+from headrace.meta.detections import FloatArray
+from headrace.meta.frame_meta import FrameMeta
+from headrace.meta.objects import Objects
+from headrace.meta.results import UNTRACKED_OBJECT_ID
+
+COLUMNS: dict[str, str] = {
+    "source": "string",
+    "source_id": "int32",
+    "frame": "int64",
+    "pts_ns": "int64",
+    "object": "int32",
+    "parent": "int32",
+    "component_id": "int32",
+    "class_id": "int32",
+    "label": "string",
+    "confidence": "float32",
+    "left": "float32",
+    "top": "float32",
+    "width": "float32",
+    "height": "float32",
+    "object_id": "uint64",
+    "text": "string",
+    "classifier_labels": "list<string>",
+    "classifier_confidences": "list<float32>",
+    "angle": "float32",
+    "keypoints": "list<float32>",
+    "regions": "list<string>",
+    "crossed": "list<string>",
+    "directions": "list<string>",
+}
+"""Name -> type of every column."""
+
+UNITS: dict[str, str] = {
+    "pts_ns": "ns",
+    **dict.fromkeys(("left", "top", "width", "height"), "px"),
+    **dict.fromkeys(("confidence", "classifier_confidences"), "1"),
+    "angle": "deg",
+}
+"""Name -> unit of the columns that have one; `1` is a share from 0 to 1."""
+
+Metas = FrameMeta | Iterable[FrameMeta] | Iterable[tuple[Any, FrameMeta]]
+
+_NULLABLE = {"parent": "Int32", "object_id": "UInt64"}
+_ROWS_PER_GROUP = 65536
+
+
+def to_rows(metas: Metas) -> list[dict[str, Any]]:
+    """One dict of plain Python values for each object; null is None. See the module for columns."""
+    columns = {name: _plain(values) for name, values in _columns(metas).items()}
+    names = tuple(columns)
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def to_pandas(metas: Metas) -> Any:
+    """A `pandas.DataFrame`; `parent` and `object_id` are nullable integers.
+
+    Raises:
+        MissingExtraError: pandas is not installed.
+    """
+    pandas = import_extra("pandas", "pandas")
+    columns: dict[str, Any] = _columns(metas)
+    for name, values in columns.items():
+        if name in _NULLABLE:
+            columns[name] = pandas.array(values, dtype=_NULLABLE[name])
+        elif COLUMNS[name].startswith("list"):
+            columns[name] = pandas.Series(values, dtype=object)
+        elif COLUMNS[name] == "string":
+            columns[name] = pandas.Series(values, dtype=str)
+    return pandas.DataFrame(columns)
+
+
+def arrow_schema() -> Any:
+    """The `pyarrow.Schema` of every table made here; the metadata of its fields has the `unit`.
+
+    Raises:
+        MissingExtraError: pyarrow is not installed.
+    """
+    pa = import_extra("pyarrow", "arrow")
+    types: dict[str, Callable[[], Any]] = {
+        "string": pa.string,
+        "int32": pa.int32,
+        "int64": pa.int64,
+        "uint64": pa.uint64,
+        "float32": pa.float32,
+        "list<string>": lambda: pa.list_(pa.string()),
+        "list<float32>": lambda: pa.list_(pa.float32()),
+    }
+    fields = [
+        pa.field(
+            name,
+            types[kind](),
+            nullable=name in _NULLABLE,
+            metadata={"unit": UNITS[name]} if name in UNITS else None,
+        )
+        for name, kind in COLUMNS.items()
+    ]
+    return pa.schema(fields)
+
+
+def to_arrow(metas: Metas) -> Any:
+    """A `pyarrow.Table` with the schema `arrow_schema()`.
+
+    Raises:
+        MissingExtraError: pyarrow is not installed.
+    """
+    pa = import_extra("pyarrow", "arrow")
+    schema = arrow_schema()
+    arrays = [
+        pa.array(values, type=schema.field(name).type) for name, values in _columns(metas).items()
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def write_parquet(metas: Metas, path: str | Path) -> Path:
+    """Write a Parquet file (zstd), as `metas` come: memory stays flat for any number of frames.
+
+    A file that cannot be finished is removed; one that stood there is kept until then.
+
+    Returns:
+        `path`.
+
+    Raises:
+        MissingExtraError: pyarrow is not installed.
+        MediaError: the file cannot be written.
+    """
+    pq = import_extra("pyarrow.parquet", "arrow")
+    path = Path(path)
+    part = path.with_name(path.name + ".part")
+    try:
+        with pq.ParquetWriter(part, arrow_schema(), compression="zstd") as writer:
+            waiting: list[FrameMeta] = []
+            rows = 0
+            for meta in _each(metas):
+                waiting.append(meta)
+                rows += len(meta.objects)
+                if rows >= _ROWS_PER_GROUP:
+                    writer.write_table(to_arrow(waiting))
+                    waiting, rows = [], 0
+            writer.write_table(to_arrow(waiting))
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        reason = error.strerror or error
+        raise MediaError(f"the table cannot be written: {reason}", where=str(path)) from error
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    return path
+
+
+def _each(metas: Metas) -> Iterable[FrameMeta]:
+    if isinstance(metas, FrameMeta):
+        return (metas,)
+    return (item[1] if isinstance(item, tuple) else item for item in metas)
+
+
+def _plain(values: Any) -> list[Any]:
+    plain: list[Any] = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    return plain
+
+
+def _columns(metas: Metas) -> dict[str, Any]:
+    """Name -> array or list, all of one length."""
+    full = [m for m in _each(metas) if len(m.objects)]
+    counts = [len(m.objects) for m in full]
+
+    def of_frame(values: Iterable[int], dtype: type[np.generic]) -> Any:
+        return np.repeat(np.array(list(values), dtype), counts)
+
+    def of_objects(name: str, dtype: type[np.generic]) -> Any:
+        parts = [getattr(m.objects, name) for m in full]
+        return np.concatenate(parts).astype(dtype, copy=False) if parts else np.empty(0, dtype)
+
+    rects = [m.objects.rects for m in full]
+    rect = np.concatenate(rects) if rects else np.empty((0, 4), np.float32)
+    parents = of_objects("parents", np.int32).tolist()
+    tracked = of_objects("object_ids", np.uint64).tolist()
+    found = [_classified(m.objects) for m in full]
+    return {
+        "source": [m.source for m, n in zip(full, counts, strict=True) for _ in range(n)],
+        "source_id": of_frame((m.source_id for m in full), np.int32),
+        "frame": of_frame((m.frame for m in full), np.int64),
+        "pts_ns": of_frame((m.pts_ns for m in full), np.int64),
+        "object": np.fromiter(chain.from_iterable(map(range, counts)), np.int32),
+        "parent": [None if p < 0 else p for p in parents],
+        "component_id": of_objects("component_ids", np.int32),
+        "class_id": of_objects("class_ids", np.int32),
+        "label": _text(m.objects.label(i) for m in full for i in range(len(m.objects))),
+        "confidence": of_objects("confidences", np.float32),
+        "left": rect[:, 0],
+        "top": rect[:, 1],
+        "width": rect[:, 2],
+        "height": rect[:, 3],
+        "object_id": [None if i == UNTRACKED_OBJECT_ID else i for i in tracked],
+        "text": _text(
+            " ".join(m.objects.display_text(i).split()) for m in full for i in range(len(m.objects))
+        ),
+        "classifier_labels": list(chain.from_iterable(labels for labels, _ in found)),
+        "classifier_confidences": list(chain.from_iterable(scores for _, scores in found)),
+        "angle": np.concatenate([_angles(m.objects) for m in full] or [np.empty(0, np.float32)]),
+        "keypoints": list(chain.from_iterable(_keypoints(m.objects) for m in full)),
+        **{
+            name: [
+                list(getattr(m.objects.analytics.get(i), name, ()))
+                for m in full
+                for i in range(len(m.objects))
+            ]
+            for name in ("regions", "crossed", "directions")
+        },
+    }
+
+
+def _angles(objects: Objects) -> FloatArray:
+    return np.zeros(len(objects), np.float32) if objects.angles is None else objects.angles
+
+
+def _keypoints(objects: Objects) -> list[list[float]]:
+    """Keypoints of each object as one list of numbers."""
+    points = objects.keypoints
+    return [[] if points is None else points[i].reshape(-1).tolist() for i in range(len(objects))]
+
+
+def _classified(objects: Objects) -> tuple[list[list[str]], list[list[float]]]:
+    """Labels and probabilities of classifiers on each object."""
+    n = len(objects)
+    labels: list[list[str]] = [[] for _ in range(n)]
+    scores: list[list[float]] = [[] for _ in range(n)]
+    for index, metas in objects.classifiers.items():
+        for meta in metas:
+            labels[index] += _text(info.label for info in meta.labels)
+            scores[index] += [info.confidence for info in meta.labels]
+    return labels, scores
+
+
+def _text(values: Iterable[str]) -> list[str]:
+    """Strings that every format can hold: lone surrogates become question marks."""
+    return [v if v.isascii() else v.encode(errors="replace").decode() for v in values]

@@ -1,0 +1,232 @@
+"""ONNX files: read with suspicion, refused with words."""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+from pathlib import Path
+from typing import Any
+
+from headrace._core.errors import ModelError
+from headrace.network.external_data import check_tensors
+from headrace.network.model_bytes import HEAD_BYTES, looks_like
+from headrace.network.network import Network
+
+_FIELDS = {  # of ModelProto: number -> wire type, name
+    1: (0, "ir_version"),
+    2: (2, "producer_name"),
+    3: (2, "producer_version"),
+    4: (2, "domain"),
+    5: (0, "model_version"),
+    6: (2, "doc_string"),
+    7: (2, "graph"),
+    8: (2, "opset_import"),
+    14: (2, "metadata_props"),
+    20: (2, "training_info"),
+    25: (2, "functions"),
+    26: (2, "configuration"),
+}
+
+
+def network_from_onnx(path: str | Path, *, needs_inputs: bool = True) -> Network:
+    """Read an ONNX file. External data is checked, and read only when the network is built.
+
+    Args:
+        path: the file.
+        needs_inputs: True refuses a graph without inputs.
+
+    Raises:
+        ModelError: missing, empty, truncated or damaged file; another format; external data that
+            is missing, short, or outside the model's folder; no inputs or outputs; an opset that
+            is unknown here. Operators nobody knows are no error here, see
+            `Network.unknown_operators`.
+    """
+    path = Path(path)
+    try:
+        status = path.stat()
+        if stat.S_ISDIR(status.st_mode):
+            inside = sorted(p.name for p in path.glob("*.onnx"))[:3]
+            raise ModelError(
+                "is a folder",
+                where=str(path),
+                expected="an ONNX file",
+                fix=f"it contains {', '.join(inside)}" if inside else (),
+            )
+        if not stat.S_ISREG(status.st_mode):
+            raise ModelError("is not a regular file", where=str(path), expected="an ONNX file")
+        # A message ends at 2 GiB: anything longer is not ONNX, and is not read.
+        if status.st_size >= 2**31:
+            raise ModelError(
+                f"{status.st_size / 2**30:.1f} GiB: a single ONNX file ends at 2 GiB",
+                where=str(path),
+                fix="export the weights as external data",
+            )
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or str(error)
+        missing = isinstance(error, FileNotFoundError)
+        raise ModelError(
+            f"the model cannot be read: {said}",
+            where=str(path),
+            fix=_neighbours(path) if missing else (),
+        ) from error
+    return network_from_onnx_bytes(data, path, needs_inputs=needs_inputs)
+
+
+def _neighbours(path: Path) -> list[str]:
+    near = sorted(p.name for p in path.parent.glob("*.onnx")) if path.parent.is_dir() else []
+    if near:
+        return [f"the folder has {', '.join(near[:5])}"]
+    return [] if path.parent.is_dir() else [f"the folder {path.parent} does not exist"]
+
+
+def network_from_onnx_bytes(data: bytes, path: Path, *, needs_inputs: bool = True) -> Network:
+    """`network_from_onnx` for the bytes of a file that stood at `path`."""
+    where = str(path)
+    if not data:
+        raise ModelError("the file is empty", where=where, expected="an ONNX model")
+    import onnx
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+
+    from headrace.network.ir import ir
+
+    proto = onnx.ModelProto()
+    try:
+        proto.ParseFromString(data)
+    except DecodeError as error:
+        raise _not_onnx(data, where) from error
+    if not proto.HasField("graph") or not (proto.graph.node or proto.graph.output):
+        raise _not_onnx(data, where)
+    _check_opsets(proto, where)
+    _check_text(proto, where)
+    ranges = check_tensors(proto, path)
+    _check_sparse(proto.graph, where)
+    try:
+        model = ir.from_proto(proto)
+        ir.external_data.set_base_dir(model.graph, path.parent)
+    except Exception as error:  # the deserialiser meets untrusted structure: any kind comes out
+        raise ModelError(
+            f"the graph is not consistent: {_innermost(error)}",
+            where=where,
+            fix="the file is damaged, or its exporter is; try onnx.checker on it",
+        ) from error
+    external = {part.location: part.path for part in ranges}
+    size = len(data) + sum(file.stat().st_size for file in set(external.values()))
+    digest = hashlib.sha256(data).hexdigest()
+    if needs_inputs and not model.graph.inputs:
+        raise ModelError("the graph has no inputs", where=where)
+    return Network(model, path=path, size_bytes=size, sha256=digest, external_locations=external)
+
+
+def _check_sparse(graph: Any, where: str) -> None:
+    """`onnx_ir` leaves sparse initializers out."""
+    for sparse in graph.sparse_initializer:
+        raise ModelError(
+            f"graph {graph.name!r} has the sparse initializer {sparse.values.name!r}",
+            where=where,
+            expected="dense initializers",
+            fix="export the weights dense",
+        )
+    for node in graph.node:
+        for attribute in node.attribute:
+            for body in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else ())):
+                _check_sparse(body, where)
+
+
+def _innermost(error: BaseException) -> str:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return (str(error) or type(error).__name__).splitlines()[0][:200]
+
+
+def _check_text(message: Any, where: str) -> None:
+    """Names must be text: protobuf lets other bytes pass in messages of the old syntax."""
+    for field, value in message.ListFields():
+        if field.type not in (field.TYPE_STRING, field.TYPE_MESSAGE):
+            continue
+        single = isinstance(value, str | bytes) or hasattr(value, "ListFields")
+        for item in (value,) if single else value:
+            if field.type == field.TYPE_MESSAGE:
+                _check_text(item, where)
+            elif not isinstance(item, str):
+                raise ModelError(
+                    f"the file is damaged: {field.full_name} is not text: {item[:80]!r}",
+                    where=where,
+                )
+
+
+def _check_opsets(proto: Any, where: str) -> None:
+    import onnx
+
+    newest = onnx.defs.onnx_opset_version()
+    opsets = {entry.domain: entry.version for entry in proto.opset_import}
+    version = opsets.get("", opsets.get("ai.onnx"))
+    uses_onnx = any(node.domain in ("", "ai.onnx") for node in proto.graph.node)
+    if version is None and uses_onnx:
+        raise ModelError(
+            "the model does not say which opset it uses",
+            where=where,
+            expected="an opset_import",
+            rule="opset",
+        )
+    if version is not None and not 1 <= version <= newest:
+        raise ModelError(
+            f"opset {version} is not supported",
+            where=where,
+            expected=f"an opset from 1 to {newest}",
+            fix="export the model for an older opset (17 suits every runtime), or update onnx",
+            rule="opset",
+        )
+
+
+def _not_onnx(data: bytes, where: str) -> ModelError:
+    words = looks_like(data[:HEAD_BYTES], len(data))
+    if words is not None:
+        return ModelError(
+            f"not an ONNX model: it looks like {words}",
+            where=where,
+            expected="an ONNX model",
+            rule="model-of-other-kind",
+        )
+    damage = _damage(data)
+    if damage is None:
+        return ModelError(
+            "not an ONNX model, and nothing else known", where=where, expected="an ONNX model"
+        )
+    return ModelError(
+        f"the ONNX file is truncated or damaged: {damage}",
+        where=where,
+        fix="copy or download it again",
+    )
+
+
+def _damage(data: bytes) -> str | None:
+    """Where the outermost fields of an ONNX message stop making sense; None if they never do."""
+    at, seen = 0, 0
+    while at < len(data):
+        start = at
+        tag, at = _varint(data, at)
+        wire_and_name = _FIELDS.get((tag or 0) >> 3)
+        if tag is None or wire_and_name is None or wire_and_name[0] != tag & 7:
+            return f"byte {start} does not begin a field of a model" if seen else None
+        value, at = _varint(data, at)
+        if value is None:
+            return f"field {wire_and_name[1]} at byte {start} breaks off" if seen else None
+        if wire_and_name[0] == 2:
+            at += value
+            if at > len(data):
+                return (
+                    f"the {wire_and_name[1]} at byte {start} needs {value} bytes, "
+                    f"{at - len(data)} are missing at the end"
+                )
+        seen += 1
+    return "the graph is missing or damaged inside" if seen else None
+
+
+def _varint(data: bytes, at: int) -> tuple[int | None, int]:
+    value = 0
+    for i, byte in enumerate(data[at : at + 10]):
+        value |= (byte & 127) << (7 * i)
+        if byte < 128:
+            return value, at + i + 1
+    return None, at

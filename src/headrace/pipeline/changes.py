@@ -1,0 +1,94 @@
+"""Changes and measurements of a pipeline that runs."""
+
+from __future__ import annotations
+
+from dataclasses import is_dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from headrace._core.errors import HeadraceError
+from headrace.pipeline.outlet import Recorder
+
+if TYPE_CHECKING:
+    from headrace.pipeline.durations import Durations
+    from headrace.pipeline.mux import Muxer
+    from headrace.pipeline.outlet import Outlet
+    from headrace.pipeline.segment import Segment
+
+
+class RunningChanges:
+    """Changes parts of a pipeline between two batches; a base of `Pipeline`."""
+
+    _mux: Muxer
+    _outlet: Outlet
+    _segments: list[Segment]
+
+    @property
+    def interval(self) -> int:
+        """Buffers skipped between two that the primary models run on."""
+        return self._mux.interval
+
+    def set_interval(self, interval: int) -> None:
+        """Change the interval of the primary models from the next buffer on; any thread.
+
+        Raises:
+            HeadraceError: it is negative, or no model has one.
+        """
+        primary = [m for m in self._models() if not getattr(m, "secondary", False)]
+        primary = [m for m in primary if hasattr(m, "interval")]
+        if interval < 0 or not primary:
+            why = "is negative" if interval < 0 else "no model has one"
+            raise HeadraceError(f"interval={interval}: {why}", where=repr(self))
+        for model in primary:
+            model.interval = interval
+        self._mux.interval = interval
+
+    @property
+    def batch_timeout_s(self) -> float:
+        """How long a buffer of live sources waits for frames of the others; may be changed."""
+        return self._mux.timeout_s
+
+    @batch_timeout_s.setter
+    def batch_timeout_s(self, seconds: float) -> None:
+        self._mux.timeout_s = seconds
+
+    def change_drawing(self, **options: Any) -> None:
+        """Change options of the `Painter` of the outputs, from the next frame on; any thread.
+
+        Outputs that show pictures as they come, and those without pictures, are left alone.
+        """
+        painter = self._outlet.painter
+        if is_dataclass(painter) and not isinstance(painter, type):
+            self._outlet.painter = replace(painter, **options)
+
+    def record_clip(self, source_id: int) -> bool:
+        """Record a clip of a source around now, as after an event. Safe from any thread.
+
+        Returns:
+            False if the source is not there, or is no film.
+
+        Raises:
+            HeadraceError: no output of the pipeline takes clips.
+        """
+        recorders = [sink for sink in self._outlet.sinks if isinstance(sink, Recorder)]
+        if not recorders:
+            raise HeadraceError(
+                "no output takes clips", where=repr(self), fix="-o 'clip:DIR?on=call' is one"
+            )
+        return sum(sink.record(source_id) for sink in recorders) > 0
+
+    @property
+    def durations(self) -> dict[str, Durations]:
+        """How long each step takes: `decode` a frame, a model by its name a batch, `write` one.
+
+        A model's time is from the begin of a batch to its end, with the waiting for the engine.
+        """
+        found = {"decode": self._mux.reading}
+        for segment in self._segments:
+            name = "steps" if segment.stage is None else str(segment.stage.name)
+            found[name if name not in found else f"{name}-{len(found)}"] = segment.running
+        if self._outlet.sinks:
+            found["write"] = self._outlet.writing
+        return found
+
+    def _models(self) -> list[Any]:
+        return [s.stage for s in self._segments if s.stage is not None]

@@ -1,0 +1,100 @@
+"""Memory of films: decoded side by side, refused where it lacks, given back when they are over."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace._core.errors import HeadraceError
+from headrace.engine.machine import usable_cores
+
+if TYPE_CHECKING:
+    from headrace.media import Source
+
+_BYTES_PER_PIXEL = 1.5  # of pictures in 4:2:0
+# Of one decoder with one thread, measured of H.264 and HEVC with 1 to 16 references: each of them,
+# which no setting of FFmpeg makes fewer, with the motion that is kept beside it; the pictures on
+# their way to the muxer; and the decoder and its container, whatever the size of pictures.
+_PER_REFERENCE, _PICTURES, _OWN_BYTES = 1.5, 5, 1_000_000
+_REFERENCES = 2  # of a film that does not say
+_CGROUP = Path("/sys/fs/cgroup")
+_MEMINFO = Path("/proc/meminfo")
+
+
+def free_memory() -> int | None:
+    """Return the bytes that this process may still take; None where the system has no such number.
+
+    The least of the machine's available memory and the rest of the control group's limit.
+    """
+    found = []
+    try:
+        lines = _MEMINFO.read_text().splitlines()
+        found += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+    except (OSError, ValueError, IndexError):  # not a Linux, or not readable
+        pass
+    try:
+        limit, used = ((_CGROUP / f"memory.{name}").read_text() for name in ("max", "current"))
+        found += [int(limit) - int(used)] if limit.strip() != "max" else []
+    except (OSError, ValueError):  # no control group of the second version
+        pass
+    return min(found, default=None)
+
+
+def trim_heap() -> None:
+    """Give freed memory back to the system, in 1 to 2 ms.
+
+    glibc keeps it in the heaps of threads, also of those that are over: a service whose films come
+    and go held half as much again. Other C libraries give it back themselves.
+    """
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(ctypes.c_size_t(0))
+
+
+class DecoderMemory:
+    """The memory of films that are open side by side.
+
+    Args:
+        total: how many sources there will be.
+
+    Attributes:
+        threads: of each decoder: 1 where there are sources for every core, else None. Each further
+            one holds pictures of its own, and finds no core to run on.
+        needed: bytes of the sources so far, once each has decoded its references.
+    """
+
+    def __init__(self, total: int) -> None:
+        self.threads = 1 if total > usable_cores() else None
+        self._total = total
+        self._free = free_memory()
+        self.needed, self._films = 0.0, 0
+
+    def add(self, source: Source) -> None:
+        """Count an opened source; one without a decoder, or a size yet, needs nothing.
+
+        Raises:
+            HeadraceError: those so far would not fit into memory; with the number that would.
+        """
+        from headrace.media.sources.decoded import DecodedSource  # PyAV takes its time
+
+        if not isinstance(source, DecodedSource) or not source.width:
+            return
+        pictures = _PICTURES + _PER_REFERENCE * (source.reference_pictures or _REFERENCES)
+        self.needed += source.width * source.height * pictures * _BYTES_PER_PIXEL + _OWN_BYTES
+        self._films += 1
+        if self._free is None or self._films < 2 or self.needed <= self._free:
+            return
+        source.close()
+        raise HeadraceError(
+            f"{self._total} sources are decoded side by side, and the pictures of the first "
+            f"{self._films} alone need about {self.needed / 1e9:.1f} GB: "
+            f"{self._free / 1e9:.1f} GB of memory are free",
+            expected=f"about {self._films - 1} sources of that size",
+            fix=[
+                "lower repeat, or run some of them later: headrace batch takes any number of films",
+                "take films of fewer pixels",
+            ],
+        )

@@ -1,0 +1,390 @@
+"""Batches across sources: one decoding thread for each, frames taken from them in turn.
+
+A buffer holds at most one frame of each source. Files wait until their frame is wanted; live
+sources cannot wait, so they give up their oldest waiting frame for a new one, and count it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import count
+from time import monotonic, perf_counter
+
+from headrace.infer.batch import Batch, frame_meta
+from headrace.media import Frame, Source
+from headrace.pipeline.channel import ChannelClosedError
+from headrace.pipeline.durations import Durations
+from headrace.pipeline.report import SourceReport
+
+_MIN_GROUP = 16  # frames handed on together when most of them are skipped by `interval`
+_MOST_RUNS = 4  # of one cost each, that buffers are joined for
+_MIN_ROOM = 2  # frames that wait for each source: one to take, one being decoded meanwhile
+_POLL_S = 0.2  # how soon a stop is seen while sources give nothing
+_REPORTS = 256  # of sources that are over, where sources come and go
+_LEAVE_S = 1.0  # how long a source that hangs may hold up the end
+
+
+class _Feed:
+    """One source, its thread and its waiting frames; guarded by the muxer's lock."""
+
+    def __init__(self, index: int, source: Source, lock: threading.Lock) -> None:
+        self.index = index
+        self.source = source
+        self.live = source.live
+        self.items: deque[Frame] = deque()
+        self.room = threading.Condition(lock)
+        self.ended = False  # the thread gives no more
+        self.awaited = True  # a buffer waits for its frame
+        self.decode_s = 0.0
+        self.error: Exception | None = None
+        self.removed = False  # on request, not at its end
+        self.thread: threading.Thread | None = None
+        self._report = SourceReport(source.source_id, source.name)
+
+    @property
+    def report(self) -> SourceReport:
+        """What came of it so far."""
+        self._report.reconnects = self.source.reconnects
+        self._report.decoder = getattr(self.source, "decoder", "")
+        return self._report
+
+
+class Muxer:
+    """Reads sources and makes batches of them.
+
+    Args:
+        sources: with distinct `source_id`; each is closed by its thread when it ends.
+        buffer_size: frames in a buffer at most; None is one of each source. With more sources
+            than that they take turns.
+        fill: frames to be inferred that a batch should hold: whole buffers of files are joined
+            until the next one would exceed it. Buffers with live sources are joined only when they
+            are complete already.
+        run_rows: items of a run of the engine that costs the same with fewer; buffers of fewer
+            frames are joined until they fill whole runs to nine tenths. 0: cost follows the items.
+        interval: buffers between two that are inferred; those in between do not count for `fill`.
+        room: frames of all sources together that may wait.
+        timeout_s: with live sources: a buffer that has a frame waits so long for those of others.
+            A source that keeps it waiting in vain is not waited for until it gives a frame again.
+        limit: stop each source after this many frames.
+        keep_open: go on without sources, until the stop: more may be added.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        *,
+        buffer_size: int | None = None,
+        fill: int = 1,
+        run_rows: int = 0,
+        interval: int = 0,
+        room: int = 4,
+        timeout_s: float = 0.04,
+        limit: int | None = None,
+        keep_open: bool = False,
+    ) -> None:
+        self._lock = threading.Lock()
+        self._arrived = threading.Condition(self._lock)
+        self._feeds = [_Feed(i, s, self._lock) for i, s in enumerate(sources)]
+        self._turns = list(self._feeds)  # whose turn is next, ended ones removed
+        self._indices = count(len(self._feeds))
+        self._gone: deque[SourceReport] = deque(maxlen=_REPORTS)  # of sources that are over
+        self._gone_frames = self._gone_dropped = 0
+        self._gone_s = 0.0
+        self._started = False
+        self._lacking: _Feed | None = None  # whose frames the reader waits for; None: any
+        self._lacks = 0  # of these, or of frames of sources that had none: then it is woken
+        self._keep_open = keep_open
+        self._buffer_size = buffer_size
+        self._fill = fill
+        self._run_rows = run_rows
+        self.interval = interval
+        self._all_room = room
+        self.timeout_s = timeout_s
+        self.reading = Durations()
+        self._limit = limit
+        self._abandoned = False
+        self._over: list[int] = []  # ids of ended sources that no batch has named yet
+        self._buffer = 0
+        self._stopped_at: float | None = None
+        self.stopping = False  # a plain flag: signal handlers set it
+        self.errors: list[Exception] = []
+
+    @property
+    def live(self) -> bool:
+        """True while frames of any source come in real time."""
+        return any(feed.live for feed in self._turns)
+
+    @property
+    def reports(self) -> list[SourceReport]:
+        """Counts of each source so far; of those that are over, the last ones."""
+        with self._lock:
+            return [*self._gone, *(feed.report for feed in self._feeds)]
+
+    @property
+    def frames(self) -> tuple[int, int]:
+        """Frames read of all sources so far, and those of them that were dropped."""
+        with self._lock:
+            read = sum(feed.report.frames for feed in self._feeds)
+            dropped = sum(feed.report.dropped for feed in self._feeds)
+            return self._gone_frames + read, self._gone_dropped + dropped
+
+    @property
+    def decode_s(self) -> float:
+        """Seconds all sources together spent giving frames."""
+        return self._gone_s + sum(feed.decode_s for feed in self._feeds)
+
+    def start(self) -> None:
+        """Start reading."""
+        with self._lock:
+            self._started = True
+            for feed in self._feeds:
+                self._begin(feed)
+
+    def add(self, source: Source) -> None:
+        """Read one more source from now on; its id is one that no other has had."""
+        with self._lock:
+            feed = _Feed(next(self._indices), source, self._lock)
+            self._feeds.append(feed)
+            self._turns.append(feed)
+            if self._started:
+                self._begin(feed)
+            self._arrived.notify()
+
+    def remove(self, source_id: int) -> Source | None:
+        """End a source at once: frames of it that wait are dropped.
+
+        Returns:
+            The source, closed; None if it has ended, or there was none.
+        """
+        with self._lock:
+            mine = (f for f in self._turns if f.report.source_id == source_id and not f.removed)
+            feed = next(mine, None)
+            if feed is None:
+                return None
+            feed.ended = feed.removed = True
+            feed.report.state = "removed"
+            feed.report.frames -= len(feed.items)  # nobody gets them
+            feed.items.clear()
+            feed.room.notify_all()
+            self._arrived.notify()
+        feed.source.close()
+        return feed.source
+
+    def _begin(self, feed: _Feed) -> None:
+        name = f"headrace-decode-{feed.index}"
+        feed.thread = threading.Thread(target=self._read, args=(feed,), name=name, daemon=True)
+        feed.thread.start()
+
+    def abandon(self) -> None:
+        """Drop waiting frames and end the sources."""
+        with self._lock:
+            self._abandoned = True
+            self.stopping = True
+            for feed in self._feeds:
+                feed.items.clear()
+                feed.room.notify_all()
+
+    def join(self) -> None:
+        """Wait for the threads, but not for a live source that does not let itself be closed."""
+        deadline = monotonic() + _LEAVE_S
+        for feed in list(self._feeds):
+            if feed.thread is not None:
+                if feed.thread.is_alive() and self.stopping:
+                    feed.source.close()
+                feed.thread.join(max(0.0, deadline - monotonic()) if feed.live else None)
+
+    # The sources' threads.
+
+    def _read(self, feed: _Feed) -> None:
+        """Read one source to its end, its error, the limit or the stop."""
+        source, report = feed.source, feed.report
+        try:
+            frames = iter(source)
+            while not (self.stopping or feed.removed):
+                start = perf_counter()
+                frame = next(frames, None)
+                taken = perf_counter() - start
+                feed.decode_s += taken
+                self.reading.add(taken)
+                if frame is None:
+                    if not (self.stopping or feed.removed):
+                        report.state = "ended"
+                    break
+                if frame.source_id != source.source_id:
+                    frame = replace(frame, source_id=source.source_id)
+                self._put(feed, frame)
+                if self._limit is not None and report.frames >= self._limit:
+                    break
+        except ChannelClosedError:
+            pass
+        except Exception as error:
+            self._fail(feed, error)
+        finally:
+            try:
+                source.close()
+            except Exception as error:
+                self._fail(feed, error)
+            with self._lock:
+                feed.ended = True
+                self._arrived.notify()
+
+    def _fail(self, feed: _Feed, error: Exception) -> None:
+        if feed.error is None and not feed.removed:
+            feed.error = error
+            feed.report.state = "failed"
+            feed.report.error = str(error) or type(error).__name__
+            if not self._keep_open:
+                self.errors.append(error)
+
+    def _put(self, feed: _Feed, frame: Frame) -> None:
+        with self._lock:
+            while len(feed.items) >= self._room and not (self._abandoned or feed.removed):
+                if feed.live:
+                    feed.items.popleft()
+                    feed.report.dropped += 1
+                else:
+                    feed.room.wait()
+            if self._abandoned or feed.ended:
+                raise ChannelClosedError
+            if self._lacking is feed or (self._lacking is None and not feed.items):
+                self._lacks -= 1
+                if self._lacks <= 0:
+                    self._arrived.notify()
+            feed.items.append(frame)
+            feed.report.frames += 1
+            feed.awaited = True
+
+    @property
+    def _room(self) -> int:
+        """Frames of each source that may wait; the lock is held."""
+        return max(_MIN_ROOM, -(-self._all_room // len(self._turns or self._feeds)))
+
+    # The reader's side.
+
+    def batches(self) -> Iterator[Batch]:
+        """The batches, in order; the last one may hold nothing but the ids of ended sources."""
+        most = max(self._fill, _MIN_GROUP, _MOST_RUNS * self._run_rows)
+        while True:
+            batch = Batch([], [], [])
+            inferred = 0
+            while picks := self._next_buffer(
+                self._fill - inferred, wait=not batch.frames or not self.live
+            ):
+                turns = len(picks) if self._buffer % (self.interval + 1) == 0 else 0
+                total = len(batch.frames) + len(picks)
+                full = self._full(inferred, turns) or total > most
+                if full and batch.frames:
+                    break
+                self._take(picks, batch)
+                inferred += turns
+                if self._full(inferred, 1) or total >= most:
+                    break
+            batch.ended, self._over = self._over, []
+            if batch.frames or batch.ended:
+                yield batch
+            if not self._turns and (self.stopping or not self._keep_open):
+                return
+
+    def _full(self, inferred: int, more: int) -> bool:
+        """True if a batch with so many frames to be inferred should not have `more` of them."""
+        if inferred + more <= self._fill:
+            return False
+        if not self._run_rows:
+            return True
+        rows = -(-inferred // self._run_rows) * self._run_rows
+        most = _MOST_RUNS * self._run_rows
+        return inferred + more > rows and (10 * inferred >= 9 * rows or inferred + more > most)
+
+    def _take(self, picks: list[_Feed], batch: Batch) -> None:
+        """Move one frame of each of these sources into the batch, as one buffer."""
+        with self._lock:
+            picks = [f for f in picks if f.items]  # a source may have been removed meanwhile
+            frames = []
+            for feed in sorted(picks, key=lambda f: f.index):
+                frames.append(feed.items.popleft())
+                feed.room.notify()
+            if len(picks) < len(self._turns):
+                taken = set(picks)
+                waiting = [f for f in self._turns if f not in taken]
+                self._turns = waiting + picks
+            self._drop_ended()
+        batch.frames += frames
+        batch.metas += map(frame_meta, frames)
+        batch.buffers += [self._buffer] * len(frames)
+        self._buffer += 1
+
+    def _next_buffer(self, wanted: int, *, wait: bool) -> list[_Feed]:
+        """Sources with next frames that form a buffer; none at the end.
+
+        Args:
+            wanted: frames that the batch has room for: the reader is not woken for each.
+            wait: with live sources: False gives none if no buffer is complete.
+        """
+        deadline: float | None = None
+        with self._lock:
+            while True:
+                self._lacking = None
+                self._drop_ended()
+                if not self._turns:
+                    if self._over or self.stopping or not (self._keep_open and wait):
+                        return []
+                    self._lacks = 0
+                    self._arrived.wait(_POLL_S)
+                    continue
+                if self._over and wait and self._keep_open:
+                    return []  # sinks hear of an end though nothing else comes
+                size = self._buffer_size or len(self._turns)
+                if not self.live:
+                    picks = self._turns[:size]
+                    self._lacking = next((f for f in picks if not f.items), None)
+                    if self._lacking is None:
+                        return picks
+                    self._lacks = min(self._room, -(-wanted // len(picks)))
+                    self._arrived.wait(_POLL_S)
+                    continue
+                picks = [f for f in self._turns if f.items][:size]
+                lacking = [f for f in self._turns if f.awaited and not f.items]
+                if picks and (not lacking or len(picks) == size):
+                    return picks
+                if not wait:
+                    return []
+                now = monotonic()
+                if picks:
+                    deadline = deadline or now + self.timeout_s
+                    if now >= deadline:
+                        for feed in lacking:
+                            feed.awaited = False
+                        return picks
+                self._lacks = min(len(lacking), size - len(picks)) if picks else 1
+                self._arrived.wait(min(_POLL_S, deadline - now) if deadline else _POLL_S)
+
+    def _drop_ended(self) -> None:
+        """Take sources that have given all out of the rotation; the lock is held.
+
+        After a stop, live sources have; one that still owes a frame after a while is closed.
+        """
+        if self.stopping:
+            self._stopped_at = self._stopped_at or monotonic()
+            if monotonic() - self._stopped_at > _LEAVE_S:
+                for feed in self._turns:
+                    if not feed.items and not feed.ended:
+                        feed.source.close()
+        over = [f for f in self._turns if not f.items and (f.ended or (self.stopping and f.live))]
+        if over:
+            for feed in over:
+                feed.ended = True  # also one that hangs: what it still gives is not wanted
+                self._over.append(feed.report.source_id)
+                if self._keep_open:
+                    self._forget(feed)
+            self._turns = [f for f in self._turns if f not in over]
+
+    def _forget(self, feed: _Feed) -> None:
+        """Keep the counts of a source that is over, and nothing else; the lock is held."""
+        self._feeds.remove(feed)
+        self._gone.append(feed.report)
+        self._gone_s += feed.decode_s
+        self._gone_frames += feed.report.frames
+        self._gone_dropped += feed.report.dropped

@@ -1,0 +1,353 @@
+"""A whole pipeline in one call, as `headrace run` on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from mimetypes import guess_type
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from headrace._core.errors import HeadraceError
+from headrace._core.notices import Notice, refuse_warnings, warn_of
+from headrace.config import ModelConfig, is_pipeline_file, load_pipeline
+from headrace.config.overrides import GivenKey, Overrides, distributed, given_keywords
+from headrace.config.pipeline_spec import (
+    ModelSpec,
+    PipelineSpec,
+    SinkSpec,
+    SourceSpec,
+    TrackerSpec,
+)
+from headrace.media import Sink, Source
+from headrace.media.sinks.opening import split_spec
+from headrace.media.sources.images import IMAGE_SUFFIXES
+from headrace.pipeline.assembly import AssemblyOptions, after_primaries, assemble, without_results
+from headrace.pipeline.outlet import Route
+from headrace.pipeline.pipeline import Pipeline
+from headrace.pipeline.stage import is_stage, is_tracker
+
+if TYPE_CHECKING:
+    from headrace.analytics import AnalyticsRules
+    from headrace.config.profile import Profile
+    from headrace.custom.guard import GuardMode
+    from headrace.draw import Painter
+    from headrace.infer.attach import Generation
+    from headrace.infer.inferencer import Inferencer
+    from headrace.meta import FrameMeta
+    from headrace.pipeline.stage import Probe
+    from headrace.track import Tracker
+
+_WHERE = "open_pipeline"
+_ARGUMENTS = (
+    "sources", "tracker", "analytics", "outputs", "limit", "on_result", "painter", "threads",
+    "streams", "abi", "guard", "generation", "palette", "rebuild", "strict", "parser",
+    "profile", "device",
+)  # fmt: skip
+
+
+def pipeline_spec(
+    base: PipelineSpec | None = None,
+    *,
+    configs: Sequence[str | Path] | None = None,
+    sources: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    tracker: str | None = None,
+    analytics: str | PathLike[str] | None = None,
+    keep_open: bool = False,
+) -> PipelineSpec:
+    """A pipeline from words, as a command line has them; each argument replaces that of `base`.
+
+    Args:
+        base: None begins with nothing.
+        configs: paths of nvinfer configs, in the order in which they run.
+        sources: as `open_source` takes them.
+        outputs: paths or `kind:path`, as `open_sink` takes them.
+        tracker: as `open_tracker` takes it.
+        analytics: path of a config file of `nvdsanalytics`.
+        keep_open: True for one that goes on without sources.
+
+    Raises:
+        ConfigError: there is no source.
+    """
+    changes: dict[str, Any] = {}
+    if configs is not None:
+        changes["models"] = tuple(ModelSpec(config=Path(name)) for name in configs)
+    if sources:
+        changes["sources"] = tuple(map(SourceSpec.given, sources))
+    if outputs:
+        changes["sinks"] = tuple(map(_sink_spec, outputs))
+    if tracker is not None:
+        changes["tracker"] = _tracker_spec(tracker)
+    if analytics is not None:
+        changes["analytics"] = Path(analytics)
+    if keep_open:
+        changes["keep_open"] = True
+    if base is None:
+        return PipelineSpec(**{"sources": (), **changes})
+    return base.changed(**changes) if changes else base
+
+
+def _sink_spec(text: str) -> SinkSpec:
+    kind, path = split_spec(text)
+    if kind == "messages":
+        return SinkSpec(kind=kind, uri=text.removeprefix("messages:"))
+    return SinkSpec(kind=kind, path=path)
+
+
+def _tracker_spec(text: str) -> TrackerSpec:
+    if text.endswith((".yml", ".yaml")):
+        return TrackerSpec(config=Path(text))
+    name, _, rest = text.partition(":")
+    settings = dict(item.partition("=")[::2] for item in rest.split(",") if item)
+    return TrackerSpec(name=name, settings=settings)
+
+
+def open_pipeline(
+    *stages: str | PathLike[str] | PipelineSpec | ModelConfig | Inferencer | Tracker | Probe,
+    sources: str | PathLike[str] | int | Source | Sequence[str | PathLike[str] | int | Source] = (),
+    tracker: str | PathLike[str] | Tracker | None = None,
+    analytics: str | PathLike[str] | AnalyticsRules | None = None,
+    outputs: str | PathLike[str] | Sink | Sequence[str | PathLike[str] | Sink | Route] = (),
+    limit: int | None = None,
+    on_result: Callable[[FrameMeta], None] | None = None,
+    painter: Painter | None = None,
+    threads: int | None = None,
+    streams: int | None = None,
+    abi: str | None = None,
+    guard: GuardMode | None = None,
+    profile: Profile | None = None,
+    generation: Generation = "9.1",
+    palette: Literal["auto", "config"] = "auto",
+    rebuild: bool = False,
+    strict: bool = False,
+    parser: Callable[..., Any] | None = None,
+    device: str = "auto",
+    conf: float | None = None,
+    labels: str | PathLike[str] | None = None,
+    **keys: Any,
+) -> Pipeline:
+    """Open everything that `headrace run` would, by the same rules, and give the pipeline.
+
+        with headrace.open_pipeline("pgie.txt", sources="video.mp4", tracker="iou") as pipeline:
+            for frame, meta in pipeline:
+                print(meta)
+
+    The pipeline closes what was opened here when it ends. Warnings, and only they, are shown by
+    Python's `warnings` as `HeadraceWarning`: those of the opening now, those of the run at its end;
+    `pipeline.notices` has everything. If the opening fails, they are shown before its error, whose
+    `notices` has everything until then.
+
+    Args:
+        stages: in the order in which they run: paths of nvinfer configs or of bare models
+            (`.onnx`), `ModelConfig`s, opened models and trackers, and probes: functions that are
+            called with each `Batch`. Or, in the first place, a pipeline file or `PipelineSpec`;
+            then only probes may follow.
+        sources: video files, images, folders or patterns of images, URLs, cameras (0 is
+            /dev/video0), or opened sources such as `ArraySource`. Those of a pipeline file are
+            replaced.
+        tracker: as `open_tracker` takes it, or an opened one; it works behind the last primary
+            model, before the probes that follow there.
+        analytics: regions and lines to count at: the path of a config file of `nvdsanalytics`, or
+            rules; they work behind the tracker.
+        outputs: paths or `kind:path`; `{source}` and `{id}` in them make one for each source.
+            Opened sinks are taken too.
+        limit: frames of each source.
+        on_result: called with each frame's metadata, in order, when all stages are done with it.
+        painter: draws for the outputs that show pixels; None is what the pipeline file says, or the
+            defaults.
+        threads: CPU threads of each engine; None is one per core.
+        streams: batches that each engine runs at once, sharing its threads; None is what it was
+            tuned for, else one per thread, at most 4, and 1 for live sources.
+        abi: bytes per box of a C++ parser, `24` (DeepStream 5 to 8), `28` (9) or `auto`, which
+            detects it; None takes each config's `custom-lib-abi`.
+        guard: whether custom libraries run in worker processes, so that their crashes are survived:
+            `auto` guards C++ libraries that are not trusted yet, `always` guards Python files, too,
+            `never` guards none; None takes each config's `custom-lib-guard`.
+        profile: whose rules apply where the configs' keys leave them open: `nvinfer` for those of
+            the original, `modern` for those that models are trained with; None takes each config's
+            `profile`.
+        generation: whose rules apply where releases of the original differ, `9.1` or `6.2`.
+        palette: box colours: `auto` gives each class its own where the config sets none, `config`
+            takes exactly the config's; not used with `painter`.
+        rebuild: build engines even if valid ones are saved.
+        strict: refuse warnings of the opening, before an output is created.
+        device: where engines run and films are decoded: `auto` takes an NVIDIA GPU that is there
+            and that the runtime can use; `cpu`, `cuda`, `cuda:N`.
+        parser, conf, labels, keys: of the only model, as `Inferencer.from_config` takes them. Of
+            several, set them on each: `ModelConfig.load(path).with_overrides(conf=0.4)`.
+
+    Raises:
+        HeadraceError: whatever is wrong, with nothing left open or half-written.
+        StrictError: `strict`, and there was a warning.
+    """
+    try:
+        given_keys = given_keywords({"conf": conf, "labels": labels, **keys}, _ARGUMENTS)
+        base, items = _stages(stages, given_keys, parser)
+    except HeadraceError as error:
+        warn_of(error.notices)
+        raise
+    given = [s if isinstance(s, Source) else fspath(s) for s in _listed(_cameras(sources))]
+    outs = _listed(outputs)
+    if not given and base is None:
+        fix = 'sources="video.mp4"; for pictures in memory sources=headrace.ArraySource(pictures)'
+        raise HeadraceError("there is no source", where=_WHERE, fix=fix)
+    if tracker is not None and is_tracker(tracker):
+        items.insert(after_primaries(items), tracker)
+        named = None
+    else:
+        named = None if tracker is None else fspath(tracker)  # type: ignore[arg-type]
+    path = analytics if isinstance(analytics, str | PathLike) else None
+    rules = None if isinstance(analytics, str | PathLike) else analytics
+    spec = pipeline_spec(
+        base,
+        sources=[s.name if isinstance(s, Source) else s for s in given],
+        outputs=[fspath(out) for out in outs if isinstance(out, (str, PathLike))],
+        tracker=named,
+        analytics=path,
+    )
+
+    def ready(notices: list[Notice]) -> None:
+        notices += _pictures_one_by_one(given)
+        if strict:
+            refuse_warnings(notices)
+        warn_of(notices)
+
+    try:
+        made = assemble(
+            spec,
+            AssemblyOptions(
+                threads,
+                streams,
+                abi,
+                generation,
+                palette,
+                rebuild,
+                limit,
+                guard,
+                profile,
+                parser,
+                device,
+            ),
+            stages=items,
+            rules=rules,
+            opened={i: s for i, s in enumerate(given) if isinstance(s, Source)},
+            sinks=[out for out in outs if not isinstance(out, (str, PathLike))],
+            painter=painter,
+            on_ready=ready,
+            on_result=on_result,
+            kind=_Opened,
+        )
+    except HeadraceError as error:
+        warn_of(error.notices)
+        raise
+    return made.pipeline
+
+
+class _Opened(Pipeline):
+    """A pipeline that owns its parts: it shows their warnings at the end."""
+
+    def _finish(self) -> None:
+        super()._finish()
+        if self._error is None:
+            self._error = without_results(self.report)
+        try:
+            warn_of([n for n in self.report.notices if n not in self._decided])
+        except Warning as warning:  # the filters of `warnings` make errors of them
+            self._error = self._error or warning
+
+
+def _cameras(sources: Any) -> Any:
+    """Sources with those of numbers as the names of cameras."""
+    if isinstance(sources, list | tuple):
+        return [_cameras(source) for source in sources]
+    number = isinstance(sources, int) and not isinstance(sources, bool)
+    return f"camera:{sources}" if number else sources
+
+
+def _listed(items: Any) -> list[Any]:
+    """One thing or several as a list; an array is one thing."""
+    if isinstance(items, (str, PathLike, Source, Sink, Route)):
+        return [items]
+    found = list(items) if isinstance(items, Iterable) and not hasattr(items, "dtype") else [items]
+    for item in found:
+        if not isinstance(item, (str, PathLike, Source, Sink, Route)):
+            raise HeadraceError(
+                f"{type(item).__name__} is neither a source nor an output",
+                where=_WHERE,
+                expected="a path, a URL, or something opened",
+                fix="pictures in memory: sources=headrace.ArraySource(pictures)",
+            )
+    return found
+
+
+def _stages(
+    stages: Sequence[Any], given: Sequence[GivenKey], parser: Any
+) -> tuple[PipelineSpec | None, list[Any]]:
+    """The pipeline file in the first place, if it is one, and all stages with configs loaded.
+
+    `given` is set over the only config; `parser` is its parser.
+    """
+    base: PipelineSpec | None = None
+    items: list[Any] = []
+    for place, stage in enumerate(stages):
+        if isinstance(stage, (str, PathLike)):
+            path = Path(stage)
+            if _is_media(fspath(stage)):
+                raise HeadraceError(
+                    f"{fspath(stage)} is a source, not a config or a model",
+                    where=_WHERE,
+                    fix=f"sources={fspath(stage)!r}",
+                )
+            if place == 0 and path.is_file() and is_pipeline_file(path):
+                base = load_pipeline(path)
+            else:
+                items.append(ModelSpec(config=path))
+        elif isinstance(stage, PipelineSpec) and place == 0:
+            base = stage
+        else:
+            items.append(stage)
+    if parser is not None:
+        given = [*given, GivenKey(None, Overrides(), ("parser", ""))]
+    if base is None:
+        return None, _loaded(items, given, parser)
+    if any(isinstance(item, ModelConfig | ModelSpec) or is_stage(item) for item in items):
+        raise HeadraceError(
+            "a pipeline file names its models itself",
+            where=_WHERE,
+            expected="nothing but probes behind it",
+        )
+    return base, [*base.with_models_overridden(given).load_models(), *items]
+
+
+def _is_media(name: str) -> bool:
+    """Whether a path or URL names pictures."""
+    kind = guess_type(name)[0] or ""
+    pictures = Path(name).suffix.lower() in IMAGE_SUFFIXES or kind.startswith("video/")
+    return pictures or "://" in name or Path(name).is_dir()
+
+
+def _loaded(items: Sequence[Any], given: Sequence[GivenKey], parser: Any) -> list[Any]:
+    """Load the configs among the stages, and set the given keys over the one they are for."""
+    configs = [item for item in items if isinstance(item, ModelSpec | ModelConfig)]
+    names = [c.config.name if isinstance(c, ModelSpec) else c.path.name for c in configs]
+    parts = iter(distributed(given, names))
+    loaded = []
+    for item in items:
+        if isinstance(item, ModelSpec):
+            part = next(parts).with_parser(item.config, parser)
+            loaded.append(item.overridden(part).load())
+        else:
+            loaded.append(next(parts).on(item) if isinstance(item, ModelConfig) else item)
+    return loaded
+
+
+def _pictures_one_by_one(given: Sequence[str | Source]) -> list[Notice]:
+    pictures = [s for s in given if isinstance(s, str) and Path(s).suffix.lower() in IMAGE_SUFFIXES]
+    if len(pictures) < 2:
+        return []
+    text = (
+        f"each of {len(pictures)} pictures is a source of its own; "
+        "a folder or a pattern (photos/*.jpg) makes one source of them"
+    )
+    return [Notice("warning", text, _WHERE)]

@@ -1,0 +1,225 @@
+"""Where batches leave: which sink gets which frames, drawn or not, tiled or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+
+from headrace._core.errors import HeadraceError
+from headrace.media.sinks.base import Sink
+from headrace.pipeline.durations import Durations
+
+if TYPE_CHECKING:
+    from headrace._core.notices import Notice
+    from headrace.draw import Painter
+    from headrace.infer.batch import Batch
+    from headrace.media import Frame, Source
+    from headrace.meta import FrameMeta
+
+
+_Sinks: TypeAlias = "tuple[tuple[Sink, ...], tuple[Sink, ...]]"
+"""Sinks that need no pixels, and those that do."""
+_NOWHERE: _Sinks = ((), ())
+
+
+class Composes(Protocol):
+    """Makes one picture of several."""
+
+    def compose(self, pairs: Sequence[tuple[Frame, FrameMeta]]) -> tuple[Frame, FrameMeta]:
+        """One picture of the latest frame of each source, with their objects moved into it."""
+        ...
+
+
+@runtime_checkable
+class Recorder(Protocol):
+    """A sink that records clips of sources."""
+
+    def record(self, source_id: int) -> bool:
+        """Record around now; False if the source is not there, or is no film."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Which frames go into a sink.
+
+    Attributes:
+        sink: takes them.
+        only_source: id of the one source whose frames it gets; None is all.
+        tiled: it gets one composed picture per buffer instead. None decides: if the pipeline has a
+            tiler, sinks that show pixels and are not for one source are tiled.
+    """
+
+    sink: Sink
+    only_source: int | None = None
+    tiled: bool | None = None
+
+
+def routes_of(sinks: Sequence[Sink | Route | tuple[Sink, int | None]]) -> list[Route]:
+    """Sinks, sinks with a source, and routes, all as routes."""
+    routes = []
+    for item in sinks:
+        if isinstance(item, Route):
+            routes.append(item)
+        elif isinstance(item, tuple):
+            routes.append(Route(item[0], item[1]))
+        else:
+            routes.append(Route(item))
+    return routes
+
+
+class Outlet:
+    """Writes batches into sinks, from one thread; each picture is drawn at most once.
+
+    Args:
+        routes: sinks and what they get.
+        painter: draws for the sinks that show pixels; None draws with the defaults.
+        tiler: composes the pictures of tiled sinks.
+        source_ids: ids that there are; None: sources come and go.
+        fate: name of a source that has ended, and in a few words how; None: nobody asks.
+
+    Raises:
+        HeadraceError: a route names a source that there is not, or is tiled without a tiler.
+    """
+
+    def __init__(
+        self,
+        routes: Sequence[Route],
+        painter: Painter | None,
+        tiler: Composes | None,
+        source_ids: Sequence[int] | None,
+        fate: Callable[[int], tuple[str, str]] | None = None,
+    ) -> None:
+        # dark cells of a `Tiler` say why; another composer need not know of it
+        self._tell_end = None if fate is None else getattr(tiler, "end", None)
+        self._fate = fate
+        self.draw_s = 0.0
+        self.write_s = 0.0
+        self.tile_s = 0.0
+        self.writing = Durations()
+        self._tiler = tiler
+        self._routes = list(routes)
+        for route in routes:
+            known = source_ids is None or route.only_source in (None, *source_ids)
+            if not known and source_ids is not None:
+                raise HeadraceError(
+                    f"there is no source {route.only_source} for it",
+                    where=str(route.sink.path),
+                    expected=f"one of {', '.join(map(str, source_ids))}",
+                )
+            if route.tiled and tiler is None:
+                raise HeadraceError(
+                    "is to be tiled, but there is no tiler",
+                    where=str(route.sink.path),
+                    fix="pass tiler=Tiler(...) to the pipeline",
+                )
+        self.sinks: list[Sink] = []  # each once, in the order given
+        for route in routes:
+            if route.sink not in self.sinks:
+                self.sinks.append(route.sink)
+        if painter is None and any(sink.needs_pixels for sink in self.sinks):
+            from headrace.draw import Painter
+
+            painter = Painter()
+        self.painter = painter
+        tiled = [r for r in routes if self._is_tiled(r)]
+        self._tiled = _by_need([r.sink for r in tiled])
+        self._plain = [r for r in routes if r not in tiled]
+        takes_all = len(routes) == 1 and self._plain and routes[0].only_source is None
+        plain = takes_all and not self.sinks[0].needs_pixels
+        self._single = self.sinks[0] if plain and isinstance(self.sinks[0], Sink) else None
+        self._by_source: dict[int, _Sinks] = {}
+        self._latest: dict[int, tuple[Frame, FrameMeta]] = {}
+
+    def begin(self, source: Source) -> None:
+        """Announce a source to the sinks that get its frames."""
+        for route in self._routes:
+            if route.only_source in (None, source.source_id):
+                route.sink.begin(source)
+
+    def _is_tiled(self, route: Route) -> bool:
+        if route.tiled is None:
+            return self._tiler is not None and route.sink.needs_pixels and route.only_source is None
+        return route.tiled
+
+    def write(self, batch: Batch) -> None:
+        """Write every frame of a batch, in order; the tiled picture follows each buffer."""
+        start = perf_counter()
+        before = self.draw_s + self.tile_s
+        if self._single is not None:
+            self._single.write_batch(batch.frames, batch.metas)
+        elif self._tiled is _NOWHERE:
+            for frame, meta in zip(batch.frames, batch.metas, strict=True):
+                self._put(self._sinks_of(meta.source_id), frame, meta)
+        else:
+            for _, places in batch.by_buffer():
+                for i in places:
+                    frame, meta = batch.frames[i], batch.metas[i]
+                    self._put(self._sinks_of(meta.source_id), frame, meta)
+                    self._latest[meta.source_id] = frame, meta
+                self._put(self._tiled, *self._compose())
+            for source_id in batch.ended:
+                self._latest.pop(source_id, None)
+                if self._tell_end is not None and self._fate is not None:
+                    self._tell_end(source_id, *self._fate(source_id))
+        for source_id in batch.ended:
+            self._by_source.pop(source_id, None)
+            for sink in self.sinks:
+                sink.end(source_id)
+        taken = perf_counter() - start
+        self.writing.add(taken)
+        self.write_s += taken - (self.draw_s + self.tile_s - before)
+
+    def _sinks_of(self, source_id: int) -> _Sinks:
+        found = self._by_source.get(source_id)
+        if found is None:
+            wanted = [r.sink for r in self._plain if r.only_source in (None, source_id)]
+            found = self._by_source[source_id] = _by_need(wanted)
+        return found
+
+    def _put(self, sinks: _Sinks, frame: Frame, meta: FrameMeta) -> None:
+        plain, pictures = sinks
+        for sink in plain:
+            sink.write(frame, meta)
+        if pictures:
+            assert self.painter is not None
+            start = perf_counter()
+            drawn = self.painter.draw(frame, meta)
+            self.draw_s += perf_counter() - start
+            for sink in pictures:
+                sink.write(drawn, meta)
+
+    def _compose(self) -> tuple[Frame, FrameMeta]:
+        assert self._tiler is not None
+        start = perf_counter()
+        composed = self._tiler.compose([self._latest[i] for i in sorted(self._latest)])
+        self.tile_s += perf_counter() - start
+        return composed
+
+    @property
+    def notices(self) -> list[Notice]:
+        """Of the tiler and the sinks."""
+        tiler = getattr(self._tiler, "notices", ())
+        return [*tiler, *(n for sink in self.sinks for n in sink.notices)]
+
+    def close(self) -> list[BaseException]:
+        """Close every sink; returns the errors of those that could not be closed."""
+        errors: list[BaseException] = []
+        for sink in self.sinks:
+            try:
+                sink.close()
+            except BaseException as error:
+                errors.append(error)
+        return errors
+
+
+def _by_need(sinks: Sequence[Sink]) -> _Sinks:
+    """Sinks that need no pixels, and those that do."""
+    if not sinks:
+        return _NOWHERE
+    return (
+        tuple(s for s in sinks if not s.needs_pixels),
+        tuple(s for s in sinks if s.needs_pixels),
+    )

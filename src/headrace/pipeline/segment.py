@@ -1,0 +1,131 @@
+"""One thread's share of the pipeline: a model, and the trackers and probes that follow it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from headrace.infer.batch import Batch
+from headrace.pipeline.channel import Channel, ChannelClosedError
+from headrace.pipeline.durations import Durations
+from headrace.pipeline.stage import Stage, Step, is_stage, step_of
+
+
+@dataclass(slots=True)
+class _Running:
+    """A batch, and the pending work of the model; the batch may be without frames then."""
+
+    batch: Batch
+    work: Any = None
+    begun: bool = False
+    start: float = 0.0  # when it was begun
+
+
+class Segment:
+    """Runs batches through one model and the steps around it, in order.
+
+    Args:
+        stage: the model; None for a pipeline without one.
+        before: steps before the model.
+        after: steps after it.
+    """
+
+    def __init__(
+        self, stage: Stage | None, before: Sequence[Step] = (), after: Sequence[Step] = ()
+    ) -> None:
+        self.stage = stage
+        self.running = Durations()
+        self.before = list(before)
+        self.after = list(after)
+
+    def run(
+        self,
+        batches: Iterable[Batch],
+        emit: Callable[[Batch], None],
+        *,
+        ahead: int,
+        more: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Take every batch, give it on when it is done.
+
+        Args:
+            batches: incoming.
+            emit: takes each batch, in order.
+            ahead: batches begun before an older one is completed.
+            more: whether it is worth waiting for the next batch while older ones are under way.
+
+        Raises:
+            whatever a model or step does; batches before the one that failed are given on first.
+        """
+        pending: deque[_Running] = deque()
+        try:
+            for batch in batches:
+                try:
+                    running = self._begin(batch)
+                except BaseException:
+                    self._drain(pending, emit, 0)
+                    raise
+                pending.append(running)
+                self._drain(pending, emit, ahead)
+                while pending and not more():
+                    self._drain(pending, emit, len(pending) - 1)
+            self._drain(pending, emit, 0)
+        finally:
+            for running in pending:  # an error, or nobody wants it: what has not started need not
+                getattr(running.work, "cancel", _nothing)()
+
+    def _begin(self, batch: Batch) -> _Running:
+        start = perf_counter()
+        for step in self.before:
+            step(batch)
+        if self.stage is not None and batch.frames:
+            return _Running(batch, self.stage.begin(batch), begun=True, start=start)
+        return _Running(batch, start=start)
+
+    def _drain(self, pending: deque[_Running], emit: Callable[[Batch], None], left: int) -> None:
+        """Complete the oldest batches until only `left` are under way."""
+        while len(pending) > left:
+            running = pending.popleft()
+            batch = running.batch
+            if self.stage is not None:
+                if running.begun:
+                    self.stage.complete(running.work)
+                for source_id in batch.ended:
+                    self.stage.end_of_stream(source_id)
+            for step in self.after:
+                step(batch)
+            self.running.add(perf_counter() - running.start)
+            emit(batch)
+
+
+def segments_of(items: Sequence[Any]) -> list[Segment]:
+    """One segment for each model, with the steps behind it; the first also has those before it.
+
+    Raises:
+        HeadraceError: something is no model, tracker or function.
+    """
+    segments = [Segment(None)]
+    for item in items:
+        if is_stage(item):
+            before = segments.pop().after if segments[-1].stage is None else []
+            segments.append(Segment(item, before))
+        else:
+            segments[-1].after.append(step_of(item))
+    return segments
+
+
+def received(channel: Channel[Batch]) -> Iterator[Batch]:
+    """Items of a channel, until the writer has ended."""
+    while True:
+        try:
+            batch = channel.get()
+        except ChannelClosedError:
+            return
+        yield batch
+
+
+def _nothing() -> None:
+    """For work that cannot be given up."""

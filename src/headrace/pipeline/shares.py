@@ -1,0 +1,404 @@
+"""A run in several processes: each takes a share of the sources, one writes all lines.
+
+One process drives one GPU, and its threads take turns for Python and for the driver: many streams
+fill a GPU only from several processes. Lines of one source stay in order.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from headrace._core.errors import HeadraceError, MediaError
+from headrace._core.mps import kernels_at_once
+from headrace._core.notices import Notice, refuse_warnings
+from headrace.config.pipeline_spec import SinkSpec
+from headrace.engine.machine import usable_cores
+from headrace.media.sinks.jsonl import JsonLinesSink, standard_output_is
+from headrace.media.sinks.opening import check_sinks, open_sink
+from headrace.pipeline.assembly import AssemblyOptions, assemble
+from headrace.pipeline.report import ModelReport, RunReport, SourceReport
+
+if TYPE_CHECKING:
+    from headrace.config import PipelineSpec
+
+_CHUNK = 1 << 20  # bytes read from a process at once
+_LOOK_S = 0.2
+_END_S = 10.0
+SpecMaker = Callable[[], "PipelineSpec"]
+"""Called in each process; it must be a function or partial that can be pickled."""
+
+
+@dataclass(slots=True)
+class _Share:
+    """One process, as the one that writes sees it."""
+
+    process: Any
+    talk: Connection
+    lines: Connection
+    sources: list[int]
+    frames: Any
+    rest: bytes = b""
+    report: RunReport | None = None
+    error: HeadraceError | None = None
+
+    def how_it_ended(self) -> str:
+        code = self.process.exitcode
+        if code is not None and code < 0:
+            with contextlib.suppress(ValueError):
+                return f"its process was killed by {signal.Signals(-code).name}"
+        return f"its process ended with exit status {code}"
+
+
+@dataclass(slots=True)
+class SharedRun:
+    """Runs a pipeline in several processes.
+
+    Args:
+        make_spec: makes the pipeline; its outputs are one of JSON Lines, or none.
+        options: of each process; `device` may name several GPUs, `cuda:0,cuda:1`: the first
+            process takes the first, and so on, in turn.
+        processes: how many; at most one for each source is started.
+        strict: True makes every warning an error.
+        on_notices: called with what is decided, each notice once.
+        on_frames: called now and then with the number of frames so far.
+
+    Raises:
+        MediaError: the pipeline has another output, or its sources come and go.
+    """
+
+    make_spec: SpecMaker
+    options: AssemblyOptions
+    processes: int
+    strict: bool = False
+    on_notices: Callable[[list[Notice]], None] = lambda _: None
+    on_frames: Callable[[int], None] = lambda _: None
+    _shares: list[_Share] = field(default_factory=list)
+    _told: dict[Notice, None] = field(default_factory=dict)
+    _names: list[str] = field(default_factory=list)
+    _sink: JsonLinesSink | None = None
+    _stopped: bool = False
+    _gpu: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+
+    def begin(self) -> None:
+        """Start the processes and wait until each has its engines.
+
+        Raises:
+            HeadraceError: one of them refuses, or the output cannot be created; all are ended.
+        """
+        spec = self.make_spec()
+        out = _only_lines(spec)
+        self._names = [source.label for source in spec.opened_sources]
+        count = min(self.processes, len(self._names))
+        try:
+            self.options = replace(self.options, sharing=self._on_one_device(count))
+            if self.options.device != "cpu" and self.options.sharing > 1:
+                self._tell(self._gpu.enter_context(kernels_at_once(self.options.sharing)))
+            for place in range(count):
+                self._shares.append(self._started(place, count))
+            self._wait_until_ready()
+            if out is not None:
+                sink = open_sink(out, inputs=[s.uri for s in spec.sources])
+                assert isinstance(sink, JsonLinesSink)
+                self._sink = sink
+        except BaseException:
+            self._end_all()
+            raise
+
+    def run(self) -> RunReport:
+        """Run to the end of all sources, behind `begin`.
+
+        A process that dies fails its sources; the others go on.
+
+        Raises:
+            HeadraceError: the output cannot be written, or a warning is an error; all are ended.
+                Or every source failed.
+        """
+        start = perf_counter()
+        try:
+            self._send("go")
+            self._follow()
+            if self._sink is not None:
+                self._sink.close()
+        except BaseException:
+            self._end_all()
+            if self._sink is not None:
+                self._sink.abort("the run was broken off")
+            raise
+        report = self._merged(perf_counter() - start)
+        self._gpu.close()
+        return report
+
+    def stop(self) -> None:
+        """End the run early: all files are finished and keep the results up to here."""
+        self._stopped = True
+        self._send("stop")
+
+    def _send(self, word: str) -> None:
+        for share in self._shares:
+            with contextlib.suppress(OSError):  # it is dead: `_heard` finds that
+                share.talk.send(word)
+
+    def _on_one_device(self, count: int) -> int:
+        """The most of `count` processes that share a device."""
+        return -(-count // len(set(self.options.device.split(","))))
+
+    def _started(self, place: int, count: int) -> _Share:
+        context = multiprocessing.get_context("spawn")
+        talk, theirs = context.Pipe()
+        lines, written = context.Pipe(duplex=False)
+        frames = context.RawValue("q", 0)
+        devices = self.options.device.split(",")
+        options = replace(self.options, device=devices[place % len(devices)])
+        if options.threads is None and options.streams is None:
+            # engines on the CPU would take all cores each
+            options = replace(options, threads=max(1, usable_cores() // count))
+        arguments = (self.make_spec, options, place, count, self.strict, theirs, written, frames)
+        process = context.Process(target=_serve, args=arguments, name="headrace-share")
+        process.start()
+        theirs.close()
+        written.close()
+        return _Share(process, talk, lines, list(range(place, len(self._names), count)), frames)
+
+    def _wait_until_ready(self) -> None:
+        """Wait until every process has its engines; the first refusal ends them all."""
+        waiting = list(self._shares)
+        while waiting:
+            for talk in wait([share.talk for share in waiting]):
+                share = next(s for s in waiting if s.talk is talk)
+                message = self._received(share)
+                if isinstance(message, HeadraceError):
+                    raise message
+                if message is None:
+                    share.process.join(_END_S)
+                    raise HeadraceError(f"the run could not begin: {share.how_it_ended()}")
+                self._tell(message)
+                waiting.remove(share)
+
+    def _received(self, share: _Share) -> Any:
+        try:
+            return share.talk.recv()
+        except (EOFError, OSError):
+            return None
+
+    def _tell(self, notices: Sequence[Notice]) -> None:
+        new = [notice for notice in notices if notice not in self._told]
+        self._told.update(dict.fromkeys(new))
+        if new:
+            self.on_notices(new)
+
+    def _follow(self) -> None:
+        """Write lines and collect reports until every process is done."""
+        open_pipes: dict[Any, tuple[_Share, bool]] = {}
+        for share in self._shares:
+            open_pipes[share.talk] = share, False
+            open_pipes[share.lines] = share, True
+        shown = 0.0
+        while open_pipes:
+            for pipe in wait(list(open_pipes), _LOOK_S):
+                share, is_lines = open_pipes[pipe]
+                alive = self._wrote(share) if is_lines else self._heard(share)
+                if not alive:
+                    del open_pipes[pipe]
+            if perf_counter() - shown > _LOOK_S:
+                shown = perf_counter()
+                self.on_frames(sum(share.frames.value for share in self._shares))
+
+    def _wrote(self, share: _Share) -> bool:
+        """Write what came from a process, up to its last whole line; False at the end."""
+        try:
+            data = os.read(share.lines.fileno(), _CHUNK)
+        except OSError:
+            data = b""
+        whole, end, rest = (share.rest + data).rpartition(b"\n")
+        share.rest = rest
+        if end and self._sink is not None:
+            self._sink.write_lines(whole + end)
+        return bool(data)
+
+    def _heard(self, share: _Share) -> bool:
+        """Take one message of a process; False when it has ended."""
+        message = self._received(share)
+        if isinstance(message, RunReport):
+            share.report = message
+        elif isinstance(message, HeadraceError) and share.report is None:
+            raise message
+        elif message is not None:
+            share.error = message
+        return message is not None
+
+    def _end_all(self) -> None:
+        for share in self._shares:
+            share.process.kill()
+            share.process.join()
+        self._gpu.close()
+
+    def _merged(self, seconds: float) -> RunReport:
+        """One report of all processes.
+
+        Raises:
+            HeadraceError: every source failed.
+        """
+        errors = [share.error for share in self._shares if share.error is not None]
+        if len(errors) == len(self._shares):
+            self._end_all()
+            raise errors[0]
+        names = self._names
+        merged = RunReport(names[0] if len(names) == 1 else f"{len(names)} sources")
+        merged.seconds = seconds
+        for share in self._shares:
+            share.process.join(_END_S)
+            if share.report is not None:
+                _add(merged, share.report)
+                continue
+            error = share.how_it_ended()
+            merged.sources += [
+                SourceReport(number, names[number], state="failed", error=error)
+                for number in share.sources
+            ]
+            merged.frames += share.frames.value
+            text = f"{len(share.sources)} source(s) ended: {error}; results up to there are kept"
+            merged.notices.append(Notice("warning", text))
+        merged.sources.sort(key=lambda source: source.source_id)
+        merged.interrupted = merged.interrupted or self._stopped
+        if self._sink is not None:
+            merged.outputs = [str(self._sink.path)]
+        merged.notices = list(dict.fromkeys(merged.notices))
+        return merged
+
+
+def _only_lines(spec: PipelineSpec) -> str | None:
+    """The output of a pipeline, JSON Lines; None without any."""
+    texts = [sink.text for sink in spec.sinks if sink.text]
+    fix = "write JSON Lines, and make other files of them afterwards; or leave --processes out"
+    wanted = "one output of JSON Lines: -o out.jsonl"
+    if spec.keep_open:
+        raise MediaError("sources that come and go need one process", fix="leave --processes out")
+    if not texts:
+        return None
+    check_sinks(texts, [s.uri for s in spec.sources])
+    first = texts[0]
+    lines = first.startswith("jsonl:") or Path(first).suffix == ".jsonl"
+    if len(texts) > 1 or not lines or "{" in first:
+        shown = ", ".join(texts)
+        raise MediaError(f"several processes cannot write {shown}", expected=wanted, fix=fix)
+    return first
+
+
+def _add(merged: RunReport, report: RunReport) -> None:
+    """Add the counts of one process."""
+    merged.frames += report.frames
+    merged.inferred += report.inferred
+    merged.failed_frames += report.failed_frames
+    merged.dropped_frames += report.dropped_frames
+    merged.objects += report.objects
+    times = [t for t in (merged.first_result_s, report.first_result_s) if t is not None]
+    merged.first_result_s = min(times, default=None)
+    merged.stages = _sum(merged.stages, report.stages)
+    merged.crossed |= report.crossed
+    merged.sources += report.sources
+    merged.notices += report.notices
+    merged.interrupted = merged.interrupted or report.interrupted
+    if not merged.models:
+        merged.models = report.models
+        return
+    for model, other in zip(merged.models, report.models, strict=True):
+        _add_model(model, other)
+
+
+def _add_model(model: ModelReport, other: ModelReport) -> None:
+    model.inferred += other.inferred
+    model.failed += other.failed
+    model.seconds = _sum(model.seconds, other.seconds)
+    model.results = _sum(model.results, other.results)
+    for counts, more in ((model.skipped, other.skipped), (model.dropped, other.dropped)):
+        for key, names in more.items():
+            counts[key] = _sum(counts.get(key, {}), names)
+    model.reasons = list(dict.fromkeys([*model.reasons, *other.reasons]))
+    if other.device not in model.device.split(", "):
+        model.device = f"{model.device}, {other.device}"
+
+
+def _sum(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    total = Counter(one)
+    total.update(other)
+    return dict(total)
+
+
+def _serve(
+    make_spec: SpecMaker,
+    options: AssemblyOptions,
+    place: int,
+    count: int,
+    strict: bool,
+    talk: Connection,
+    lines: Connection,
+    frames: Any,
+) -> None:
+    """Run one share in this process."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # the process that writes decides
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+    os.dup2(2, 1)  # prints of users' code do not get among the lines
+
+    def count_frame(_: object) -> None:
+        frames.value += 1
+
+    def ready(notices: list[Notice]) -> None:
+        if strict:
+            refuse_warnings(notices)
+        talk.send(notices)
+        if talk.recv() != "go":
+            raise SystemExit(0)
+
+    try:
+        spec = make_spec()
+        if spec.sinks:
+            spec = spec.changed(sinks=(SinkSpec(kind="jsonl", path=Path("-")),))
+        with standard_output_is(lines.fileno()):
+            made = assemble(
+                spec, options, share=(place, count), on_ready=ready, on_result=count_frame
+            )
+            threading.Thread(target=_stop_when_told, args=(talk, made), daemon=True).start()
+            try:
+                report = made.pipeline.run()
+            except MediaError:
+                report = made.pipeline.report
+                if all(source.state == "failed" for source in report.sources):
+                    talk.send(report)  # the sources of other processes need not have failed
+                raise
+            finally:
+                made.close()
+            if strict:
+                refuse_warnings(report.notices)
+    except HeadraceError as error:
+        talk.send(error)
+    except (EOFError, OSError):
+        os._exit(1)  # the process that writes is gone
+    else:
+        talk.send(report)
+
+
+def _stop_when_told(talk: Connection, made: Any) -> None:
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            if talk.recv() == "stop":
+                made.pipeline.stop()
+
+
+def _end_with(sentinel: int) -> None:
+    """End this process with the one that writes."""
+    wait([sentinel])
+    os._exit(1)

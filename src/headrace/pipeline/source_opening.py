@@ -1,0 +1,101 @@
+"""Sources of a run, opened as a pipeline's list describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headrace._core.cuda import gpu_count
+from headrace._core.errors import MediaError
+from headrace._core.notices import Notice
+from headrace._core.visible_gpus import how_many
+from headrace.engine.device import CPU, Device
+from headrace.media import ReconnectPolicy, open_source
+from headrace.media.sources.base import FailedSource, SteppedSource
+from headrace.pipeline.decoder_memory import DecoderMemory
+
+if TYPE_CHECKING:
+    from headrace.config.pipeline_spec import SourceSpec
+    from headrace.media import Source
+
+
+def devices_of(stages: Iterable[object]) -> Iterator[tuple[object, Device]]:
+    """The opened models among `stages`, and where they compute."""
+    for stage in stages:
+        device = getattr(getattr(stage, "model", None), "device", None)
+        if isinstance(device, Device):
+            yield stage, device
+
+
+def gpu_of(stages: Iterable[object]) -> int | None:
+    """The GPU of the first opened model that computes on one: it decodes, too; None of none."""
+    return next((device.gpu for _, device in devices_of(stages) if device.is_gpu), None)
+
+
+def decoding_device(spec: SourceSpec, asked: str, models: Sequence[Device]) -> Device:
+    """Choose where a source is decoded: on the GPU of its `gpu-id`, else on the first model's.
+
+    Args:
+        spec: the source.
+        asked: as for `choose_device`.
+        models: where the models run; without a GPU among them, films are decoded by the CPU.
+    """
+    gpus = [device for device in models if device.is_gpu]
+    if not gpus:
+        return CPU
+    first, number, count = gpus[0], spec.gpu_id, gpu_count()
+    if number is None or asked.startswith("cuda:"):
+        return first
+    if number < count:
+        return replace(first, gpu=number)
+    text = f"gpu-id={number}: {how_many(count)}; GPU {first.gpu} decodes it"
+    return replace(first, notices=(Notice("info", text, spec.label, rule="gpu-other"),))
+
+
+def open_listed(
+    spec: SourceSpec, number: int, several: bool, memory: DecoderMemory, gpu: int | None
+) -> Source:
+    """A source of a run.
+
+    Beside others, a stream that is not there yet is waited for while they run, and a file that is
+    damaged fails in its turn.
+
+    Raises:
+        MediaError: there is no such file, or it cannot be opened and is the only source.
+    """
+    try:
+        return _opened(spec, number, several, memory, gpu)
+    except MediaError as error:
+        if not several or not (spec.is_stream or Path(spec.uri).exists()):
+            raise
+        return FailedSource(error, spec.label, number)
+
+
+def _opened(
+    spec: SourceSpec, number: int, several: bool, memory: DecoderMemory, gpu: int | None
+) -> Source:
+    options: dict[str, Any] = {"live": spec.live, "fps": spec.fps, "gpu": gpu}
+    options["threads"] = memory.threads
+    if spec.rtp_protocol in ("tcp", "udp"):
+        options["transport"] = spec.rtp_protocol
+    if spec.latency_ms is not None:
+        options["latency_s"] = spec.latency_ms / 1000
+    every = spec.reconnect_interval_s or ReconnectPolicy().first_s
+    most = max(every, ReconnectPolicy().max_s)
+    attempts = spec.reconnect_attempts
+    attempts = None if attempts is None or attempts < 0 else attempts
+    options["reconnect"] = ReconnectPolicy(every, most, attempts, from_start=several)
+    again = partial(open_source, spec.uri, source_id=number, **options)
+    source = again()
+    memory.add(source)
+    if spec.name:
+        source.name = spec.name
+    if spec.loop or spec.drop_frame_interval:
+        loops = spec.loop and not source.live
+        return SteppedSource(
+            source, reopen=again if loops else None, step=max(1, spec.drop_frame_interval)
+        )
+    return source

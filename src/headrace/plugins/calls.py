@@ -1,0 +1,281 @@
+"""Call the user's plugin: traced, and every failure reported with plugin, layer and method.
+
+Exceptions are carried as the cause of the error that is raised. Those that reach no caller, and all
+of them after `announce`, are printed as the original prints them:
+`[ERROR] Exception caught in clone(): …`. Source: tensorrt-plugins spec 14.1.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+from headrace._core.errors import HeadraceError, PluginError
+from headrace._core.text import error_text
+from headrace._core.user_module import describe
+from headrace.plugins import trace
+from headrace.plugins.trace import Phase
+from headrace.plugins.types import PluginCapabilityType
+
+_asked: ContextVar[bool] = ContextVar("asked", default=False)
+"""Whether a creator is called from here, not by a script."""
+
+
+class _Announced:
+    at_once = False
+
+
+def announce() -> None:
+    """Print every exception from now on when it happens.
+
+    For scripts, which see None or False alone where the original returns those.
+    """
+    _Announced.at_once = True
+
+
+class Instance:
+    """One plugin object with its names for errors.
+
+    It keeps the user's object alive.
+    """
+
+    __slots__ = ("_done", "_faces", "layer", "name", "plugin")
+
+    def __init__(self, plugin: Any, layer: str, name: str = "") -> None:
+        self.plugin = plugin
+        self.layer = layer
+        self.name = name or trace.label(plugin)
+        self._done = False
+        self._faces: dict[PluginCapabilityType, Any] = {}
+
+    @property
+    def where(self) -> str:
+        """For errors: plugin and layer."""
+        return _where(self.name, self.layer)
+
+    def call(self, phase: Phase, method: str, *arguments: Any, face: Any = None) -> Any:
+        """Call `method`, on the capability `face` if given.
+
+        Raises:
+            PluginError: the method is missing, or raised.
+        """
+        target = self.plugin if face is None else face
+        if not trace.active():
+            try:
+                return getattr(target, method)(*arguments)
+            except Exception as error:
+                raise _failed(error, method, self.where) from error
+        return _traced(phase, self.layer, self.where, target, method, arguments)
+
+    def get(self, phase: Phase, attribute: str, face: Any = None) -> Any:
+        """Read an attribute (`num_outputs` …).
+
+        Raises:
+            PluginError: it is missing, or its property raised.
+        """
+        target = self.plugin if face is None else face
+        started = time.perf_counter()
+        value, text = None, ""
+        try:
+            value = getattr(target, attribute)
+        except AttributeError as error:
+            text = f"the plugin has no attribute {attribute}"
+            raise PluginError(
+                text,
+                where=self.where,
+                expected=f"{attribute} set in __init__ of {type(target).__name__}",
+            ) from error
+        except Exception as error:
+            text = error_text(error)
+            raise _failed(error, attribute, self.where) from error
+        finally:
+            if trace.active():
+                trace.record((phase, self.layer, target, attribute, ()), value, started, text)
+        return value
+
+    def face(self, phase: Phase, kind: PluginCapabilityType) -> Any:
+        """The object with the methods of `kind`, of a plugin of version 3.
+
+        Raises:
+            PluginError: there is none, or it is another one than before.
+        """
+        method = "get_capability_interface"
+        found = self.call(phase, method, kind)
+        if found is None:
+            raise wrong(self, method, f"None for {kind.name}", "an object with its methods")
+        if self._faces.setdefault(kind, found) is not found:
+            text = f"another object for {kind.name} than before"
+            raise wrong(self, method, text, "the same object every time")
+        return found
+
+    def known(self, kind: PluginCapabilityType) -> Any:
+        """A capability that was asked for already."""
+        return self._faces[kind]
+
+    def ask(self, phase: Phase, kind: PluginCapabilityType, method: str, *arguments: Any) -> Any:
+        """Call a method of a capability."""
+        return self.call(phase, method, *arguments, face=self.face(phase, kind))
+
+    def read(self, phase: Phase, kind: PluginCapabilityType, attribute: str) -> Any:
+        """Read an attribute of a capability."""
+        return self.get(phase, attribute, face=self.face(phase, kind))
+
+    def clone(self, phase: Phase) -> Instance:
+        """A clone of the plugin, of the same class.
+
+        Raises:
+            PluginError: `clone` failed, or gave something else, or the plugin itself.
+        """
+        return self.checked_copy(self.call(phase, "clone"), "clone")
+
+    def checked_copy(self, made: Any, method: str) -> Instance:
+        """Wrap a plugin that `method` returned as a copy of this one, for the same layer.
+
+        Raises:
+            PluginError: it is no plugin of the same class, or the very same object.
+        """
+        if made is self.plugin:
+            raise wrong(self, method, "the plugin itself", "a new plugin")
+        if not isinstance(made, type(self.plugin)) and not isinstance(self.plugin, type(made)):
+            raise wrong(self, method, _what(made), f"a new {type(self.plugin).__name__}")
+        return Instance(made, self.layer, self.name)
+
+    def destroy(self, phase: Phase = "destroy") -> None:
+        """Call `destroy`, once however often this is called; its exception is printed only."""
+        if self._done:
+            return
+        self._done = True
+        self.quietly(phase, "destroy")
+
+    def quietly(self, phase: Phase, method: str, *arguments: Any) -> None:
+        """Call a method on the way out: a failure is printed, and the rest goes on."""
+        try:
+            self.call(phase, method, *arguments)
+        except PluginError as error:
+            if not _Announced.at_once:
+                print_failure(error.__cause__, method)
+
+    def __repr__(self) -> str:
+        return f"Instance({self.where})"
+
+
+class Rollback:
+    """Destroy added plugin objects, attached ones detached, if the block ends without `keep`."""
+
+    def __init__(self) -> None:
+        self._instances: list[Instance] = []
+        self._attached: list[Instance] = []
+
+    def add(self, instance: Instance) -> Instance:
+        """Add an object."""
+        self._instances.append(instance)
+        return instance
+
+    def detach(self, instance: Instance) -> None:
+        """Mark an added object as attached to a context: it is detached before it is destroyed."""
+        self._attached.append(instance)
+
+    def keep(self) -> None:
+        """Release all objects: they have an owner from now on."""
+        self._instances.clear()
+        self._attached.clear()
+
+    def __enter__(self) -> Rollback:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for instance in self._instances:
+            if instance in self._attached:
+                instance.quietly("destroy", "detach_from_context")
+            instance.destroy()
+
+
+def call_creator(creator: Any, phase: Phase, layer: str, method: str, *arguments: Any) -> Any:
+    """Call a creator; the result is a plugin.
+
+    Raises:
+        PluginError: the method is missing or raised, or gave None.
+    """
+    where = _where(f"creator of {getattr(creator, 'name', type(creator).__name__)}", layer)
+    before = _asked.set(True)
+    try:
+        made = _traced(phase, layer, where, creator, method, arguments)
+    finally:
+        _asked.reset(before)
+    if made is None:
+        raise PluginError(f"{method} returned None", where=where, expected="a plugin")
+    return made
+
+
+def none_in_scripts(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a creator's method that scripts may call themselves.
+
+    After `announce` it prints errors and returns None, as the original does.
+    """
+
+    @wraps(method)
+    def answering(*arguments: Any, **named: Any) -> Any:
+        try:
+            return method(*arguments, **named)
+        except HeadraceError as error:
+            if _asked.get() or not _Announced.at_once:
+                raise
+            print_failure(error, method.__name__)
+            return None
+
+    return answering
+
+
+def wrong(instance: Instance, method: str, found: str, expected: str) -> PluginError:
+    """The error for a result that cannot be."""
+    return PluginError(f"{method} returned {found}", where=instance.where, expected=expected)
+
+
+def _traced(
+    phase: Phase, layer: str, where: str, target: Any, method: str, arguments: tuple[Any, ...]
+) -> Any:
+    call = phase, layer, target, method, arguments
+    trace.begin(call)
+    started = time.perf_counter()
+    try:
+        result = getattr(target, method)(*arguments)
+    except Exception as error:
+        trace.record(call, None, started, error_text(error))
+        raise _failed(error, method, where) from error
+    made = method in ("clone", "attach_to_context", "create_plugin", "deserialize_plugin")
+    trace.record(call, result, started, made=made)
+    return result
+
+
+def _failed(error: Exception, method: str, where: str) -> PluginError:
+    if _Announced.at_once:
+        print_failure(error, method)
+    found, line, trail = describe(error, Path("/"))
+    hints = trail[-2:] if line else []
+    if isinstance(error, HeadraceError):  # it says how to put it right: all of it stays
+        return PluginError(
+            f"{method} failed: {error.found}",
+            where=where,
+            expected=error.expected,
+            fix=[*error.fix, *hints],
+        )
+    return PluginError(f"{method} raised {found}", where=where, fix=hints)
+
+
+def print_failure(error: BaseException | None, method: str) -> None:
+    """Print an exception that reaches no caller, as the original does."""
+    text = "" if error is None else error_text(error, kind=False)
+    print(f"[ERROR] Exception caught in {method}(): {text}", file=sys.stderr)
+
+
+def _where(name: str, layer: str) -> str:
+    return f"plugin {name}, layer {layer!r}" if layer else f"plugin {name}"
+
+
+def _what(value: Any) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"

@@ -1,0 +1,281 @@
+"""A plugin layer in an execution context: arrays in, pointers to the plugin, arrays out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from headrace._native import address_of
+from headrace.plugins.base import IPluginV2DynamicExt, IPluginV2Ext
+from headrace.plugins.calls import Instance
+from headrace.plugins.device import stage_for
+from headrace.plugins.expressions import Shaped, evaluate
+from headrace.plugins.layer import Array, EngineSpec, Shape, refuse
+from headrace.plugins.memory import Block, LentMemory
+from headrace.plugins.types import DataType, PluginTensorDesc, TensorFormat
+
+
+@dataclass(slots=True)
+class Prepared:
+    """All that stays as it is while shapes do.
+
+    Attributes:
+        key: shapes of the inputs and values of the shape inputs.
+        profile: index of the profile that holds them.
+        shaped: shapes of the outputs.
+        inputs, outputs: descriptors for `enqueue`.
+        reads, writes: bytes of each input and output, as the plugin has them.
+        names: of the outputs, then the inputs, as errors call their memory.
+        buffers: memory of the outputs that may be used again, as the plugin writes them.
+    """
+
+    key: tuple[Any, ...]
+    profile: int
+    shaped: Shaped
+    inputs: list[PluginTensorDesc]
+    outputs: list[PluginTensorDesc]
+    reads: list[int]
+    writes: list[int]
+    names: list[str]
+    buffers: dict[int, Array] = field(default_factory=dict)
+
+
+class ContextPlugin(ABC):
+    """A plugin layer in an execution context. Not for two threads at a time."""
+
+    def __init__(self, spec: EngineSpec, instances: Sequence[Instance]) -> None:
+        self.spec = spec
+        self.instances = list(instances)
+        self._prepared: Prepared | None = None
+        self._workspace: Array = np.empty(0, np.uint8)
+        self._workspace_bytes = max(spec.workspaces, default=0)
+        self._closed = False
+        self._stage = stage_for(self.instances)
+
+    def run(
+        self,
+        inputs: Sequence[Array],
+        *,
+        shape_inputs: Sequence[Array] = (),
+        fresh: Sequence[bool] | None = None,
+        into: Callable[[int, Shape], Array | None] | None = None,
+    ) -> list[Array]:
+        """Compute.
+
+        Args:
+            inputs: as the network has them; cast to what was negotiated where they differ.
+            shape_inputs: integers, on the host (version 3).
+            fresh: per output, whether it must have memory of its own; that of the others is used
+                again by the next run. None: all of their own.
+            into: memory where output number n is wanted in this shape, of the network's type; None
+                for an output left out. Asked once per output, before or after the plugin has run.
+
+        Returns:
+            The outputs, as the network has them; with `into`, as the plugin wrote them.
+
+        Raises:
+            PluginError: the plugin failed, or was not built for these shapes.
+        """
+        spec = self.spec
+        values = tuple(tuple(int(v) for v in a.reshape(-1)) for a in shape_inputs)
+        key = (tuple(a.shape for a in inputs), values)
+        now = self._prepared
+        if now is None or now.key != key:
+            now = self._prepare(key)
+        arrays = [
+            np.ascontiguousarray(a, kind.numpy)
+            for a, kind in zip(inputs, spec.input_types, strict=True)
+        ]
+        outputs: list[Array] = []
+        placed: set[int] = set()
+        for index, kind in enumerate(spec.output_types):
+            alias = spec.aliases[index] if spec.aliases else -1
+            own = fresh is None or fresh[index]
+            if alias >= 0:  # the input may have other readers: a copy is worked on
+                arrays[alias] = np.array(arrays[alias], copy=True)
+                outputs.append(arrays[alias].reshape(now.shaped.shapes[index]))
+                continue
+            same_type = kind.numpy == spec.dtypes[index]
+            shape = now.shaped.shapes[index]
+            keeps = not (own and same_type) or into is not None
+            buffer = None
+            if into is not None and same_type and not now.shaped.data_dependent:
+                buffer = into(index, shape)
+                placed.add(index)
+            if buffer is None:
+                buffer = self._kept(now, index) if keeps else np.empty(shape, kind.numpy)
+            outputs.append(buffer)
+        arrays = self._alike(now, arrays)
+        self._call(
+            now,
+            [address_of(a) for a in arrays],
+            [address_of(a) for a in outputs],
+            [*(a.nbytes for a in outputs), *(a.nbytes for a in arrays)],
+        )
+        if now.shaped.data_dependent:
+            outputs = self._cut(now.shaped, outputs)
+        if into is not None:
+            for index, out in enumerate(outputs):
+                place = into(index, out.shape) if index not in placed else None
+                if place is not None:
+                    np.copyto(place, out, casting="unsafe")
+            return outputs
+        return [
+            out if out.dtype == dtype else out.astype(dtype)
+            for out, dtype in zip(outputs, spec.dtypes, strict=True)
+        ]
+
+    def run_at(
+        self, inputs: Sequence[tuple[int, Shape]], place: Callable[[int, Shape], int | None]
+    ) -> None:
+        """Compute in memory of the caller.
+
+        For plugins with `EngineSpec.is_plain`, and inputs in the plugin's own types. `inputs` are
+        address and shape of each, dense and row-major; `place` gives the address for output number
+        n in this shape, None if it is left out.
+
+        Raises:
+            PluginError: the plugin failed, or was not built for these shapes.
+        """
+        key = (tuple([shape for _, shape in inputs]), ())
+        now = self._prepared
+        if now is None or now.key != key:
+            now = self._prepare(key)
+        asked = [place(index, shape) for index, shape in enumerate(now.shaped.shapes)]
+        into = [address_of(self._kept(now, i)) if at is None else at for i, at in enumerate(asked)]
+        self._call(now, [at for at, _ in inputs], into, now.writes + now.reads)
+
+    def close(self) -> None:
+        """The context is gone."""
+        if not self._closed:
+            self._closed = True
+            self._free()
+            self._stage = None
+
+    @property
+    def stream(self) -> int:
+        """The stream for `enqueue`; 0 where it works on the host."""
+        return 0 if self._stage is None else self._stage.stream
+
+    def _prepare(self, key: tuple[Any, ...]) -> Prepared:
+        spec = self.spec
+        shapes, values = key
+        ranks = [len(s) for s in spec.profiles[0].opt]
+        if [len(s) for s in shapes] != ranks:
+            raise refuse(spec, f"inputs {shapes}", expected=f"inputs of {ranks} axes")
+        shaped = evaluate(spec.shapes, shapes, values, where=spec.where)
+        fits = [i for i, p in enumerate(spec.profiles) if p.hold(shapes)]
+        self._prepared = None  # a failure leaves the plugin in an unknown state: prepare again
+        now = Prepared(
+            key=key,
+            profile=fits[0] if fits else len(spec.profiles) - 1,
+            shaped=shaped,
+            inputs=_descs(shapes, spec.input_types),
+            outputs=_descs(_with_unknown(shaped), spec.output_types),
+            reads=_sizes(shapes, spec.input_types),
+            writes=_sizes(shaped.shapes, spec.output_types),
+            names=[f"output {i}" for i in range(len(spec.output_types))]
+            + [f"input {i}" for i in range(len(shapes))],
+        )
+        self._change(now, within=bool(fits))
+        self._prepared = now
+        return now
+
+    def _kept(self, now: Prepared, index: int) -> Array:
+        """Memory of an output that the next run uses again."""
+        buffer = now.buffers.get(index)
+        if buffer is None:
+            kind = self.spec.output_types[index].numpy
+            buffer = now.buffers[index] = np.empty(now.shaped.shapes[index], kind)
+        return buffer
+
+    def _alike(self, now: Prepared, inputs: list[Array]) -> list[Array]:
+        """Inputs as the plugin expects them."""
+        return inputs
+
+    def _call(self, now: Prepared, inputs: list[int], outputs: list[int], sizes: list[int]) -> None:
+        """Host addresses; bytes of outputs, then of inputs."""
+        if self._stage is not None:
+            with self._stage.lend(inputs, outputs, sizes, self._workspace_bytes) as there:
+                self._enqueue(now, *there)
+            return
+        count = len(outputs)
+        blocks: list[Block] = [
+            (at, at + size, i < count, name)
+            for i, (at, size, name) in enumerate(
+                zip(outputs + inputs, sizes, now.names, strict=True)
+            )
+        ]
+        workspace = 0
+        if self._workspace_bytes:
+            if self._workspace.nbytes < self._workspace_bytes:
+                self._workspace = np.empty(self._workspace_bytes, np.uint8)
+            workspace = address_of(self._workspace)
+            end = workspace + self._workspace.nbytes
+            blocks.append((workspace, end, True, "the workspace"))
+        with LentMemory(blocks):
+            self._enqueue(now, inputs, outputs, workspace)
+
+    def _cut(self, shaped: Shaped, outputs: list[Array]) -> list[Array]:
+        """Cut outputs to the extents that the plugin decided."""
+        cut = list(outputs)
+        for index, sized in enumerate(shaped.sized):
+            shape = list(shaped.shapes[index])
+            for axis, source in sized:
+                extent = int(outputs[source].reshape(-1)[0])
+                if not 0 <= extent <= shape[axis]:
+                    raise refuse(
+                        self.spec,
+                        f"enqueue says that axis {axis} of output {index} has {extent}",
+                        expected=f"0 to {shape[axis]}, as declare_size_tensor announced",
+                    )
+                shape[axis] = extent
+            if sized:  # dense in its real shape, from the start of the memory
+                count = int(np.prod(shape))
+                cut[index] = outputs[index].reshape(-1)[:count].reshape(shape)
+        return cut
+
+    def _grow_workspace(self, size: int) -> None:
+        self._workspace_bytes = max(self._workspace_bytes, size)
+
+    @abstractmethod
+    def _change(self, now: Prepared, *, within: bool) -> None:
+        """Shapes changed; `within`: a profile holds them."""
+
+    @abstractmethod
+    def _enqueue(
+        self, now: Prepared, inputs: list[int], outputs: list[int], workspace: int
+    ) -> None: ...
+
+    def _free(self) -> None:
+        for instance in self.instances:
+            if isinstance(instance.plugin, IPluginV2Ext | IPluginV2DynamicExt):
+                instance.quietly("destroy", "detach_from_context")
+            instance.destroy()
+
+    def __repr__(self) -> str:
+        return f"ContextPlugin({self.spec.name}, layer {self.spec.layer!r})"
+
+
+def _descs(shapes: Sequence[Shape], types: Sequence[Any]) -> list[PluginTensorDesc]:
+    return [PluginTensorDesc(s, t, TensorFormat.LINEAR) for s, t in zip(shapes, types, strict=True)]
+
+
+def _sizes(shapes: Sequence[Shape], types: Sequence[DataType]) -> list[int]:
+    return [prod(s) * t.numpy.itemsize for s, t in zip(shapes, types, strict=True)]
+
+
+def _with_unknown(shaped: Shaped) -> list[Shape]:
+    """Make the shapes that `enqueue` gets: -1 where the plugin decides."""
+    found = []
+    for shape, sized in zip(shaped.shapes, shaped.sized, strict=True):
+        axes = list(shape)
+        for axis, _ in sized:
+            axes[axis] = -1
+        found.append(tuple(axes))
+    return found

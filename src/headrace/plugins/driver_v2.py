@@ -1,0 +1,471 @@
+"""The lives of the version-2 line: calls, order, clones and counts.
+
+One engine-level object per profile, each serialised apart; `initialize` and `terminate` once for
+each of them, never for clones of networks and contexts. `IPluginV2`, `IPluginV2Ext` and
+`IPluginV2IOExt` see shapes without the batch, which is the leading axis of every tensor here.
+Source: tensorrt-plugins spec 1 (explicit batch), 2.1 to 2.4, 3, 4.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace._core.errors import PluginError
+from headrace._core.text import quoted
+from headrace.network.tensor_spec import TensorSpec
+from headrace.plugins import checks
+from headrace.plugins.base import (
+    IPluginV2,
+    IPluginV2DynamicExt,
+    IPluginV2Ext,
+    IPluginV2IOExt,
+)
+from headrace.plugins.calls import Instance, Rollback, wrong
+from headrace.plugins.context import ContextPlugin, Prepared
+from headrace.plugins.expressions import (
+    Axis,
+    DimsExprs,
+    IExprBuilder,
+    checked_leaves,
+    evaluate,
+    symbols,
+)
+from headrace.plugins.layer import (
+    Array,
+    EnginePlugin,
+    Generation,
+    LayerPlugin,
+    Life,
+    Ranges,
+    Shape,
+    ShapeInput,
+    refuse,
+)
+from headrace.plugins.negotiate import candidates, canonical, closest, negotiate
+from headrace.plugins.trace import Phase
+from headrace.plugins.types import (
+    DataType,
+    Dims,
+    DynamicPluginTensorDesc,
+    PluginTensorDesc,
+    TensorFormat,
+)
+
+LINEAR = TensorFormat.LINEAR
+
+
+def read_names(layer: LayerPlugin, user: Instance) -> None:
+    """Type, version and namespace of a plugin, checked."""
+    text = checks.as_text
+    layer.type = text(user, "plugin_type", user.get("parse", "plugin_type"))
+    copy = layer.instance
+    layer.version = text(copy, "plugin_version", getattr(copy.plugin, "plugin_version", None))
+    layer.namespace = text(
+        copy, "plugin_namespace", getattr(copy.plugin, "plugin_namespace", None), empty=True
+    )
+    copy.name = quoted(f"{layer.type} version {layer.version}", limit=None)
+
+
+def told_types(
+    instance: Instance, phase: Phase, method: str, count: int, input_types: Sequence[DataType]
+) -> tuple[DataType, ...]:
+    """Types of the outputs, asked one by one."""
+    asked = [canonical(t) for t in input_types]
+    return tuple(
+        checks.as_type(instance, method, instance.call(phase, method, i, asked))
+        for i in range(count)
+    )
+
+
+def _attached(instances: Sequence[Instance], rollback: Rollback) -> list[Instance]:
+    clones = [rollback.add(one.clone("run")) for one in instances]
+    for clone in clones:
+        if isinstance(clone.plugin, IPluginV2Ext | IPluginV2DynamicExt):
+            clone.call("run", "attach_to_context", None, None, None)
+            rollback.detach(clone)
+    return clones
+
+
+def _serialized(instance: Instance) -> bytes:
+    """The blob of a plugin."""
+    for attribute in ("plugin_type", "plugin_version", "plugin_namespace"):
+        instance.get("save", attribute)
+    if hasattr(instance.plugin, "get_serialization_size"):
+        size = instance.call("save", "get_serialization_size")
+    else:
+        size = instance.get("save", "serialization_size")
+    size = checks.as_size(instance, "get_serialization_size", size)
+    return checks.as_blob(instance, "serialize", instance.call("save", "serialize"), size)
+
+
+class BatchedLayer(LayerPlugin):
+    """See `LayerPlugin`. Made by `add`."""
+
+    def __init__(self, instance: Instance, num_outputs: int, num_inputs: int) -> None:
+        super().__init__(instance, num_outputs, num_inputs)
+        self.generation = _generation(instance.plugin)
+        self._implicit = False
+
+    @classmethod
+    def add(
+        cls,
+        user: Instance,
+        num_inputs: int,
+        input_types: Sequence[DataType],
+        *,
+        implicit_batch: bool,
+    ) -> BatchedLayer:
+        """Copy the user's plugin into a network.
+
+        Raises:
+            PluginError: also for an `IPluginV2` in a network with an explicit batch.
+        """
+        if not implicit_batch and not isinstance(user.plugin, IPluginV2Ext):
+            raise PluginError(
+                "an IPluginV2 in a network whose shapes include the batch",
+                where=user.where,
+                expected="an IPluginV2Ext, IPluginV2IOExt, IPluginV2DynamicExt or IPluginV3",
+            )
+        count = checks.as_count(user, "num_outputs", user.get("parse", "num_outputs"))
+        layer = cls(user.clone("parse"), count, num_inputs)
+        layer._implicit = implicit_batch
+        with Rollback() as rollback:
+            rollback.add(layer.instance)
+            read_names(layer, user)
+            layer.output_types(input_types)
+            rollback.keep()
+        return layer
+
+    def output_types(self, input_types: Sequence[DataType]) -> tuple[DataType, ...]:
+        if self.generation == "V2":
+            return (DataType.FLOAT,) * self.num_outputs
+        return told_types(
+            self.instance, "parse", "get_output_data_type", self.num_outputs, input_types
+        )
+
+    def output_shapes(
+        self, inputs: Sequence[Shape], shape_inputs: Sequence[ShapeInput] = ()
+    ) -> list[DimsExprs]:
+        return self._shapes(self.instance, inputs, "parse")
+
+    def _shapes(self, instance: Instance, inputs: Sequence[Shape], phase: Any) -> list[DimsExprs]:
+        items = [self._item(instance, i, dims) for i, dims in enumerate(inputs)]
+        make = IExprBuilder()
+        batch = inputs[0][0] if inputs and inputs[0] else -1
+        if not inputs:
+            batch = 1  # what depends on nothing is the same for every picture
+        leading = make.constant(batch) if batch >= 0 else Axis(0, 0)
+        found = []
+        for index in range(self.num_outputs):
+            method = "get_output_shape"
+            answer = instance.call(phase, method, index, [Dims(i) for i in items])
+            dims = checks.as_dims(instance, method, answer)
+            found.append(DimsExprs([leading, *(make.constant(d) for d in dims)]))
+        return found
+
+    def _item(self, instance: Instance, index: int, dims: Shape) -> Shape:
+        if not dims:
+            raise refuse(instance, f"input {index} is a scalar", expected="a leading batch axis")
+        if any(d < 0 for d in dims[1:]):
+            raise refuse(
+                instance,
+                f"input {index} is {dims}: a {self.generation} plugin needs every axis but the "
+                "batch while building",
+                expected="fixed axes",
+                fix="export the model with fixed axes, or write the plugin as "
+                "IPluginV2DynamicExt or IPluginV3",
+            )
+        return dims[1:]
+
+    def build(
+        self,
+        inputs: Sequence[TensorSpec],
+        outputs: Sequence[np.dtype[Any]],
+        profiles: Sequence[Ranges],
+        shape_inputs: Sequence[ShapeInput] = (),
+    ) -> EnginePlugin:
+        with Rollback() as rollback:
+            engines, sizes = [], []
+            types: list[DataType] = []
+            shapes: list[DimsExprs] = []
+            for ranges in profiles:
+                engine = rollback.add(self.instance.clone("build"))
+                shapes = self._shapes(engine, [t.dims for t in inputs], "build")
+                items = [_dims(t.dims) for t in inputs]
+                results = [Dims(e.get_constant_value() for e in s[1:]) for s in shapes]
+                most = max((s[0] for s in ranges.max), default=1)
+                types = self._configure(engine, inputs, outputs, items, results, most)
+                size = engine.call("build", "get_workspace_size", most)
+                sizes.append(checks.as_size(engine, "get_workspace_size", size))
+                engines.append(engine)
+            spec = self.spec(types, outputs, shapes, profiles, sizes)
+            made = EnginePlugin(spec, engines, BATCHED)
+            rollback.keep()
+        return made
+
+    def _configure(
+        self,
+        engine: Instance,
+        inputs: Sequence[TensorSpec],
+        outputs: Sequence[np.dtype[Any]],
+        items: Sequence[Dims],
+        results: Sequence[Dims],
+        most: int,
+    ) -> list[DataType]:
+        """Negotiate types and configure the plugin; types of inputs, then outputs."""
+        if isinstance(engine.plugin, IPluginV2IOExt):
+            return _configure_general(engine, inputs, outputs, items, results)
+        common = _common_type(engine, inputs)
+        if self.generation == "V2":
+            engine.call("build", "configure_with_format", items, results, common, LINEAR, most)
+            return [common] * (len(inputs) + len(outputs))
+        count = self.num_outputs
+        kinds = [closest(t.dtype) for t in inputs]
+        declared = told_types(engine, "build", "get_output_data_type", count, kinds)
+        shared = [False] * count
+        if self._implicit:
+            broadcast = [False] * len(inputs)
+            method = "is_output_broadcast_across_batch"
+            shared = [
+                checks.as_bool(engine, method, engine.call("build", method, i, broadcast))
+                for i in range(count)
+            ]
+            if any(shared):
+                raise wrong(engine, method, "True", "False: every input has a batch of its own")
+        ins = [common if kind.is_float else kind for kind in kinds]
+        ins = [DataType.INT32 if t == DataType.INT64 else t for t in ins]
+        outs = [common if t.is_float else t for t in declared]
+        engine.call(
+            "build", "configure_plugin", items, results, ins, outs,
+            [False] * len(inputs), shared, LINEAR, most,
+        )  # fmt: skip
+        return [*ins, *outs]
+
+
+class BatchedContext(ContextPlugin):
+    """See `ContextPlugin`."""
+
+    def _change(self, now: Prepared, *, within: bool) -> None:
+        shapes = now.key[0]
+        if any(s[0] not in (1, _batch(now)) for s in shapes):
+            raise refuse(self.spec, f"inputs {shapes}", expected="the same batch in all of them")
+        if not within:
+            instance = self.instances[now.profile]
+            size = instance.call("run", "get_workspace_size", _batch(now))
+            self._grow_workspace(checks.as_size(instance, "get_workspace_size", size))
+
+    def _alike(self, now: Prepared, inputs: list[Array]) -> list[Array]:
+        # what is the same for every picture, such as priors, may come once
+        batch = _batch(now)
+        return [a if len(a) == batch else np.repeat(a, batch, axis=0) for a in inputs]
+
+    def _enqueue(
+        self, now: Prepared, inputs: list[int], outputs: list[int], workspace: int
+    ) -> None:
+        instance = self.instances[now.profile]
+        batch = _batch(now)
+        given = batch, inputs, outputs, workspace, self.stream
+        checks.status_of(instance, "run", "execute_async", *given)
+
+
+def _generation(plugin: Any) -> Generation:
+    if isinstance(plugin, IPluginV2IOExt):
+        return "V2IOExt"
+    return "V2Ext" if isinstance(plugin, IPluginV2Ext) else "V2"
+
+
+def _batch(now: Prepared) -> int:
+    shapes = now.key[0]
+    return int(shapes[0][0]) if shapes else 1
+
+
+def _dims(dims: Shape) -> Dims:
+    return Dims(dims[1:])
+
+
+def _common_type(engine: Instance, inputs: Sequence[TensorSpec]) -> DataType:
+    """The one float type of a plugin without formats of its own."""
+    floats = [closest(t.dtype) for t in inputs if closest(t.dtype).is_float]
+    offers = [*floats[:1], DataType.FLOAT, DataType.HALF]
+    for kind in dict.fromkeys(offers):
+        answer = engine.call("build", "supports_format", kind, LINEAR)
+        if checks.as_bool(engine, "supports_format", answer):
+            return kind
+    raise PluginError(
+        "supports_format refuses FLOAT and HALF",
+        where=engine.where,
+        expected="True for FLOAT, LINEAR at least",
+    )
+
+
+def _configure_general(
+    engine: Instance,
+    inputs: Sequence[TensorSpec],
+    outputs: Sequence[np.dtype[Any]],
+    items: Sequence[Dims],
+    results: Sequence[Dims],
+) -> list[DataType]:
+    def tensors(dims: Sequence[Dims], types: Sequence[DataType | None]) -> list[PluginTensorDesc]:
+        return [PluginTensorDesc(d, t, LINEAR) for d, t in zip(dims, types, strict=True)]
+
+    def asked(dims: Sequence[Dims]) -> list[DynamicPluginTensorDesc]:
+        return [DynamicPluginTensorDesc(PluginTensorDesc(d), d, d, d) for d in dims]
+
+    choices = [candidates(t.dtype) for t in inputs] + [candidates(d) for d in outputs]
+    types = negotiate(engine, asked(items), asked(results), choices, dynamic=False)
+    count = len(inputs)
+    parts = tensors(items, types[:count]), tensors(results, types[count:])
+    checks.status_of(engine, "build", "configure_plugin", *parts)
+    return types
+
+
+class DynamicLayer(LayerPlugin):
+    """See `LayerPlugin`. Made by `add`."""
+
+    generation = "V2DynamicExt"
+
+    @classmethod
+    def add(cls, user: Instance, num_inputs: int, input_types: Sequence[DataType]) -> DynamicLayer:
+        """Copy the user's plugin into a network."""
+        count = checks.as_count(user, "num_outputs", user.get("parse", "num_outputs"))
+        told_types(user, "parse", "get_output_datatype", count, input_types)
+        user.get("parse", "num_outputs")
+        layer = cls(user.clone("parse"), count, num_inputs)
+        with Rollback() as rollback:
+            rollback.add(layer.instance)
+            read_names(layer, user)
+            rollback.keep()
+        return layer
+
+    def output_types(self, input_types: Sequence[DataType]) -> tuple[DataType, ...]:
+        return told_types(
+            self.instance, "parse", "get_output_datatype", self.num_outputs, input_types
+        )
+
+    def output_shapes(
+        self, inputs: Sequence[Shape], shape_inputs: Sequence[ShapeInput] = ()
+    ) -> list[DimsExprs]:
+        return _shapes(self.instance, self.num_outputs, inputs, "parse")
+
+    def build(
+        self,
+        inputs: Sequence[TensorSpec],
+        outputs: Sequence[np.dtype[Any]],
+        profiles: Sequence[Ranges],
+        shape_inputs: Sequence[ShapeInput] = (),
+    ) -> EnginePlugin:
+        with Rollback() as rollback:
+            base = rollback.add(self.instance.clone("build"))
+            shapes = _shapes(base, self.num_outputs, [t.dims for t in inputs], "build")
+            base.get("build", "plugin_type")
+            choices = [candidates(t.dtype) for t in inputs] + [candidates(d) for d in outputs]
+            engines: list[Instance] = []
+            sizes: list[int] = []
+            types: list[DataType] = []
+            for ranges in profiles:
+                probe = rollback.add(base.clone("build"))
+                free = described(inputs, ranges, shapes, [None] * self.num_outputs)
+                types = negotiate(probe, *free, choices, dynamic=False)
+                engine = rollback.add(probe.clone("build"))
+                tensors = described(inputs, ranges, shapes, types)
+                checks.status_of(engine, "build", "configure_plugin", *tensors)
+                sizes.append(
+                    max(_workspace(engine, tensors, which, "build") for which in ("max", "opt"))
+                )
+                engines.append(engine)
+                probe.destroy("build")
+            spec = self.spec(types, outputs, shapes, profiles, sizes)
+            made = EnginePlugin(spec, engines, DYNAMIC, base=base)
+            rollback.keep()
+        return made
+
+
+class DynamicContext(ContextPlugin):
+    """See `ContextPlugin`."""
+
+    def _change(self, now: Prepared, *, within: bool) -> None:
+        instance = self.instances[now.profile]
+        ranges = self.spec.profiles[now.profile]
+        ins = [
+            DynamicPluginTensorDesc(d, low, high, opt)
+            for d, low, high, opt in zip(
+                now.inputs, ranges.min, ranges.max, ranges.opt, strict=True
+            )
+        ]
+        outs = [DynamicPluginTensorDesc(d, d.dims, d.dims, d.dims) for d in now.outputs]
+        checks.status_of(instance, "run", "configure_plugin", ins, outs)
+        if not within:
+            size = instance.call("run", "get_workspace_size", now.inputs, now.outputs)
+            self._grow_workspace(checks.as_size(instance, "get_workspace_size", size))
+
+    def _enqueue(
+        self, now: Prepared, inputs: list[int], outputs: list[int], workspace: int
+    ) -> None:
+        self.instances[now.profile].call(
+            "run", "enqueue", now.inputs, now.outputs, inputs, outputs, workspace, self.stream
+        )
+
+
+def described(
+    inputs: Sequence[TensorSpec],
+    ranges: Ranges,
+    shapes: Sequence[DimsExprs],
+    types: Sequence[DataType | None],
+) -> tuple[list[DynamicPluginTensorDesc], list[DynamicPluginTensorDesc]]:
+    """Descriptors of inputs and outputs for one profile; free axes are -1."""
+    kinds = list(types[: len(inputs)]) if len(types) > len(shapes) else [None] * len(inputs)
+    ins = []
+    for index, tensor in enumerate(inputs):
+        kind = kinds[index] or closest(tensor.dtype)
+        desc = PluginTensorDesc(tensor.dims, kind, TensorFormat.LINEAR)
+        ins.append(
+            DynamicPluginTensorDesc(desc, ranges.min[index], ranges.max[index], ranges.opt[index])
+        )
+    low = evaluate(shapes, ranges.min, ranges.values, size="opt").shapes
+    opt = evaluate(shapes, ranges.opt, ranges.values, size="opt").shapes
+    high = evaluate(shapes, ranges.max, ranges.values, size="upper").shapes
+    outs = []
+    for index, exprs in enumerate(shapes):
+        dims = [e.get_constant_value() if e.is_constant() else -1 for e in exprs]
+        chosen = types[len(types) - len(shapes) + index]
+        desc = PluginTensorDesc(dims, chosen, TensorFormat.LINEAR)
+        outs.append(DynamicPluginTensorDesc(desc, low[index], high[index], opt[index]))
+    return ins, outs
+
+
+def _shapes(instance: Instance, count: int, inputs: Sequence[Shape], phase: Any) -> list[DimsExprs]:
+    method = "get_output_dimensions"
+    exprs = [symbols(dims, i) for i, dims in enumerate(inputs)]
+    found = [
+        checks.as_exprs(instance, method, instance.call(phase, method, i, exprs, IExprBuilder()))
+        for i in range(count)
+    ]
+    checked_leaves(
+        found,
+        [len(d) for d in inputs],
+        [],
+        count,
+        lambda text: refuse(instance, f"{method} uses {text}"),
+    )
+    return found
+
+
+def _workspace(
+    instance: Instance,
+    tensors: tuple[list[DynamicPluginTensorDesc], list[DynamicPluginTensorDesc]],
+    which: str,
+    phase: Any,
+) -> int:
+    ins, outs = (
+        [PluginTensorDesc(getattr(d, which), d.desc.type, d.desc.format) for d in part]
+        for part in tensors
+    )
+    size = instance.call(phase, "get_workspace_size", ins, outs)
+    return checks.as_size(instance, "get_workspace_size", size)
+
+
+BATCHED = Life(IPluginV2, BatchedContext, _attached, _serialized)
+DYNAMIC = Life(IPluginV2DynamicExt, DynamicContext, _attached, _serialized)

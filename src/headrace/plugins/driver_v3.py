@@ -1,0 +1,395 @@
+"""The life of an `IPluginV3`: calls, order, clones and counts.
+
+Source: tensorrt-plugins spec 4.2. `get_capability_interface` is asked before each group of calls
+and must give the same object every time; while running it is asked once per context.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from headrace._core.text import quoted
+from headrace.network.tensor_spec import TensorSpec
+from headrace.plugins import checks
+from headrace.plugins.base import IPluginResourceContext, IPluginV3
+from headrace.plugins.calls import Instance, Rollback, wrong
+from headrace.plugins.context import ContextPlugin, Prepared
+from headrace.plugins.device import stage_for
+from headrace.plugins.driver_v2 import described
+from headrace.plugins.expressions import DimsExprs, IExprBuilder, checked_leaves, symbols, values
+from headrace.plugins.field_data import PluginFieldCollection
+from headrace.plugins.layer import (
+    Array,
+    EnginePlugin,
+    EngineSpec,
+    LayerPlugin,
+    Life,
+    Ranges,
+    Shape,
+    ShapeInput,
+    refuse,
+)
+from headrace.plugins.memory import address_of
+from headrace.plugins.negotiate import candidates, negotiate
+from headrace.plugins.trace import Phase
+from headrace.plugins.types import (
+    DataType,
+    DynamicPluginTensorDesc,
+    PluginCapabilityType,
+    PluginTensorDesc,
+    TensorFormat,
+)
+
+CORE, BUILD, RUNTIME = PluginCapabilityType
+TIMING_RUNS = 3
+Tensors = tuple[list[DynamicPluginTensorDesc], list[DynamicPluginTensorDesc]]
+_timings: dict[tuple[Any, ...], int] = {}
+"""Timing cache: (type, version, timing_cache_id, types, shapes, tactics) -> fastest tactic."""
+
+
+def _must(
+    instance: Instance, phase: Phase, kind: PluginCapabilityType, method: str, *arguments: Any
+) -> None:
+    """Call a method of a capability that returns a status."""
+    checks.as_status(instance, method, instance.ask(phase, kind, method, *arguments))
+
+
+def _attached(instance: Instance, phase: Phase) -> Instance:
+    """Call `attach_to_context`, which returns a new plugin."""
+    made = instance.ask(phase, RUNTIME, "attach_to_context", IPluginResourceContext())
+    return instance.checked_copy(made, "attach_to_context")
+
+
+class V3Layer(LayerPlugin):
+    """See `LayerPlugin`. Made by `add`."""
+
+    generation = "V3"
+
+    @classmethod
+    def add(
+        cls,
+        user: Instance,
+        num_inputs: int,
+        input_types: Sequence[DataType],
+        num_shape_inputs: int = 0,
+    ) -> V3Layer:
+        """Copy the user's plugin into a network."""
+        for kind in (CORE, BUILD, RUNTIME):
+            user.face("parse", kind)
+        count = checks.as_count(user, "num_outputs", user.read("parse", BUILD, "num_outputs"))
+        _types(user, count, input_types, "parse")
+        for _ in range(2):
+            user.read("parse", BUILD, "num_outputs")
+        layer = cls(user.clone("parse"), count, num_inputs)
+        layer.num_shape_inputs = num_shape_inputs
+        with Rollback() as rollback:
+            rollback.add(layer.instance)
+            layer._read_names(user)
+            rollback.keep()
+        return layer
+
+    def _read_names(self, user: Instance) -> None:
+        self.type = checks.as_text(user, "plugin_name", user.read("parse", CORE, "plugin_name"))
+        core = self.instance.face("parse", CORE)
+        self.version = checks.as_text(
+            self.instance, "plugin_version", getattr(core, "plugin_version", None)
+        )
+        self.namespace = checks.as_text(
+            self.instance, "plugin_namespace", getattr(core, "plugin_namespace", None), empty=True
+        )
+        self.instance.name = quoted(f"{self.type} version {self.version}", limit=None)
+
+    def output_types(self, input_types: Sequence[DataType]) -> tuple[DataType, ...]:
+        self.instance.read("parse", BUILD, "num_outputs")
+        return _types(self.instance, self.num_outputs, input_types, "parse")
+
+    def output_shapes(
+        self, inputs: Sequence[Shape], shape_inputs: Sequence[ShapeInput] = ()
+    ) -> list[DimsExprs]:
+        return self._shapes(self.instance, inputs, shape_inputs, "parse")
+
+    def _shapes(
+        self,
+        instance: Instance,
+        inputs: Sequence[Shape],
+        shape_inputs: Sequence[ShapeInput],
+        phase: Phase,
+    ) -> list[DimsExprs]:
+        method = "get_output_shapes"
+        answer = instance.ask(
+            phase,
+            BUILD,
+            method,
+            [symbols(dims, i) for i, dims in enumerate(inputs)],
+            [values(s.values, i) for i, s in enumerate(shape_inputs)],
+            IExprBuilder(),
+        )
+        found = checks.as_all_exprs(instance, method, answer, self.num_outputs)
+        checked_leaves(
+            found,
+            [len(d) for d in inputs],
+            [len(s.values) for s in shape_inputs],
+            self.num_outputs,
+            lambda text: refuse(instance, f"{method} uses {text}"),
+        )
+        return found
+
+    def build(
+        self,
+        inputs: Sequence[TensorSpec],
+        outputs: Sequence[np.dtype[Any]],
+        profiles: Sequence[Ranges],
+        shape_inputs: Sequence[ShapeInput] = (),
+    ) -> EnginePlugin:
+        with Rollback() as rollback:
+            base = rollback.add(self.instance.clone("build"))
+            dims = [t.dims for t in inputs]
+            for _ in range(2):
+                shapes = self._shapes(base, dims, shape_inputs, "build")
+            work = _Building(self, base, rollback, inputs, outputs, shapes)
+            parts = [work.profile(ranges) for ranges in profiles]
+            first = parts[0]
+            spec = self.spec(
+                first.types, outputs, shapes, profiles, [p.workspace for p in parts],
+                tactics=[p.tactic for p in parts], aliases=first.aliases, metadata=first.metadata,
+            )  # fmt: skip
+            base.destroy("build")
+            made = EnginePlugin(spec, [p.engine for p in parts], THIRD)
+            rollback.keep()
+        return made
+
+
+class _Profile:
+    """The result of building for one profile."""
+
+    engine: Instance
+    types: list[DataType]
+    tactic: int
+    workspace: int
+    aliases: tuple[int, ...]
+    metadata: str
+
+
+class _Building:
+    """Build one layer in TensorRT's order of calls (spec 4.2), once per optimisation profile.
+
+    Three objects take part; a plugin may rely on each call coming after those named here:
+
+    1. `probe`, a clone of the layer's plugin, negotiates types: `_search`, then
+       `format_combination_limit`, `_cache_id` and `_search` again. TensorRT repeats the search once
+       it has collected the combinations; the driver repeats it for plugins that count on the calls,
+       and keeps the types of the first.
+    2. `trial`, attached to a context by `probe`, is configured for the types (`_configure`, which
+       must come before all of the following), lists its tactics, and runs in `_fastest`. In between
+       `_cache_id` is read again, as TensorRT does when the tactics are known: this answer is the
+       key of the timing cache, the first one has no use.
+    3. `engine`, attached by `probe` too, is configured, gets the tactic (`set_tactic`), and only
+       then reports its workspace, metadata and aliases. It becomes part of the plan.
+
+    `trial` and `probe` are destroyed at the end; after an error `rollback` destroys all three.
+    """
+
+    def __init__(
+        self,
+        layer: V3Layer,
+        base: Instance,
+        rollback: Rollback,
+        inputs: Sequence[TensorSpec],
+        outputs: Sequence[np.dtype[Any]],
+        shapes: Sequence[DimsExprs],
+    ) -> None:
+        self.layer, self.base, self.rollback = layer, base, rollback
+        self.inputs, self.outputs, self.shapes = inputs, outputs, shapes
+        self.choices = [candidates(t.dtype) for t in inputs] + [candidates(d) for d in outputs]
+
+    def profile(self, ranges: Ranges) -> _Profile:
+        """Build the layer for one profile."""
+        found = _Profile()
+        probe = self.rollback.add(self.base.clone("build"))
+        found.types = self._negotiated(probe, ranges)
+        tensors = described(self.inputs, ranges, self.shapes, found.types)
+        trial = self.rollback.add(_attached(probe, "build"))
+        found.tactic = self._chosen_tactic(probe, trial, tensors, found.types)
+        engine = self.rollback.add(_attached(probe, "build"))
+        self._configure(engine, tensors)
+        _must(engine, "build", RUNTIME, "set_tactic", found.tactic)
+        found.workspace = max(self._workspace(engine, tensors) for _ in range(4))
+        for attribute in ("plugin_name", "plugin_version"):
+            engine.read("build", CORE, attribute)
+        text = engine.read("build", BUILD, "metadata_string") or ""
+        found.metadata = checks.as_text(engine, "metadata_string", text, empty=True)
+        found.aliases = self._aliases(engine)
+        trial.destroy("build")
+        probe.destroy("build")
+        found.engine = engine
+        return found
+
+    def _negotiated(self, probe: Instance, ranges: Ranges) -> list[DataType]:
+        """Find the types of all tensors, with the calls that TensorRT makes around the search."""
+        free = described(self.inputs, ranges, self.shapes, [None] * len(self.outputs))
+        types = self._search(probe, free)
+        limit = probe.read("build", BUILD, "format_combination_limit")
+        if checks.as_size(probe, "format_combination_limit", limit) < 1:
+            raise refuse(probe, f"format_combination_limit is {limit}", expected="1 or more")
+        self._cache_id(probe)
+        self._search(probe, free)
+        return types
+
+    def _search(self, probe: Instance, free: Tensors) -> list[DataType]:
+        """Ask `supports_format_combination` until every tensor has a type."""
+        return negotiate(probe, *free, self.choices, dynamic=True)
+
+    def _chosen_tactic(
+        self, probe: Instance, trial: Instance, tensors: Tensors, types: Sequence[DataType]
+    ) -> int:
+        """Configure `trial` and choose its tactic: the fastest if there are several, 0 if none."""
+        self._configure(trial, tensors)
+        tactics = checks.as_tactics(
+            trial, "get_valid_tactics", trial.ask("build", BUILD, "get_valid_tactics")
+        )
+        cache_id = self._cache_id(probe)
+        if len(tactics) > 1:
+            return self._fastest(trial, tensors, tactics, cache_id, types)
+        return tactics[0] if tactics else 0
+
+    def _configure(self, instance: Instance, tensors: Tensors) -> None:
+        _must(instance, "build", BUILD, "configure_plugin", *tensors)
+
+    def _workspace(self, instance: Instance, tensors: Tensors) -> int:
+        size = instance.ask("build", BUILD, "get_workspace_size", *tensors)
+        return checks.as_size(instance, "get_workspace_size", size)
+
+    def _cache_id(self, probe: Instance) -> str | None:
+        value = probe.read("build", BUILD, "timing_cache_id")
+        if value is None:
+            return None
+        return checks.as_text(probe, "timing_cache_id", value, empty=True)
+
+    def _aliases(self, engine: Instance) -> tuple[int, ...]:
+        face = engine.face("build", BUILD)
+        if not hasattr(face, "get_aliased_input"):
+            return ()
+        method = "get_aliased_input"
+        found = []
+        for index in range(len(self.outputs)):
+            value = engine.call("build", method, index, face=face)
+            if not isinstance(value, int) or not -1 <= value < len(self.inputs):
+                raise wrong(engine, method, repr(value), f"-1 to {len(self.inputs) - 1}")
+            found.append(value)
+        taken = [v for v in found if v >= 0]
+        if len(set(taken)) != len(taken):
+            raise wrong(engine, method, f"{found}", "a different input for each output")
+        return tuple(found) if taken else ()
+
+    def _fastest(
+        self,
+        trial: Instance,
+        tensors: Tensors,
+        tactics: Sequence[int],
+        cache_id: str | None,
+        types: Sequence[DataType],
+    ) -> int:
+        """Run each tactic on zeros of the usual shapes and return the fastest."""
+        question = (
+            self.layer.type, self.layer.version, cache_id, tuple(types),
+            tuple(tuple(d.opt) for part in tensors for d in part), tuple(tactics),
+        )  # fmt: skip
+        if cache_id is not None and question in _timings:
+            return _timings[question]
+        ins, outs = ([_at_opt(d) for d in part] for part in tensors)
+        arrays = [[np.zeros(tuple(d.dims), d.type.numpy) for d in part] for part in (ins, outs)]
+        with _trial_memory(trial, arrays, self._workspace(trial, tensors)) as (given, wait):
+            times = {}
+            for tactic in tactics:
+                _must(trial, "build", RUNTIME, "set_tactic", tactic)
+                _must(trial, "build", RUNTIME, "on_shape_change", ins, outs)
+                best = float("inf")
+                for _ in range(TIMING_RUNS):
+                    started = time.perf_counter()
+                    _must(trial, "build", RUNTIME, "enqueue", ins, outs, *given)
+                    wait()
+                    best = min(best, time.perf_counter() - started)
+                times[tactic] = best
+        chosen = min(times, key=lambda t: times[t])
+        if cache_id is not None:
+            _timings[question] = chosen
+        return chosen
+
+
+class V3Context(ContextPlugin):
+    """See `ContextPlugin`."""
+
+    def _change(self, now: Prepared, *, within: bool) -> None:
+        instance = self.instances[now.profile]
+        face = instance.known(RUNTIME)
+        checks.status_of(instance, "run", "on_shape_change", now.inputs, now.outputs, face=face)
+
+    def _enqueue(
+        self, now: Prepared, inputs: list[int], outputs: list[int], workspace: int
+    ) -> None:
+        instance = self.instances[now.profile]
+        checks.status_of(
+            instance, "run", "enqueue", now.inputs, now.outputs, inputs, outputs, workspace,
+            self.stream, face=instance.known(RUNTIME),
+        )  # fmt: skip
+
+
+def _types(
+    instance: Instance, count: int, input_types: Sequence[DataType], phase: Phase
+) -> tuple[DataType, ...]:
+    method = "get_output_data_types"
+    answer = instance.ask(phase, BUILD, method, list(input_types))
+    return checks.as_types(instance, method, answer, count)
+
+
+@contextmanager
+def _trial_memory(
+    trial: Instance, arrays: Sequence[Sequence[Array]], workspace_bytes: int
+) -> Iterator[tuple[tuple[Any, ...], Callable[[], None]]]:
+    """Lend memory for a trial: addresses of tensors and workspace, the stream, and its wait."""
+    ins, outs = ([address_of(a) for a in part] for part in arrays)
+    stage = stage_for([trial])
+    if stage is None:
+        scratch = np.empty(workspace_bytes, np.uint8)
+        yield (ins, outs, address_of(scratch) if scratch.size else 0, 0), lambda: None
+        return
+    sizes = [a.nbytes for part in reversed(arrays) for a in part]
+    with stage.lend(ins, outs, sizes, workspace_bytes) as there:
+        yield (*there, stage.stream), stage.wait
+
+
+def _at_opt(desc: DynamicPluginTensorDesc) -> Any:
+    return PluginTensorDesc(desc.opt, desc.desc.type, TensorFormat.LINEAR)
+
+
+def _in_context(instances: Sequence[Instance], rollback: Rollback) -> list[Instance]:
+    attached = []
+    for instance in instances:
+        attached.append(rollback.add(_attached(instance, "run")))
+        attached[-1].face("run", RUNTIME)
+    return attached
+
+
+def _fields(instance: Instance) -> PluginFieldCollection:
+    for attribute in ("plugin_name", "plugin_version", "plugin_namespace"):
+        instance.read("save", CORE, attribute)
+    method = "get_fields_to_serialize"
+    return checks.as_fields(instance, method, instance.ask("save", RUNTIME, method))
+
+
+def set_loaded_tactics(spec: EngineSpec, instances: Sequence[Instance]) -> None:
+    """Set the tactics of a plan in objects that were loaded from it.
+
+    Raises:
+        PluginError: the plugin failed.
+    """
+    for instance, tactic in zip(instances, spec.tactics, strict=True):
+        _must(instance, "load", RUNTIME, "set_tactic", tactic)
+
+
+THIRD = Life(IPluginV3, V3Context, _in_context, _fields, "create_plugin", False)

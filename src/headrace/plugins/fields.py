@@ -1,0 +1,218 @@
+"""Convert attributes of a node to the fields that a plugin's creator declares.
+
+Source: tensorrt-plugins spec 11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace._core.errors import ModelError
+from headrace._core.notices import Notice
+from headrace.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
+
+NODE_ATTRIBUTES = frozenset(
+    {"plugin_version", "plugin_namespace", "tensorrt_plugin_shape_input_indices"}
+)
+"""Attributes that the parser reads itself."""
+
+FieldType = PluginFieldType
+_INT32 = np.iinfo(np.int32)
+_FLOATS = (FieldType.FLOAT32, FieldType.FLOAT16, FieldType.FLOAT64)
+_INTEGERS = (FieldType.INT8, FieldType.INT16, FieldType.INT32, FieldType.INT64)
+
+
+def fields_of(
+    node: ir.Node, creator: Any, where: str
+) -> tuple[PluginFieldCollection, list[Notice]]:
+    """The attributes of an ONNX node that the creator has fields for, by their own kinds.
+
+    Attributes that are no fields are ignored; fields that are no attributes are left to the
+    creator's defaults.
+
+    Returns:
+        The fields, and what is worth telling.
+
+    Raises:
+        ModelError: an attribute of a kind that no field can hold.
+    """
+    found: list[PluginField] = []
+    notices: list[Notice] = []
+    missing: list[str] = []
+    for wanted in creator.field_names:
+        attribute = node.attributes.get(wanted.name)
+        if attribute is None:
+            missing.append(wanted.name)
+            continue
+        found.append(_field(wanted.name, attribute, where, notices))
+    if missing:
+        text = f"plugin {creator.name}: the node has no attribute {', '.join(missing)}; the "
+        text += f"creator's {'default is' if len(missing) == 1 else 'defaults are'} used"
+        notices.append(Notice("info", text, where))
+    return PluginFieldCollection(found), notices
+
+
+def attribute_names(node: ir.Node) -> list[str]:
+    """Attributes of a node that may be fields, with their kinds; for messages."""
+    return [
+        f"{name} ({attribute.type.name})"
+        for name, attribute in node.attributes.items()
+        if name not in NODE_ATTRIBUTES
+    ]
+
+
+def _field(name: str, attribute: ir.Attr, where: str, notices: list[Notice]) -> PluginField:
+    kind = attribute.type.name
+    value = attribute.value
+    if kind == "FLOAT":
+        return PluginField(name, np.array([value], np.float32), FieldType.FLOAT32)
+    if kind == "FLOATS":
+        return PluginField(name, np.array(value, np.float32), FieldType.FLOAT32)
+    if kind in ("INT", "INTS"):
+        numbers = np.array([value] if kind == "INT" else value, np.int64)
+        beyond = numbers[(numbers < _INT32.min) | (numbers > _INT32.max)]
+        if beyond.size:
+            text = (
+                f"attribute {name}: {beyond[0]} is beyond 32 bits, the plugin gets "
+                f"{beyond[0].astype(np.int32)}, as in TensorRT"
+            )
+            notices.append(Notice("warning", text, where, rule="plugin-field"))
+        return PluginField(name, numbers.astype(np.int32), FieldType.INT32)  # truncated
+    if kind == "STRING":
+        return PluginField(name, _bytes(value) + b"\0", FieldType.CHAR)
+    if kind == "STRINGS":
+        return PluginField(name, b"".join(_bytes(v) + b"\0" for v in value), FieldType.CHAR)
+    if kind == "TENSOR":
+        return _tensor(name, value, where, notices)
+    raise ModelError(
+        f"attribute {name} is a {kind}",
+        where=where,
+        expected="a number, a text, a list of them, or a tensor: fields hold nothing else",
+    )
+
+
+def _tensor(name: str, tensor: Any, where: str, notices: list[Notice]) -> PluginField:
+    kind = tensor.dtype.name
+    if kind == "STRING":
+        return PluginField(
+            name, b"".join(_bytes(v) + b"\0" for v in tensor.string_data()), FieldType.CHAR
+        )
+    if kind == "BFLOAT16":
+        return PluginField(name, tensor.tobytes(), FieldType.BF16)
+    array = np.ascontiguousarray(tensor.numpy())
+    if kind == "DOUBLE":
+        return PluginField(name, array.astype(np.float32), FieldType.FLOAT32)
+    if kind == "UINT8":
+        return PluginField(name, array.astype(np.int32), FieldType.INT32)
+    if kind == "INT64":
+        clamped = np.clip(array, _INT32.min, _INT32.max)
+        if not np.array_equal(clamped, array):
+            text = f"attribute {name}: values beyond 32 bits are clamped"
+            notices.append(Notice("warning", text, where, rule="plugin-field"))
+        return PluginField(name, clamped.astype(np.int32), FieldType.INT32)
+    if kind not in ("FLOAT", "FLOAT16", "INT8", "INT16", "INT32"):
+        raise ModelError(
+            f"attribute {name} is a tensor of {kind}",
+            where=where,
+            expected="one of float, float16, bfloat16, double, int8, int16, int32, int64, uint8, "
+            "string",
+        )
+    return PluginField(name, array, FieldType.of(array.dtype))
+
+
+def plain_fields_of(values: Mapping[str, Any], creator: Any) -> PluginFieldCollection:
+    """Fields from plain values (UFF, Caffe, code): numbers, texts, arrays, lists of them.
+
+    Values that are no fields are ignored.
+
+    Raises:
+        ModelError: a whole number beyond the field's type.
+    """
+    found = []
+    for wanted in creator.field_names:
+        if wanted.name in values:
+            _must_fit(wanted, values[wanted.name], f"plugin {creator.name}")
+            field = field_of_value(wanted.name, values[wanted.name], wanted.type)
+            if field is not None:
+                found.append(field)
+    return PluginFieldCollection(found)
+
+
+def _must_fit(wanted: PluginField, value: Any, where: str) -> None:
+    limits = integer_limits(wanted.type)
+    if limits is None:
+        return
+    least, most = limits
+    for number in _whole_numbers(value):
+        if not least <= number <= most:
+            raise ModelError(
+                f"field {wanted.name}: {number}",
+                where=where,
+                expected=f"{wanted.type.name}: {least} to {most}",
+            )
+
+
+def _whole_numbers(value: Any) -> list[int]:
+    """Those in a value; of an array, which may be large, the least and the greatest."""
+    if isinstance(value, (list, tuple)):
+        return [number for number in value if isinstance(number, int)]
+    array = np.asarray(value)
+    if array.dtype.kind in "iu" and array.size:
+        return [int(array.min()), int(array.max())]
+    return (
+        [n for n in array.reshape(-1).tolist() if isinstance(n, int)] if array.dtype == "O" else []
+    )
+
+
+def integer_limits(kind: PluginFieldType) -> tuple[int, int] | None:
+    """Least and greatest whole number of a field; None for other types.
+
+    A field that declares no type is INT32.
+    """
+    if kind in (FieldType.UNKNOWN, FieldType.CHAR, FieldType.DIMS):
+        kind = FieldType.INT32
+    if kind not in _INTEGERS:
+        return None
+    limits = np.iinfo(kind.numpy)
+    return int(limits.min), int(limits.max)
+
+
+def field_of_value(
+    name: str, value: Any, declared: PluginFieldType = PluginFieldType.UNKNOWN
+) -> PluginField | None:
+    """A field of a plain value; None for a kind that no field can hold.
+
+    `declared`: type of the field where the value leaves it open (int or float, bytes).
+    """
+    if isinstance(value, (str, bytes)) and not (
+        isinstance(value, bytes) and declared not in (FieldType.CHAR, FieldType.UNKNOWN)
+    ):
+        return PluginField(name, _bytes(value) + b"\0", FieldType.CHAR)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        kind = FieldType.FLOAT32 if declared == FieldType.UNKNOWN else declared
+        return PluginField(name, bytes(value), kind)
+    if isinstance(value, (list, tuple)) and value and all(isinstance(v, str) for v in value):
+        return PluginField(name, b"".join(_bytes(v) + b"\0" for v in value), FieldType.CHAR)
+    try:
+        array = np.atleast_1d(np.asarray(value))
+    except ValueError:  # a ragged list
+        return None
+    if array.dtype.kind == "b":
+        array = array.astype(np.int32)
+    if array.dtype.kind not in "iuf":
+        return None
+    wide = declared == FieldType.INT64 and array.dtype.kind in "iu"
+    if declared in _FLOATS or wide:
+        return PluginField(name, array.astype(declared.numpy), declared)
+    kind = FieldType.FLOAT32 if array.dtype.kind == "f" else FieldType.INT32
+    return PluginField(name, array.astype(kind.numpy), kind)
+
+
+def _bytes(value: Any) -> bytes:
+    return value.encode() if isinstance(value, str) else bytes(value)

@@ -1,0 +1,185 @@
+"""Find plugin nodes, and word the errors for unknown operators and plugins in control flow.
+
+Source: tensorrt-plugins spec 11 (dispatch and fallback importer).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from headrace._core.errors import EngineError, ModelError
+from headrace.network.network import RUNTIME_DOMAINS, Network
+from headrace.plugins.fields import attribute_names
+from headrace.plugins.registry import PluginRegistry, get_plugin_registry, without_creators
+
+IN_CPP = (
+    "or write it in C++: REGISTER_TENSORRT_PLUGIN(<its creator>), compiled by headrace compile, "
+    "and "
+    "custom-lib-path loads the .so; headrace inspect shows what a library registers"
+)
+
+MOST_LISTED = 5
+
+
+class UnknownOperatorsError(EngineError):
+    """A model has operators that neither ONNX, nor the runtime, nor any plugin knows."""
+
+    rule = "operator-unknown"
+
+    def with_hints(self, hints: list[str]) -> UnknownOperatorsError:
+        """Put hints about registered plugins before the other advice."""
+        return UnknownOperatorsError(
+            self.found, where=self.where, expected=self.expected, fix=[*hints, *self.fix]
+        )
+
+
+def is_unknown(node: Any, opsets: dict[str, int], functions: frozenset[tuple[str, str]]) -> bool:
+    """Whether a `NodeProto` is neither ONNX's, nor a runtime's, nor a function of the model."""
+    import onnx
+
+    domain = "" if node.domain == "ai.onnx" else node.domain
+    if domain in RUNTIME_DOMAINS or (node.domain, node.op_type) in functions:
+        return False
+    version = opsets.get(domain, opsets.get("", 1))
+    try:
+        onnx.defs.get_schema(node.op_type, version, domain)
+    except onnx.defs.SchemaError:
+        return True
+    return False
+
+
+def is_builtin(op_type: str, opset: int) -> bool:
+    """Whether ONNX's own domain has an operator of that name at `opset`."""
+    import onnx
+
+    try:
+        onnx.defs.get_schema(op_type, opset, "")
+    except onnx.defs.SchemaError:
+        return False
+    return True
+
+
+def text_of(node: Any, attribute: str, default: str) -> str:
+    """A text attribute of a `NodeProto`."""
+    for found in node.attribute:
+        if found.name == attribute:
+            return str(found.s.decode("utf-8", "replace"))
+    return default
+
+
+def find_creator(node: Any, registry: PluginRegistry) -> Any | None:
+    """Find the creator for a `NodeProto` by its type, `plugin_version` and `plugin_namespace`.
+
+    Without a namespace the node's domain is tried too.
+    """
+    version = text_of(node, "plugin_version", "1")
+    namespace = text_of(node, "plugin_namespace", "")
+    return _find(registry, node.op_type, version, namespace, node.domain)
+
+
+def _find(
+    registry: PluginRegistry, kind: str, version: str, namespace: str, domain: str
+) -> Any | None:
+    creator = registry.find(kind, version, namespace)
+    if creator is None and domain and not namespace:
+        creator = registry.find(kind, version, domain)
+    return creator
+
+
+def check_control_flow(graph: Any, is_plugin: Callable[[Any], bool], where: str) -> None:
+    """Refuse plugins inside the bodies of If, Loop and Scan, at any depth.
+
+    Raises:
+        ModelError: a plugin is in a body; node, body and plugin are named.
+    """
+    for node in graph.node:
+        for attribute in node.attribute:
+            bodies = [attribute.g] if attribute.HasField("g") else attribute.graphs
+            for body in bodies:
+                plugin = next(filter(is_plugin, body.node), None)
+                if plugin is not None:
+                    raise ModelError(
+                        f"plugin {plugin.op_type} (node {_name(plugin)!r}) is in the "
+                        f"{attribute.name} of {node.op_type} (node {_name(node)!r})",
+                        where=where,
+                        expected="plugins in the graph itself, not inside If, Loop or Scan",
+                        fix="export the model without control flow: one branch of an If, the turns "
+                        "of a Loop or Scan written out",
+                        rule="plugin-in-control-flow",
+                    )
+                check_control_flow(body, is_plugin, where)
+
+
+def _name(node: Any) -> str:
+    return node.name or f"{node.op_type}_{''.join(node.output[:1])}"
+
+
+def unknown_nodes(network: Network) -> Iterator[Any]:
+    """Nodes of the network (`onnx_ir.Node`) that ONNX does not know."""
+    names = {(u.domain, u.name) for u in network.unknown_operators()}
+    for node in network.model.graph.all_nodes():
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        if (domain, node.op_type) in names:
+            yield node
+
+
+def unknown_error(
+    network: Network, runtime: str, registry: PluginRegistry, where: str, said: str = ""
+) -> UnknownOperatorsError | None:
+    """Word the error for operators unknown to ONNX, runtime and plugins; None if there are none.
+
+    `said` is the message of the runtime that refused them.
+    """
+    found, hints, kinds = [], [], []
+    for node in unknown_nodes(network):
+        if node.name in network.plugins:
+            continue
+        version = _text(node, "plugin_version", "1")
+        namespace = _text(node, "plugin_namespace", "")
+        if _find(registry, node.op_type, version, namespace, node.domain) is not None:
+            continue
+        if node.op_type in kinds:
+            continue
+        kinds.append(node.op_type)
+        full = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+        fields = ", ".join(attribute_names(node)) or "none"
+        found.append(f"{full} (node {node.name!r}, version {version}, fields: {fields})")
+        hints += _hints(node.op_type, version, namespace, registry)
+    if not found:
+        return None
+    rest = f" and {len(found) - MOST_LISTED} more" if len(found) > MOST_LISTED else ""
+    first = kinds[0]
+    return UnknownOperatorsError(
+        f"{len(found)} operator(s) that {runtime} does not know: "
+        + "; ".join(found[:MOST_LISTED])
+        + rest,
+        where=where,
+        expected="operators of ONNX, or a plugin registered under that name, version and namespace",
+        fix=[
+            *hints[:MOST_LISTED],
+            *(
+                f"{path.name} was loaded and registers no creator: does it make one, and is it "
+                "registered (register_creator, or a class of a creator that takes no arguments)?"
+                for path in without_creators(get_plugin_registry())
+            ),
+            f"write it: headrace init --plugin {first} makes a template, and "
+            f"custom-lib-path={first.lower()}_plugin.py in the config loads it, as does --plugins= "
+            "of headrace trtexec",
+            IN_CPP,
+            "or export the model without it and leave that step to the parser",
+            *([said] if said else []),
+        ],
+    )
+
+
+def _hints(name: str, version: str, namespace: str, registry: PluginRegistry) -> list[str]:
+    near = registry.near(name, version, namespace)
+    if registry.versions(name):
+        return [f"{text}: the node's plugin_version and plugin_namespace decide" for text in near]
+    return near
+
+
+def _text(node: Any, attribute: str, default: str) -> str:
+    found = node.attributes.get(attribute)
+    return str(found.value) if found is not None else default

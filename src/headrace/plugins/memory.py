@@ -1,0 +1,156 @@
+"""Memory by address: `enqueue` gets numbers, as on a GPU.
+
+While a plugin runs, the arrays behind its pointers are known: a view that would reach beyond one of
+them, or write into an input, is refused instead of made.
+Source: tensorrt-plugins spec 14.2.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headrace._core.cuda import AnyMemory
+from headrace._native import memory_view
+from headrace.plugins.types import DataType
+
+Array = npt.NDArray[Any]
+Block = tuple[int, int, bool, str]
+"""First address, first address behind it, whether it may be written to, what it is."""
+
+
+class _Lent(threading.local):
+    blocks: tuple[Block, ...] = ()
+
+
+_lent = _Lent()
+
+
+def address_of(array: Array) -> int:
+    """The address of the first element of `array`, as plugins are given it.
+
+    Raises:
+        ValueError: the array is not dense and row-major: one address does not describe it.
+    """
+    if not array.flags.c_contiguous:
+        raise ValueError("the array is not C-contiguous")
+    return int(array.ctypes.data)
+
+
+def array_at(address: int, shape: Sequence[int], dtype: Any, *, writable: bool = False) -> Array:
+    """View memory as an array, without a copy.
+
+    Args:
+        address: of the first element, as `enqueue` gets it.
+        shape: of the array, row-major and dense; `PluginTensorDesc.dims` fits.
+        dtype: NumPy type, or a `DataType`.
+        writable: for outputs and workspace. Inputs are not to be written to.
+
+    Raises:
+        ValueError: a null address; a negative axis; the memory lent to the running plugin is
+            smaller than that, or must not be written to.
+        TypeError: the type has no NumPy twin.
+    """
+    kind = _numpy(dtype)
+    axes = tuple(map(int, shape))
+    if axes and min(axes) < 0:
+        raise ValueError(f"shape {axes} has a negative axis")
+    count = prod(axes)
+    if count == 0:
+        return np.empty(axes, kind)
+    if not address:
+        raise ValueError("the address is null: the tensor was left out")
+    size = count * kind.itemsize
+    _check(int(address), size, writable, axes, kind)
+    return np.ndarray(axes, kind, memory_view(int(address), size, writable))
+
+
+def _numpy(dtype: Any) -> np.dtype[Any]:
+    return dtype.numpy if isinstance(dtype, DataType) else np.dtype(dtype)
+
+
+def read_at(address: int, shape: Sequence[int], dtype: Any, *, stream: int = 0) -> Array:
+    """Read the values at an address: a view of host memory, a copy of the GPU's.
+
+    BF16 gives float32. Work queued in `stream` comes before reading the GPU's memory.
+
+    Raises:
+        ValueError, TypeError: as `array_at`.
+        EngineError: there is no such memory on the GPU.
+    """
+    if dtype == DataType.BF16:
+        bits = read_at(address, shape, np.uint16, stream=stream)
+        return (bits.astype(np.uint32) << 16).view(np.float32)
+    memory = AnyMemory(stream)
+    if not memory.on_device(address):
+        return array_at(address, shape, dtype)
+    kind = _numpy(dtype)
+    array = np.empty(tuple(map(int, shape)), kind)
+    memory.read(address, array)
+    return array
+
+
+def write_at(address: int, array: Array, dtype: Any, *, stream: int = 0) -> None:
+    """Write values, converted to a type, at an address.
+
+    BF16 takes the nearest numbers. Work queued in `stream` comes before that on a GPU.
+
+    Raises:
+        ValueError, TypeError: as `array_at`.
+        EngineError: there is no such memory on the GPU.
+    """
+    if dtype == DataType.BF16:
+        array, dtype = bfloat16_bits(array), np.uint16
+    memory = AnyMemory(stream)
+    if memory.on_device(address):
+        memory.write(address, np.ascontiguousarray(array.astype(_numpy(dtype), copy=False)))
+        return
+    np.copyto(array_at(address, array.shape, dtype, writable=True), array, casting="unsafe")
+
+
+def bfloat16_bits(values: Array) -> npt.NDArray[np.uint16]:
+    """Bits of the nearest bfloat16 numbers: the upper half of float32, ties to even."""
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32).astype(np.uint64)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+
+
+def may_write(address: int) -> bool:
+    """False for memory that the running plugin must only read."""
+    for start, stop, allowed, _ in _lent.blocks:
+        if start <= address < stop:
+            return allowed
+    return True
+
+
+def _check(address: int, size: int, writable: bool, shape: Any, dtype: Any) -> None:
+    for start, stop, may_write, what in _lent.blocks:
+        if not start <= address < stop:
+            continue
+        if address + size > stop:
+            raise ValueError(
+                f"{dtype.name} {shape} needs {size} bytes; {what} has {stop - address} there"
+            )
+        if writable and not may_write:
+            raise ValueError(f"{what} must not be written to")
+        return
+
+
+class LentMemory:
+    """Make `array_at` check against `blocks` in this thread, for a block of code."""
+
+    __slots__ = ("_before", "_blocks")
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self._blocks = tuple(blocks)
+
+    def __enter__(self) -> None:
+        self._before = _lent.blocks
+        _lent.blocks = (*self._blocks, *self._before)
+
+    def __exit__(self, *_: object) -> None:
+        _lent.blocks = self._before

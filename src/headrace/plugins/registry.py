@@ -1,0 +1,455 @@
+"""The registry: creators by (name, version, namespace).
+
+Source: tensorrt-plugins spec 9.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import threading
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import headrace
+from headrace._core.errors import CustomLibraryError, HeadraceError
+from headrace._core.notices import Notice
+from headrace._core.text import quoted
+from headrace._core.user_module import describe, import_file
+from headrace.plugins.base import IPluginCreator, IPluginCreatorInterface
+from headrace.plugins.loading import (
+    FUNCTIONS,
+    PYTHON_SUFFIXES,
+    file_being_loaded,
+    is_loaded,
+    loaded_files,
+    loading,
+    note_loaded,
+)
+
+TWINS: dict[str, Path] = {}
+"""Name of a compiled library, without its folder -> file of plugins that stands for it."""
+
+
+def register_module(module: ModuleType, path: Path, registry: PluginRegistry) -> None:
+    """Register the creators of a module that was run already, as `load_library` would.
+
+    Raises:
+        CustomLibraryError: see `creators_of`.
+    """
+    for creator in creators_of(module, registry, path):
+        registry.register_creator(creator, creator.plugin_namespace)
+
+
+def load_given(path: Path, registry: PluginRegistry) -> None:
+    """Load a file that must be one of plugins, unless it is loaded as it stands.
+
+    Raises:
+        CustomLibraryError: it is of an unknown kind, or fails.
+    """
+    path = path.absolute()
+    if not is_loaded(path):
+        registry.load_library(path)
+        note_loaded(path)
+
+
+def without_creators(registry: PluginRegistry) -> list[Path]:
+    """Files that were loaded and registered nothing."""
+    return [path for path in loaded_files() if not registry.come_from(path)]
+
+
+def open_plugin_file(path: Path, registry: PluginRegistry) -> tuple[Any, list[Any]]:
+    """Load a file; the module, and the creators in it that are not registered yet.
+
+    Raises:
+        CustomLibraryError: missing, of an unknown kind, or it failed.
+    """
+    path = TWINS.get(path.name, path)
+    if not path.is_file():
+        raise CustomLibraryError("there is no such plugin library", where=str(path))
+    if path.suffix.lower() in PYTHON_SUFFIXES:
+        module = import_file(path)
+        return module, creators_of(module, registry, path)
+    creators = headrace._wiring.open_plugins(path, registry)
+    if creators is not None:
+        return None, creators
+    raise CustomLibraryError(
+        "compiled plugins cannot be loaded from this file",
+        where=str(path),
+        expected="a Python file of plugins (.py), or a library of plugins that headrace compile "
+        "made",
+        fix="write the plugin in Python and register it under the same name, version and "
+        "namespace: headrace init --plugin NAME writes a template",
+    )
+
+
+def creators_of(module: ModuleType, registry: PluginRegistry, path: Path) -> list[Any]:
+    """The creators of a module that were not registered when it ran.
+
+    Raises:
+        CustomLibraryError: `get_plugin_creators` failed, or a creator cannot be made.
+    """
+    for name in FUNCTIONS:
+        function = getattr(module, name, None)
+        if inspect.isfunction(function) and function.__module__ == module.__name__:
+            return list(_guarded(function, name, path))
+    registered = {type(creator) for creator in registry.all_creators}
+    found = []
+    for name, value in vars(module).items():
+        is_own = inspect.isclass(value) and value.__module__ == module.__name__
+        if not is_own or not issubclass(value, IPluginCreatorInterface) or name.startswith("_"):
+            continue
+        if value not in registered and _takes_nothing(value):
+            found.append(_guarded(value, name, path))
+    return found
+
+
+def _guarded(function: Any, name: str, path: Path) -> Any:
+    try:
+        return function()
+    except Exception as error:
+        found, line, trail = describe(error, path.parent)
+        raise CustomLibraryError(
+            f"{name}() raised {found}", where=line or str(path), fix=trail
+        ) from error
+
+
+def _takes_nothing(cls: type) -> bool:
+    try:
+        inspect.signature(cls).bind()
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+Key = tuple[str, str, str]
+MAX_STRING = 1024
+log = logging.getLogger("headrace.plugins")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedLibrary:
+    """A library and the creators that came with it; the handle for `deregister_library`."""
+
+    path: Path
+    creators: tuple[Any, ...]
+    module: Any = None
+
+
+class PluginRegistry:
+    """Creators by (name, version, namespace); versions are compared as text.
+
+    Args:
+        parent: searched for what is not found here, while `parent_search_enabled`.
+
+    Attributes:
+        parent_search_enabled: whether look-ups go on in the parent.
+        error_recorder: kept for scripts that set one.
+        notices: collisions, and libraries that could not be loaded.
+        replaceable: ids of creators that give way to others of the same triple (standard plugins).
+    """
+
+    error_recorder: Any
+    parent_search_enabled: bool
+
+    def __init__(self, parent: PluginRegistry | None = None) -> None:
+        self.parent = parent
+        self.parent_search_enabled = True
+        self.error_recorder = None
+        self.notices: list[Notice] = []
+        self.replaceable: set[int] = set()
+        self._creators: dict[Key, Any] = {}
+        self._origins: dict[Key, Path | None] = {}
+        self._resources: dict[str, list[Any]] = {}
+        self._lock = threading.RLock()
+
+    def register_creator(self, creator: Any, plugin_namespace: str = "") -> bool:
+        """Add a creator, and set its namespace.
+
+        The same file loaded again replaces its own creators; a standard plugin gives way.
+
+        Returns:
+            False if (name, version, namespace) is taken; `notices` then says by what.
+
+        Raises:
+            CustomLibraryError: not a creator; a name or version is missing or too long.
+        """
+        key = _key(creator, plugin_namespace)
+        origin = file_being_loaded()
+        with self._lock:
+            before = self._creators.get(key)
+            if before is creator:
+                return True
+            same_file = origin is not None and self._origins.get(key) == origin
+            if before is not None and not same_file and id(before) not in self.replaceable:
+                self._note_collision(key, creator, origin)
+                return False
+            if before is not None:
+                self.replaceable.discard(id(before))
+            creator.plugin_namespace = plugin_namespace
+            self._creators[key] = creator
+            self._origins[key] = origin
+        log.debug("Registered plugin creator - %s::%s version %s", key[2], key[0], key[1])
+        return True
+
+    def deregister_creator(self, creator: Any) -> bool:
+        """Remove a creator; False if it is not here."""
+        with self._lock:
+            for key, known in self._creators.items():
+                if known is creator:
+                    del self._creators[key], self._origins[key]
+                    return True
+        return False
+
+    def find(self, name: str, version: str = "1", namespace: str = "") -> Any | None:
+        """The creator of that name, version and namespace, here or in a parent; None if absent."""
+        with self._lock:
+            creator = self._creators.get((name, version, namespace))
+        if creator is not None:
+            log.debug("%s found %s creator.", self._called, name)
+            return creator
+        log.debug(
+            "%s did not find %s creator. Will try parent registry if enabled.", self._called, name
+        )
+        if self.parent is not None and self.parent_search_enabled:
+            return self.parent.find(name, version, namespace)
+        return None
+
+    def get_creator(self, type: str, version: str, plugin_namespace: str = "") -> Any | None:
+        """As `find`; logs an error if there is none."""
+        creator = self.find(type, version, plugin_namespace)
+        if creator is None:
+            log.error(
+                "IPluginRegistry::getCreator: Error Code 4: API Usage Error (Cannot find plugin: "
+                "%s, version: %s, namespace:%s.)", type, version, plugin_namespace,
+            )  # fmt: skip
+        return creator
+
+    def get_plugin_creator(self, type: str, version: str, plugin_namespace: str = "") -> Any | None:
+        """As `get_creator`, for creators of the version-2 line only."""
+        creator = self.get_creator(type, version, plugin_namespace)
+        return creator if isinstance(creator, IPluginCreator) else None
+
+    @property
+    def all_creators(self) -> list[Any]:
+        """The creators of this registry."""
+        with self._lock:
+            return list(self._creators.values())
+
+    @property
+    def all_creators_recursive(self) -> list[Any]:
+        """The creators of this registry and its parents."""
+        above = self.parent.all_creators_recursive if self.parent is not None else []
+        return [*self.all_creators, *above]
+
+    @property
+    def plugin_creator_list(self) -> list[IPluginCreator]:
+        """The creators of the version-2 line."""
+        return [c for c in self.all_creators if isinstance(c, IPluginCreator)]
+
+    def versions(self, name: str) -> list[tuple[str, str]]:
+        """(version, namespace) of each creator called `name`, here and in parents; for errors."""
+        return [
+            (c.plugin_version, c.plugin_namespace)
+            for c in self.all_creators_recursive
+            if c.name == name
+        ]
+
+    def near(self, name: str, version: str, namespace: str) -> list[str]:
+        """List creators near one that is not registered, for errors.
+
+        Those of the same name; if there are none, similar names.
+        """
+        if others := self.versions(name):
+            there = "; ".join(f"version {v}, namespace {n!r}" for v, n in others)
+            return [
+                f"plugin {name} is registered as {there}, not as version {version}, "
+                f"namespace {namespace!r}"
+            ]
+        close = get_close_matches(name, {c.name for c in self.all_creators_recursive}, 2)
+        similar = ", ".join(map(quoted, close))
+        return [f"registered plugins with a similar name: {similar}"] if close else []
+
+    def load_library(self, plugin_path: str | Path) -> LoadedLibrary | None:
+        """Load a file of plugins and register its creators.
+
+        A Python file is run. Its creators are those it registers itself, those that a function
+        `get_plugin_creators()` of it gives, and the creator classes in it that take no arguments.
+
+        Returns:
+            A handle for `deregister_library`; None if a creator of it is taken (see `notices`).
+
+        Raises:
+            CustomLibraryError: there is no such file, it fails to load, or it cannot be loaded
+                here.
+        """
+        path = Path(plugin_path).absolute()
+        before = {id(c) for c in self.all_creators}
+        with loading(path):
+            module, creators = open_plugin_file(path, self)
+            taken = [c for c in creators if not self.register_creator(c, c.plugin_namespace)]
+        if taken:
+            return None
+        here = tuple(c for c in self.all_creators if id(c) not in before)
+        return LoadedLibrary(path, here, module)
+
+    def come_from(self, path: Path) -> bool:
+        """Whether a creator here was registered by that file."""
+        with self._lock:
+            return path.absolute() in self._origins.values()
+
+    def deregister_library(self, handle: LoadedLibrary) -> None:
+        """Remove the creators of a library."""
+        for creator in handle.creators:
+            self.deregister_creator(creator)
+
+    def acquire_plugin_resource(self, key: str, resource: Any) -> Any:
+        """The resource kept under `key`: a clone of `resource` if there was none."""
+        with self._lock:
+            entry = self._resources.get(key)
+            if entry is None:
+                entry = self._resources[key] = [resource.clone(), 0]
+            entry[1] += 1
+            return entry[0]
+
+    def release_plugin_resource(self, key: str) -> bool:
+        """Undo one `acquire_plugin_resource`; the last one releases. False if there is none."""
+        with self._lock:
+            entry = self._resources.get(key)
+            if entry is None:
+                return False
+            entry[1] -= 1
+            if entry[1] == 0:
+                del self._resources[key]
+                entry[0].release()
+            return True
+
+    @property
+    def _called(self) -> str:
+        return "Local registry" if self.parent is not None else "Global registry"
+
+    def _note_collision(self, key: Key, creator: Any, origin: Path | None) -> None:
+        other = self._origins.get(key)
+        name, version, namespace = key
+        text = (
+            f"plugin {name}, version {version}, namespace {namespace!r} is registered already"
+            f" ({other or type(self._creators[key]).__name__}): "
+            f"{type(creator).__name__} is not used"
+        )
+        notice = Notice("warning", text, str(origin) if origin else None, rule="plugin-twice")
+        if notice not in self.notices:
+            self.notices.append(notice)
+        log.error("%s", text)
+
+    def __repr__(self) -> str:
+        return f"PluginRegistry({len(self._creators)} creators)"
+
+
+_global = PluginRegistry()
+
+
+def get_plugin_registry() -> PluginRegistry:
+    """The registry of this process."""
+    return _global
+
+
+def _key(creator: Any, namespace: str) -> Key:
+    where = f"creator {type(creator).__name__}"
+    if not isinstance(creator, IPluginCreatorInterface):
+        raise CustomLibraryError(
+            f"a {type(creator).__name__} is not a plugin creator",
+            expected="an object of a class derived from IPluginCreator or IPluginCreatorV3One",
+        )
+    if library := getattr(creator, "library", None):
+        where = f"{library}: {where}"
+    found = []
+    for attribute in ("name", "plugin_version"):
+        text = getattr(creator, attribute, None)
+        if not isinstance(text, str) or not text:
+            raise CustomLibraryError(
+                f"{attribute} is {text!r}"[:200],
+                where=where,
+                expected=f"text of 1 to {MAX_STRING - 1} bytes, set in __init__",
+            )
+        _check_text(text, attribute, where)
+        found.append(text)
+    if not isinstance(namespace, str):
+        raise CustomLibraryError(f"the namespace is {namespace!r}", where=where, expected="text")
+    _check_text(namespace, "the namespace", where)
+    return found[0], found[1], namespace
+
+
+def _check_text(text: str, what: str, where: str) -> None:
+    """Refuse text that a plan cannot keep: too long, or bytes of C++ that are no UTF-8."""
+    data = text.encode(errors="surrogateescape")
+    limit = f"text of at most {MAX_STRING - 1} bytes"
+    if len(data) >= MAX_STRING:
+        shown = f"{data[:20].decode(errors='replace')!r}..."
+        raise CustomLibraryError(
+            f"{what} is {shown}, longer than {MAX_STRING - 1} bytes", where=where, expected=limit
+        )
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        shown = repr(data[:60])
+        raise CustomLibraryError(
+            f"{what} is {shown}, which is no UTF-8", where=where, expected=limit
+        ) from None
+
+
+ENTRY_POINTS = "headrace.plugins"
+"""Group of entry points. Each names a module of plugins, a creator class, or a function that is
+called with the registry."""
+
+_lock = threading.Lock()
+_done = False
+
+
+def known_plugins() -> PluginRegistry:
+    """Get the registry of this process with standard plugins and those of installed packages.
+
+    The first call adds them. A creator that is there already stays.
+    """
+    global _done
+    registry = get_plugin_registry()
+    with _lock:
+        if not _done:
+            _done = True
+            _load_entry_points(registry)
+            _load_standard(registry)
+    return registry
+
+
+def _load_standard(registry: PluginRegistry) -> None:
+    from headrace.plugins.standard import register_standard
+
+    before = {id(c) for c in registry.all_creators}
+    register_standard(registry)
+    registry.replaceable.update(id(c) for c in registry.all_creators if id(c) not in before)
+
+
+def _load_entry_points(registry: PluginRegistry) -> None:
+    from importlib.metadata import entry_points  # slow to import, and rarely asked
+
+    for point in entry_points(group=ENTRY_POINTS):
+        try:
+            _register(point.load(), registry)
+        except Exception as error:
+            said = error.found if isinstance(error, HeadraceError) else f"{error}"
+            text = f"plugins of {point.value} are not loaded: {type(error).__name__}: {said}"
+            where = f"entry point {point.name}"
+            registry.notices.append(Notice("warning", text, where, rule="plugin-failed"))
+
+
+def _register(thing: Any, registry: PluginRegistry) -> None:
+    if inspect.ismodule(thing):
+        made = creators_of(thing, registry, Path(thing.__file__ or thing.__name__))
+    elif inspect.isclass(thing):
+        made = [thing()]
+    else:
+        made = thing(registry) or []
+    for creator in made:
+        registry.register_creator(creator, creator.plugin_namespace)

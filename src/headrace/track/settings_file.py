@@ -1,0 +1,159 @@
+"""YAML files that configure a tracker: scalars and lists, at most one group deep.
+
+Also the config file of the original's tracker library (`ll-config-file`), as far as it maps: its
+keys are found in whichever group they stand, since generations moved them. Facts: the comments of
+the sample configs and the Gst-nvtracker manual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from headrace._core.errors import ConfigError
+from headrace._core.notices import Notice
+from headrace.config.yaml_nodes import MapNode, Node, TextNode, YamlTree
+
+_LARGEST_BYTES = 1 << 20
+_MAX_DEPTH = 20
+_Constructor: Any = yaml.SafeLoader  # its types of scalars: numbers, texts, flags
+
+
+class FileSetting(NamedTuple):
+    """A value and its line, from 1."""
+
+    value: Any
+    line: int
+
+
+def read_entries(path: Path) -> dict[str, FileSetting]:
+    """Read the keys of a file, as "key" or "group.key".
+
+    What is nested deeper is passed over.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(
+            f"the file cannot be read: {error.strerror or error}", where=str(path)
+        ) from None
+    if len(data) > _LARGEST_BYTES:
+        raise ConfigError("the file is larger than 1 MiB", where=str(path))
+    tree = YamlTree(data, aliases="refused", max_depth=_MAX_DEPTH)
+    if tree.malformed is not None:
+        raise ConfigError(str(tree.malformed), where=f"{path}:{tree.malformed.line}")
+    if tree.second_document is not None:
+        where = f"{path}:{tree.second_document}"
+        raise ConfigError("malformed YAML: another document begins", where=where)
+    if not isinstance(tree.root, MapNode):
+        raise ConfigError(
+            "the file is not a mapping",
+            where=str(path),
+            expected="tracker: iou and settings, or groups of the original such as BaseConfig:",
+        )
+    entries: dict[str, FileSetting] = {}
+    for key, value in _pairs(tree.root, path):
+        if not isinstance(value, MapNode):
+            entries[key] = _entry(value, path)
+            continue
+        for inner, scalar in _pairs(value, path):
+            if not isinstance(scalar, MapNode):
+                entries[f"{key}.{inner}"] = _entry(scalar, path)
+    return entries
+
+
+def _pairs(node: MapNode, path: Path) -> list[tuple[str, Node]]:
+    if node.odd_keys:
+        raise ConfigError("a key is not a text", where=f"{path}:{node.odd_keys[0]}")
+    return [(key.text, value) for key, value in node.pairs]
+
+
+def _entry(node: Node, path: Path) -> FileSetting:
+    try:
+        return FileSetting(_value(node), node.line)
+    except (yaml.YAMLError, ValueError) as error:
+        reason = getattr(error, "problem", None) or str(error)[:200]
+        raise ConfigError(f"malformed YAML: {reason}", where=f"{path}:{node.line}") from None
+
+
+def _value(node: Node) -> Any:
+    """Return the number, text, flag or list that a node stands for."""
+    if isinstance(node, TextNode):
+        loader = _Constructor("")
+        tag = node.tag
+        if tag is None or tag == "!":
+            tag = loader.resolve(yaml.ScalarNode, node.text, (node.plain, not node.plain))
+        return loader.construct_object(yaml.ScalarNode(tag, node.text))
+    if isinstance(node, MapNode):
+        return {key.text: _value(value) for key, value in node.pairs}
+    return [_value(item) for item in node.items]
+
+
+Read = Callable[[float], dict[str, Any]]
+
+_ACTS: Mapping[str, Read] = {
+    "minDetectorConfidence": lambda v: {"min_confidence": max(v, -1.0)},
+    "maxTargetsPerStream": lambda v: {"max_tracks": v},
+    "minIouDiff4NewTarget": lambda v: {"max_new_iou": v},
+    # "if the age exceeds this": the first detection is age 1
+    "probationAge": lambda v: {"min_hits": v + 1},
+    # "exceeds this limit", but on probation "reaches this threshold"
+    "maxShadowTrackingAge": lambda v: {"max_age": v},
+    "earlyTerminationAge": lambda v: {"max_probation_misses": max(v - 1, 0)},
+    "checkClassMatch": lambda v: {"match_classes": bool(v)},
+    "minMatchingScore4Iou": lambda v: {"min_iou": v},
+    "stateEstimatorType": lambda v: {} if v else {"velocity_gain": 0.0},
+    "associationMatcherType": lambda v: {},  # with the next
+    "tentativeDetectorConfidence": lambda v: {"min_new_confidence": v},
+}
+_ALWAYS_SO = {
+    "preserveStreamUpdateOrder",  # ids come in a fixed order anyway
+    "useUniqueID",  # ids are unique over all sources and never used again
+    "dataAssociatorType",
+    "useBufferedOutput",
+}
+KEYS_ACTED_ON = tuple(_ACTS)
+
+
+def settings_from(
+    entries: Mapping[str, FileSetting], where: str
+) -> tuple[dict[str, Any], tuple[Notice, ...]]:
+    """Settings of the `iou` tracker, and one notice that names the keys without effect, if any.
+
+    `entries` are by "group.key"; keys outside of groups have no "group.".
+    """
+    settings: dict[str, Any] = {}
+    ignored, cascaded = [], False
+    for path, entry in entries.items():
+        name = path.rpartition(".")[2]
+        if name in _ACTS:
+            try:
+                number = float(entry.value)
+            except (TypeError, ValueError):
+                raise ConfigError(
+                    f"{name}: {entry.value!r} is not a number",
+                    where=f"{where}:{entry.line}",
+                    expected="a number",
+                ) from None
+            settings |= _ACTS[name](number)
+            cascaded |= name == "associationMatcherType" and number == 1
+        elif name not in _ALWAYS_SO:
+            ignored.append(name)
+    if not cascaded:  # only the cascaded matcher tells tentative detections apart
+        settings.pop("min_new_confidence", None)
+    notices = []
+    if ignored:
+        names = ", ".join(dict.fromkeys(ignored))
+        notices.append(
+            Notice(
+                "warning",
+                f"tracked by overlap and constant velocity; without effect: {names}",
+                where,
+                rule="tracker-settings",
+            )
+        )
+    return settings, tuple(notices)

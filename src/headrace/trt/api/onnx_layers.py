@@ -1,0 +1,281 @@
+"""From the nodes of a model to layers, with the attributes that layers show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace.network.shapes.node_shapes import attributes_of
+from headrace.plugins.lookup import find_creator, is_builtin, is_unknown
+from headrace.trt.api.enums import (
+    ActivationType,
+    ElementWiseOperation,
+    ErrorCode,
+    MatrixOperation,
+    PaddingMode,
+    PoolingType,
+    ReduceOperation,
+    UnaryOperation,
+)
+from headrace.trt.api.reporting import ParserError
+from headrace.trt.api.tensor import ITensor
+from headrace.trt.layers import (
+    elementwise,
+    quantizing,
+    sampling,
+    selection,
+    shaping,
+    sums,
+    windows,
+)
+from headrace.trt.layers.base import ILayer
+from headrace.trt.layers.plugins import add_live, add_parsed
+from headrace.trt.lowering.fragment import bodies
+
+if TYPE_CHECKING:
+    from headrace.trt.api.network import INetworkDefinition
+
+_BINARY = {
+    "Sum": "SUM", "Mod": "FLOOR_DIV", "GreaterOrEqual": "GREATER", "LessOrEqual": "LESS",
+    **{op: name for name, op in elementwise.BINARY.items()},
+}  # fmt: skip
+_UNARY = {op: name for name, op in elementwise.UNARY.items()}
+_ACTIVATIONS = {
+    "Relu": "RELU", "Sigmoid": "SIGMOID", "Tanh": "TANH", "LeakyRelu": "LEAKY_RELU", "Elu": "ELU",
+    "Selu": "SELU", "Softsign": "SOFTSIGN", "Softplus": "SOFTPLUS", "Clip": "CLIP",
+    "HardSigmoid": "HARD_SIGMOID", "ThresholdedRelu": "THRESHOLDED_RELU", "Gelu": "GELU_ERF",
+}  # fmt: skip
+_REDUCE = {
+    "GlobalAveragePool": "AVG", "GlobalMaxPool": "MAX",
+    **{op: name for name, op in sums.REDUCE.items()},
+}  # fmt: skip
+_LAYERS: dict[type[ILayer], str] = {
+    elementwise.ICastLayer: "Cast",
+    elementwise.IIdentityLayer: "Identity",
+    elementwise.ILRNLayer: "LRN",
+    elementwise.IParametricReLULayer: "PRelu",
+    elementwise.IScaleLayer: "BatchNormalization",
+    elementwise.ISelectLayer: "Where",
+    quantizing.IDequantizeLayer: "DequantizeLinear",
+    quantizing.IQuantizeLayer: "QuantizeLinear",
+    sampling.IGridSampleLayer: "GridSample",
+    sampling.IResizeLayer: "Resize Upsample",
+    sampling.ISliceLayer: "Expand Pad Slice Split Tile",
+    selection.IGatherLayer: "Gather GatherElements GatherND",
+    selection.INMSLayer: "NonMaxSuppression",
+    selection.INonZeroLayer: "NonZero",
+    selection.IOneHotLayer: "OneHot",
+    selection.IReverseSequenceLayer: "ReverseSequence",
+    selection.IScatterLayer: "ScatterElements ScatterND",
+    shaping.IConcatenationLayer: "Concat",
+    shaping.IShapeLayer: "Shape",
+    shaping.IShuffleLayer: "Flatten Reshape Squeeze Transpose Unsqueeze",
+    sums.ICumulativeLayer: "CumSum",
+    sums.IEinsumLayer: "Einsum",
+    sums.IMatrixMultiplyLayer: "Gemm MatMul",
+    sums.INormalizationLayer: "GroupNormalization InstanceNormalization LayerNormalization",
+    sums.ISoftMaxLayer: "Softmax",
+    sums.ITopKLayer: "TopK",
+    windows.IConvolutionLayer: "Conv",
+    windows.IDeconvolutionLayer: "ConvTranspose",
+    windows.IPoolingLayer: "AveragePool MaxPool",
+}
+"""Layer -> operators that become it, beside those of the tables above."""
+_CLASSES = {op: cls for cls, ops in _LAYERS.items() for op in ops.split()}
+
+
+class Checker:
+    """Judges nodes before any of them is added."""
+
+    def __init__(self, proto: Any, network: INetworkDefinition) -> None:
+        self._opsets = {"" if o.domain == "ai.onnx" else o.domain: o.version
+                        for o in proto.opset_import}  # fmt: skip
+        self._functions = frozenset((f.domain, f.name) for f in proto.functions)
+        self._network = network
+
+    def creator(self, node: Any) -> Any | None:
+        """The creator of a node that ONNX does not define; None for other nodes."""
+        from headrace.plugins.registry import known_plugins
+
+        if not is_unknown(node, self._opsets, self._functions):
+            return None
+        return find_creator(node, known_plugins())
+
+    def problem(self, index: int, node: Any) -> ParserError | None:
+        """Why a node cannot be parsed."""
+        if not is_unknown(node, self._opsets, self._functions):
+            return None
+        if self.creator(node) is not None or is_builtin(node.op_type, self._opsets.get("", 1)):
+            return None
+        return ParserError(
+            ErrorCode["UNSUPPORTED_NODE"],
+            "Plugin not found, are the plugin name, version, and namespace correct? There is no "
+            f"operator {node.op_type!r} in ONNX's opset {self._opsets.get('', 1)}, and no creator "
+            "of that name is registered; get_plugin_registry().load_library(PATH) loads a library "
+            "of plugins",
+            index,
+            node.name,
+            node.op_type,
+        )
+
+
+def _class_of(op: str) -> tuple[type[ILayer], dict[str, Any]]:
+    """The class of the layer that an operator becomes, and settings that it decides."""
+    if op in _UNARY:
+        return elementwise.IUnaryLayer, {"op": UnaryOperation[_UNARY[op]]}
+    if op in _BINARY:
+        return elementwise.IElementWiseLayer, {"op": ElementWiseOperation[_BINARY[op]]}
+    if op in _ACTIVATIONS:
+        return elementwise.IActivationLayer, {"type": ActivationType[_ACTIVATIONS[op]]}
+    if op in _REDUCE:
+        return sums.IReduceLayer, {"op": ReduceOperation[_REDUCE[op]]}
+    cls = _CLASSES.get(op, ILayer)
+    if cls is sums.IMatrixMultiplyLayer:
+        return cls, {"op0": MatrixOperation["NONE"], "op1": MatrixOperation["NONE"]}
+    return cls, {}
+
+
+def add_node(
+    network: INetworkDefinition, node: Any, index: int, tensors: dict[str, ITensor], creator: Any,
+    logger: Any, live: Any = None,
+) -> None:  # fmt: skip
+    """Add the layer of a node; a node `Constant` becomes an initialiser.
+
+    Args:
+        network: receives the layer.
+        node: the `NodeProto`.
+        index: its number in the model.
+        tensors: the tensors of the model so far, by name; the outputs are added.
+        creator: of the plugin that computes it, if one does.
+        logger: of the parser.
+        live: that plugin (`LayerPlugin`), where the parser of another format made it already.
+    """
+    if node.op_type == "Constant" and _lift(network, node):
+        return
+    cls, params = _class_of(node.op_type)
+    kind = cls._kind or node.op_type.upper()
+    inputs: list[ITensor | None] = []
+    slots: list[tuple[str, Any]] = []  # the kind of each input of the node
+    for name in node.input:
+        if name in network._initializers:
+            slots.append(("weights", name))
+        else:
+            slots.append(("tensor", len(inputs)) if name else ("none", None))
+            if name:
+                inputs.append(tensors.get(name))
+    captured = {n: tensors[n] for n in _captured(node) if n in tensors}
+    for name, tensor in captured.items():
+        slots.append(("captured", (name, len(inputs))))
+        inputs.append(tensor)
+    name = node.name or f"{node.op_type}_{index}"
+    named = [n for n in node.output if n]
+    attributes = attributes_of(node)
+    layer: ILayer | None
+    if live is not None:
+        layer = add_live(network, name, slots, inputs, live)
+    elif creator is not None:
+        layer = add_parsed(network, node, name, slots, inputs, creator, logger)
+    else:
+        layer = cls(
+            network, inputs, kind=kind, params=params | _described(kind, node, attributes),
+            outputs=len(named), name=name, node=node,
+        )  # fmt: skip
+        layer._slots = slots
+        if kind in ("CONVOLUTION", "DECONVOLUTION"):
+            _read_weights(network, layer, node, kind)
+        network._append(layer)
+    if layer is None:  # reported already; nodes that take its outputs are refused
+        return
+    layer._metadata = f"[ONNX Layer: {name}]"
+    for output, tensor in zip(named, layer._outputs, strict=False):
+        tensor._name = output
+        tensors[output] = tensor
+
+
+def _lift(network: INetworkDefinition, node: Any) -> bool:
+    attributes = attributes_of(node)
+    dtypes: dict[str, Any] = {"value_int": np.int64, "value_ints": np.int64,
+                              "value_float": np.float32, "value_floats": np.float32}  # fmt: skip
+    for name, value in attributes.items():
+        if name == "value":
+            network._initializers[node.output[0]] = np.asarray(value)
+            return True
+        if name in dtypes:
+            network._initializers[node.output[0]] = np.asarray(value, dtypes[name])
+            return True
+    return False
+
+
+def _captured(node: Any) -> list[str]:
+    """Names that graphs inside a node take from around them."""
+    found: dict[str, None] = {}
+    for graph in bodies(node):
+        inside = {i.name for i in graph.input} | {t.name for t in graph.initializer}
+        inside |= {n for inner in graph.node for n in inner.output}
+        taken = [n for inner in graph.node for n in (*inner.input, *_captured(inner)) if n]
+        taken += [value.name for value in graph.output]
+        found |= dict.fromkeys(name for name in taken if name not in inside)
+    return list(found)
+
+
+def _described(kind: str, node: Any, attributes: dict[str, Any]) -> dict[str, Any]:
+    """Settings of a layer, as far as the node has them."""
+    if kind in ("CONVOLUTION", "DECONVOLUTION", "POOLING"):
+        shape = tuple(attributes.get("kernel_shape", ()))
+        pads = list(attributes.get("pads", [0] * (2 * len(shape))))
+        mode = {"SAME_UPPER": "SAME_UPPER", "SAME_LOWER": "SAME_LOWER"}.get(
+            attributes.get("auto_pad", ""), "EXPLICIT_ROUND_DOWN"
+        )
+        if attributes.get("ceil_mode"):
+            mode = "EXPLICIT_ROUND_UP"
+        found = {
+            "padding_mode": PaddingMode[mode],
+            "pre_padding": tuple(pads[: len(pads) // 2]),
+            "post_padding": tuple(pads[len(pads) // 2 :]),
+            "stride": tuple(attributes.get("strides", [1] * len(shape))),
+            "window_size" if kind == "POOLING" else "kernel_size": shape,
+        }
+        if kind == "POOLING":
+            return found | {
+                "type": PoolingType["MAX" if node.op_type == "MaxPool" else "AVERAGE"],
+                "average_count_excludes_padding": not attributes.get("count_include_pad", 0),
+                "blend_factor": 0.0,
+            }
+        return found | {
+            "num_groups": int(attributes.get("group", 1)),
+            "dilation": tuple(attributes.get("dilations", [1] * len(shape))),
+            "num_output_maps": 0,
+        }
+    if kind == "ACTIVATION":
+        alpha = {"LeakyRelu": 0.01, "Elu": 1.0}.get(node.op_type, 0.0)
+        return {"alpha": float(attributes.get("alpha", alpha)),
+                "beta": float(attributes.get("beta", 0.0))}  # fmt: skip
+    if kind == "CONCATENATION":
+        return {"axis": int(attributes["axis"])} if attributes.get("axis", -1) >= 0 else {}
+    if kind == "SOFTMAX":
+        axis = int(attributes.get("axis", -1))
+        return {"axes": 1 << axis} if axis >= 0 else {}
+    if kind == "GATHER":
+        return {"axis": int(attributes.get("axis", 0))}
+    return {}
+
+
+def _read_weights(network: INetworkDefinition, layer: ILayer, node: Any, kind: str) -> None:
+    """Kernel and bias of a convolution if they are initialisers."""
+    weights = [network._initializers.get(name) for name in node.input[1:]]
+    if not weights or weights[0] is None:
+        return
+    kernel = weights[0]
+    groups = layer._params["num_groups"]
+    maps = kernel.shape[0] if kind == "CONVOLUTION" else kernel.shape[1] * groups
+    layer._params["num_output_maps"] = int(maps)
+    if not layer._params["kernel_size"]:
+        layer._params["kernel_size"] = tuple(kernel.shape[2:])
+        for key, fill in (("stride", 1), ("dilation", 1), ("pre_padding", 0), ("post_padding", 0)):
+            layer._params[key] = layer._params[key] or (fill,) * (kernel.ndim - 2)
+    layer._weights["KERNEL"] = kernel.reshape(-1)
+    bias = weights[1] if len(weights) > 1 else None
+    layer._weights["BIAS"] = None if bias is None else bias.reshape(-1)
+    for role, name in zip(("KERNEL", "BIAS"), node.input[1:], strict=False):
+        network._weight_names[layer._uid, role] = name

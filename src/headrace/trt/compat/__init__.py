@@ -1,0 +1,1 @@
+"""Scripts written for TensorRT, run unchanged: module aliases and `headrace exec`."""

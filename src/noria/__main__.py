@@ -1,5 +1,0 @@
-"""`python -m noria`."""
-
-from noria.cli import main
-
-main()

@@ -1,1 +1,0 @@
-"""`noria doctor`: examine this machine by using its parts."""

@@ -1,1 +1,0 @@
-"""Scripts written for TensorRT, run unchanged: module aliases and `noria exec`."""
