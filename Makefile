@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 FUZZ_S ?= 600
 BIN    := $(VENV)/bin
-NATIVE := $(wildcard native/src/*) $(wildcard native/tools/*) $(wildcard native/host/*) $(wildcard native/include/*) $(wildcard native/include/*/*) $(wildcard packaging/*) CMakeLists.txt src/headrace/_native_api.py
+NATIVE := $(wildcard native/src/*) $(wildcard native/tools/*) $(wildcard native/host/*) $(wildcard native/include/*) $(wildcard native/include/*/*) $(wildcard packaging/*) CMakeLists.txt src/headrace/_core/_native_api.py
 
 .PHONY: help build demo demo-gst test test-all test-outside sanitize lint types stubs ptx docs schema operators bench fuzz clean
 help:            ## this list
@@ -40,9 +40,9 @@ demo: build      ## run the pipeline on the demo scene and say where the results
 	$(BIN)/headrace demo
 	@command -v headrace >/dev/null || echo "(before that: . $(BIN)/activate)"
 
-GST_PACKAGES = $(shell $(BIN)/python -c 'from headrace.pyds.loading import INSTALL; print(INSTALL.partition("install ")[2])')
+GST_PACKAGES = $(shell $(BIN)/python -c 'from headrace.gstreamer.pyds.loading import INSTALL; print(INSTALL.partition("install ")[2])')
 demo-gst: build  ## a DeepStream application on the demo scene; installs GStreamer on Debian as root
-	@$(BIN)/python -c 'from headrace.pyds.loading import gstreamer; gstreamer()' 2>/dev/null || \
+	@$(BIN)/python -c 'from headrace.gstreamer.pyds.loading import gstreamer; gstreamer()' 2>/dev/null || \
 	if [ "$$(id -u)" = 0 ]; then apt-get install -y -q $(GST_PACKAGES); \
 	else echo "first, as root: apt install $(GST_PACKAGES)" >&2; exit 1; fi
 	cd examples/12_gstreamer && $(abspath $(BIN))/headrace exec pipeline.py ../conveyor/conveyor.mp4 \
@@ -62,9 +62,9 @@ test-outside: build $(VENV)/.dev  ## published sources, checked out by you into 
 # Parsers, networks and plugins of tests are C++ that the core calls: memory of both sides is watched. Tests that count resident
 # memory see the sanitizers' own instead; leaks are what these find better.
 SANITIZED := tests/custom/test_cpp_library.py tests/custom/test_cpp_instances.py tests/custom/test_cpp_items.py \
-             tests/custom/test_box_layout.py tests/custom/test_stand_ins.py tests/host/test_plugins.py \
-             tests/model/test_plugin_factories.py::test_a_caffe_factory_of_old_plugins \
-             tests/host/test_functions.py::test_the_functions_engine_is_not_built_again tests/custom/test_calls.py
+             tests/custom/test_box_layout.py tests/custom/test_stand_ins.py tests/trt/host/test_plugins.py \
+             tests/infer/model/test_plugin_factories.py::test_a_caffe_factory_of_old_plugins \
+             tests/trt/host/test_functions.py::test_the_functions_engine_is_not_built_again tests/custom/test_calls.py
 sanitize: build $(VENV)/.dev  ## custom libraries under AddressSanitizer, UBSan and LeakSanitizer
 	PATH="$(abspath $(BIN)):$$PATH" scripts/sanitize.sh $(abspath $(BIN))/python \
 	"$$(scripts/python_headers.sh $(PYTHON) $(abspath $(VENV))/headers)" \
@@ -79,8 +79,8 @@ types: build $(VENV)/.dev     ## mypy, strict
 	$(BIN)/mypy
 
 stubs: build $(VENV)/.dev     ## types of the native core and of pyds, after a change of their functions
-	$(BIN)/python -m nanobind.stubgen -q -m headrace._native -o src/headrace/_native.pyi
-	$(BIN)/python scripts/native_api.py src/headrace/_native.pyi src/headrace/_native_api.py
+	$(BIN)/python -m nanobind.stubgen -q -m headrace._core._native -o src/headrace/_core/_native.pyi
+	$(BIN)/python scripts/native_api.py src/headrace/_core/_native.pyi src/headrace/_core/_native_api.py
 	@$(MAKE) --no-print-directory build
 	$(BIN)/python scripts/pyds_stubs.py packaging/pyds-stubs/__init__.pyi
 

@@ -25,7 +25,7 @@ from rich.table import Table
 import headrace
 from benchmarks.common import ROOT, data_dir, timed
 from benchmarks.gpu.clips import clip
-from headrace.pyds.loading import gstreamer
+from headrace.gstreamer.pyds.loading import gstreamer
 
 SCENE = ROOT / "examples" / "conveyor"
 SOURCES = 4
@@ -99,8 +99,8 @@ def resident_mib() -> float:
 
 def frame_counter(gst: Any, pad: Any) -> list[list[int]]:
     """Numbers of the frames that pass a pad, by source."""
-    from headrace.pyds.bridge import bridge
-    from headrace.pyds.meta import items
+    from headrace.gstreamer.pyds.bridge import bridge
+    from headrace.gstreamer.pyds.meta import items
 
     seen: list[list[int]] = []
 
@@ -199,7 +199,7 @@ def changes(folder: Path) -> None:
 
 
 def report() -> None:
-    from headrace.gst.register import register
+    from headrace.gstreamer.elements.register import register
 
     register()
     for part in (throughput, memory, changes):

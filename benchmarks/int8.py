@@ -24,9 +24,9 @@ from rich.table import Table
 from benchmarks.common import ROOT, data_dir
 from headrace.config import ModelConfig
 from headrace.config.enums import NetworkMode
-from headrace.diagnose.int8_agreement import Judge
-from headrace.diagnose.int8_choice import choose_int8
-from headrace.diagnose.truth import scored
+from headrace.diagnose.compare.int8_agreement import Judge
+from headrace.diagnose.compare.int8_choice import choose_int8
+from headrace.diagnose.evaluate.truth import scored
 from headrace.engine.backends import installed_backends
 from headrace.engine.builder import BuildOptions, build
 from headrace.engine.machine import this_machine
@@ -35,12 +35,12 @@ from headrace.engine.precision.prepare import prepare
 from headrace.engine.precision.qdq import MIN_OPSET
 from headrace.engine.session import Session
 from headrace.infer.calibration import calibrate, select_frames, selected_frames
+from headrace.infer.model import load_or_build
+from headrace.infer.model.picture_input import network_dims
+from headrace.infer.model.source import model_source
 from headrace.infer.preprocess import Preprocessor
 from headrace.media import open_source
 from headrace.media.frame import Frame
-from headrace.model import load_or_build
-from headrace.model.picture_input import network_dims
-from headrace.model.source import model_source
 from headrace.network.network import Network
 
 _ROUNDS = 15

@@ -20,9 +20,9 @@ from time import process_time
 
 import headrace
 from benchmarks.common import Row
-from headrace.analytics import AnalyticsRules, Crowd, Line, Region, SourceRules
-from headrace.analytics.rules import ALL_SOURCES
 from headrace.live import Address, LiveServer, LiveView
+from headrace.pipeline.analytics import AnalyticsRules, Crowd, Line, Region, SourceRules
+from headrace.pipeline.analytics.rules import ALL_SOURCES
 
 SCENE = Path(__file__).parents[1] / "examples" / "conveyor"
 ROUNDS = 7

@@ -18,8 +18,8 @@ import cv2
 import numpy as np
 
 from benchmarks.common import Row, compare, data_dir
-from headrace.draw import Painter
 from headrace.media import Frame, PixelFormat, open_sink, open_source
+from headrace.media.draw import Painter
 from headrace.media.pixels import to_rgb
 from headrace.media.sinks.jsonl import LineWriter
 from headrace.meta import ClassifierMeta, Detections, FrameMeta, LabelInfo, ObjectMeta, Space

@@ -27,12 +27,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from headrace.messages.address import BrokerAddress
-from headrace.messages.brokers import broker_for
-from headrace.messages.event import EventObject, MessageEvent
-from headrace.messages.payload import payloads
-from headrace.messages.sender import Sender
-from headrace.messages.spool import Spool
+from headrace.media.messages.address import BrokerAddress
+from headrace.media.messages.brokers import broker_for
+from headrace.media.messages.event import EventObject, MessageEvent
+from headrace.media.messages.payload import payloads
+from headrace.media.messages.sender import Sender
+from headrace.media.messages.spool import Spool
 from tests.ports import free_port
 
 EVENTS, AWAY_S, LIMIT_S = 10_000, 20.0, 150.0

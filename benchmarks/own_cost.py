@@ -34,7 +34,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.common import ROOT, require_device
-from headrace._core.cuda_tensors import CudaTensor
+from headrace._core.gpu.cuda_tensors import CudaTensor
 from headrace.infer import engine_runs
 from headrace.infer.batch import Batch
 from headrace.infer.geometry import Rect, fit
@@ -43,7 +43,7 @@ from headrace.infer.items import Items
 from headrace.media import Frame, open_sink
 from headrace.media.sources.arrays import ArraySource
 from headrace.pipeline import Pipeline
-from headrace.track import open_tracker
+from headrace.pipeline.track import open_tracker
 
 DEVICE = os.environ.get("OWN_COST_DEVICE", "cpu")
 BATCHES = (1, 8, 32)

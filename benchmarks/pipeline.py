@@ -23,12 +23,12 @@ import onnxruntime
 
 from benchmarks.common import ROOT, Row, data_dir, timed
 from headrace.config import ModelConfig
-from headrace.draw import Painter
 from headrace.infer.batch import Batch
 from headrace.infer.inferencer import Inferencer
 from headrace.infer.preprocess import Preprocessor
 from headrace.infer.watch import Watch
 from headrace.media import Frame, open_sink, open_source
+from headrace.media.draw import Painter
 from headrace.meta import Detections, FrameMeta, Objects, Space
 from headrace.pipeline import Pipeline
 

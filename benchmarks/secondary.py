@@ -25,7 +25,7 @@ from benchmarks.common import Row
 from headrace.infer.batch import Batch
 from headrace.infer.inferencer import Inferencer
 from headrace.media import Frame
-from headrace.track import open_tracker
+from headrace.pipeline.track import open_tracker
 
 OBJECTS = 1000
 BATCH = 64

@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.common import Row, compare
 from headrace.media import Frame, PixelFormat
 from headrace.meta import Detections, FrameMeta, Space
-from headrace.track import Tracker, open_tracker
+from headrace.pipeline.track import Tracker, open_tracker
 
 WIDTH, HEIGHT, LENGTH = 1920, 1080, 12
 PICTURE = Frame.from_array(np.zeros((2, 2), np.uint8), PixelFormat.GRAY)

@@ -17,15 +17,15 @@ class Finder:
     def find_spec(name, path=None, target=None):
         """Answer `gi` with the distribution's; `pyds`, `pyservicemaker`, `cuda` with Headrace's."""
         if name == "gi":
-            from headrace.pyds.loading import distribution_spec
+            from headrace.gstreamer.pyds.loading import distribution_spec
 
             return distribution_spec()
         if name == "pyservicemaker":
-            from headrace.servicemaker.importing import package_spec
+            from headrace.gstreamer.servicemaker.importing import package_spec
 
             return package_spec()
         if name == "pyds" or (name in _CUDA and "gi.repository.Gst" in sys.modules):
-            from headrace.gst.applications import application_spec
+            from headrace.gstreamer.elements.applications import application_spec
 
             return application_spec(name)
         return None

@@ -2,7 +2,7 @@
 # GStreamer for the tests of its elements, where packages can be installed; without it they skip.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-packages=$(grep -oE '(python3-g(i|st-1.0)|gir1\.2-[a-z0-9.-]+|gstreamer1\.0-[a-z-]+)' src/headrace/pyds/loading.py | sort -u)
+packages=$(grep -oE '(python3-g(i|st-1.0)|gir1\.2-[a-z0-9.-]+|gstreamer1\.0-[a-z-]+)' src/headrace/gstreamer/pyds/loading.py | sort -u)
 packages="$packages gstreamer1.0-python3-plugin-loader"
 # shellcheck disable=SC2086
 dpkg -s $packages >/dev/null 2>&1 && exit 0

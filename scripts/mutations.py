@@ -82,7 +82,7 @@ class Copy:
                 shutil.copy(root / name, self.root)
         python = root / ".venv" / "bin" / "python"
         places = subprocess.run(
-            [python, "-c", "import sys, headrace._native as n; print(n.__file__, "
+            [python, "-c", "import sys, headrace._core._native as n; print(n.__file__, "
              "*(p for p in sys.path if '-packages' in p))"],
             capture_output=True, text=True, check=True, cwd=folder,
         ).stdout.split()  # fmt: skip

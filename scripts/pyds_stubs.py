@@ -14,10 +14,10 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar
 
-from headrace import pyds
-from headrace.pyds.meta import MetaField
-from headrace.pyds.osd import Elements
-from headrace.pyds.struct import Buffer, Nested, Struct, Text
+from headrace.gstreamer import pyds
+from headrace.gstreamer.pyds.meta import MetaField
+from headrace.gstreamer.pyds.osd import Elements
+from headrace.gstreamer.pyds.struct import Buffer, Nested, Struct, Text
 
 HEAD = '''"""Types of `pyds`; written by scripts/pyds_stubs.py."""
 
@@ -41,7 +41,7 @@ def public() -> dict[str, Any]:
     found: dict[str, Any] = {"Struct": Struct}
     for name in sorted(dir(pyds)):
         value = getattr(pyds, name)
-        ours = str(getattr(value, "__module__", "")).startswith("headrace.pyds")
+        ours = str(getattr(value, "__module__", "")).startswith("headrace.gstreamer.pyds")
         if (
             not name.startswith("_")
             and name not in _INNER

@@ -21,15 +21,15 @@ SOURCE = Path(headrace.__file__).parent
 # Files below 40 lines beside `__init__.py`, and why.
 SMALL = {
     "__main__.py": "`python -m headrace`",
-    "_native_api.py": "generated",
+    "_core/_native_api.py": "generated",
     "errors.py": "a face",
     "pytest_plugin.py": "pytest starts with it, whatever it runs",
     "trt/plugin.py": "a face: `tensorrt.plugin`",
     "_core/native_check.py": "runs before anything else of the package",
     "binary/regular_files.py": "the one door to files that others name",
     "media/sinks/dota.py": "one format; the folder of files is KITTI's",
-    "gst/bindings.py": "the one place that imports GStreamer",
-    "servicemaker/importing.py": "loaded where an application imports `pyservicemaker`",
+    "gstreamer/elements/bindings.py": "the one place that imports GStreamer",
+    "gstreamer/servicemaker/importing.py": "loaded where an application imports `pyservicemaker`",
     "_wiring.py": "one line for each call from a lower room into a higher one",
 }
 
@@ -130,10 +130,10 @@ def test_summary_lines_are_clear_and_end_with_a_period() -> None:
 
 
 def test_stub_of_the_native_core_is_current(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "nanobind.stubgen", "-q", "-m", "headrace._native"]
+    command = [sys.executable, "-m", "nanobind.stubgen", "-q", "-m", "headrace._core._native"]
     command += ["-o", str(tmp_path / "x.pyi")]
     subprocess.run(command, check=True)
-    stub = SOURCE / "_native.pyi"
+    stub = SOURCE / "_core" / "_native.pyi"
     assert stub.read_text() == (tmp_path / "x.pyi").read_text(), "run make stubs"
 
 

@@ -36,7 +36,7 @@ MODULES = [
     "headrace.cli.show",
     "headrace.custom.guard",
     "headrace.engine.builder",
-    "headrace.model.planning",
+    "headrace.infer.model.planning",
     "headrace.engine.session",
     "headrace.network.ir",
     "headrace.network.onnx_file",

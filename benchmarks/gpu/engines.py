@@ -19,7 +19,7 @@ from benchmarks.gpu.clips import SECONDS, clip, config, model, pictures, show
 from headrace.config import ModelConfig
 from headrace.engine.tuning.tactic import Tactic
 from headrace.infer.items import FramePiece
-from headrace.model.planning import load_or_build
+from headrace.infer.model.planning import load_or_build
 
 
 def engine() -> None:

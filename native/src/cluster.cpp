@@ -1,4 +1,4 @@
-// Bindings of the clustering kernels: cluster and attach of headrace._native.
+// Bindings of the clustering kernels: cluster and attach of headrace._core._native.
 #include "cluster.h"
 
 #include <nanobind/stl/array.h>

@@ -1,4 +1,4 @@
-// headrace._native: kernels and the custom-library host. One bind_* function per file.
+// headrace._core._native: kernels and the custom-library host. One bind_* function per file.
 #include "module.h"
 
 NB_MODULE(_native, m) {
@@ -6,7 +6,7 @@ NB_MODULE(_native, m) {
     nanobind::set_leak_warnings(false);
     m.doc() = "Native kernels of headrace. Python checks arguments; this module assumes valid input.";
     m.def("native_api", [] { return HEADRACE_NATIVE_API; },
-          "Digest of the functions here when this was compiled, see headrace._native_api.");
+          "Digest of the functions here when this was compiled, see headrace._core._native_api.");
     bind_preprocess(m);
     bind_preprocess_tables(m);
     bind_cluster(m);

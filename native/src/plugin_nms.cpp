@@ -1,4 +1,4 @@
-// Bindings of the plugins' suppression: efficient_nms, batched_nms, greedy_nms of headrace._native.
+// Bindings of the plugins' suppression: efficient_nms, batched_nms, greedy_nms of headrace._core._native.
 #include "plugin_nms.h"
 
 #include <nanobind/stl/optional.h>

@@ -37,7 +37,7 @@ struct Track {
     std::int64_t missed = 0;  // of these, frames it was looked for in vain
 };
 
-// headrace.track.tracker.predict of one box.
+// headrace.pipeline.track.tracker.predict of one box.
 Box predicted(const Track &track) {
     Box step, moved;
     for (std::size_t k = 0; k < 4; ++k) {

@@ -12,17 +12,14 @@ if TYPE_CHECKING:
     from headrace import (
         config,
         custom,
-        draw,
         engine,
         errors,
         infer,
         media,
         meta,
-        model,
         network,
         pipeline,
         plugins,
-        track,
         trt,
     )
     from headrace._core.errors import HeadraceError
@@ -39,13 +36,13 @@ if TYPE_CHECKING:
     )
     from headrace.diagnose.compare import compare
     from headrace.diagnose.evaluate import EvaluationReport, evaluate, load_dataset
-    from headrace.diagnose.explanation import explain
-    from headrace.diagnose.recording import record
-    from headrace.draw import Painter, Tiler, show
+    from headrace.diagnose.explain import explain
+    from headrace.diagnose.recordings import record
+    from headrace.infer import model
     from headrace.infer.batch import Batch
     from headrace.infer.engine_runs import RawOutput
     from headrace.infer.inferencer import Inferencer
-    from headrace.infer.recording import (
+    from headrace.infer.recordings import (
         Recording,
         assert_same_objects,
         load_recording,
@@ -59,9 +56,11 @@ if TYPE_CHECKING:
         PixelFormat,
         Sink,
         Source,
+        draw,
         open_sink,
         open_source,
     )
+    from headrace.media.draw import Painter, Tiler, show
     from headrace.meta import (
         Classification,
         ClassifierMeta,
@@ -81,11 +80,12 @@ if TYPE_CHECKING:
         TensorOutput,
         table,
     )
+    from headrace.pipeline import track
     from headrace.pipeline.opening import open_pipeline
     from headrace.pipeline.outlet import Route
     from headrace.pipeline.pipeline import Pipeline
     from headrace.pipeline.report import RunReport
-    from headrace.track import Tracker, open_tracker
+    from headrace.pipeline.track import Tracker, open_tracker
 else:
     __getattr__, __dir__ = lazy(
         __name__,
@@ -96,13 +96,13 @@ else:
             ),
             ".diagnose.compare": "compare",
             ".diagnose.evaluate": "EvaluationReport evaluate load_dataset",
-            ".diagnose.explanation": "explain",
-            ".diagnose.recording": "record",
-            ".draw": "Painter Tiler show",
+            ".diagnose.explain": "explain",
+            ".diagnose.recordings": "record",
+            ".media.draw": "Painter Tiler show",
             "._core.errors": "HeadraceError",
             ".infer.batch": "Batch",
             ".infer.inferencer": "Inferencer RawOutput",
-            ".infer.recording": "Recording assert_same_objects load_recording replay_recording",
+            ".infer.recordings": "Recording assert_same_objects load_recording replay_recording",
             ".infer.update": "ModelUpdater",
             ".media": "ArraySource ColorSpace Frame PixelFormat Sink Source open_sink open_source",
             ".meta": (
@@ -115,25 +115,25 @@ else:
             ".pipeline.outlet": "Route",
             ".pipeline.pipeline": "Pipeline",
             ".pipeline.report": "RunReport",
-            ".track": "Tracker open_tracker",
+            ".pipeline.track": "Tracker open_tracker",
         },
         modules=(
             "._wiring",
             ".batches.ray",
             ".config",
             ".custom",
-            ".draw",
+            ".media.draw",
             ".engine",
             ".errors",
             ".infer",
             ".media",
             ".meta",
             ".meta.table",
-            ".model",
+            ".infer.model",
             ".network",
             ".pipeline",
             ".plugins",
-            ".track",
+            ".pipeline.track",
             ".trt",
         ),
     )

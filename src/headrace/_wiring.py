@@ -30,6 +30,6 @@ def load_bare_model(path: Path, overrides: Overrides) -> ModelConfig:
 
     Imported when it is called: plugins need none of it.
     """
-    from headrace.infer.recognition.recognise import load_bare_model as load
+    from headrace.infer.recognise.recognise import load_bare_model as load
 
     return load(path, overrides)

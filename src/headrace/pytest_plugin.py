@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from headrace.infer.recording import Recording
+    from headrace.infer.recordings import Recording
 
 
 @pytest.fixture
@@ -25,6 +25,6 @@ def headrace_recording(
 
     The function raises MediaError if a file is damaged, or is no recording.
     """
-    from headrace.infer.recording import load_recording
+    from headrace.infer.recordings import load_recording
 
     return lambda path: load_recording(request.path.parent / path)

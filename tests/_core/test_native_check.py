@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from headrace import _native
-from headrace._native_api import NATIVE_API
+from headrace._core import _native
+from headrace._core._native_api import NATIVE_API
 
 ROOT = Path(__file__).parents[2]
 OTHER = """
 import sys, types
-made = types.ModuleType("headrace._native")
+made = types.ModuleType("headrace._core._native")
 made.__file__ = "/somewhere/_native.so"
 {more}
-sys.modules["headrace._native"] = made
+sys.modules["headrace._core._native"] = made
 import headrace
 """
 
@@ -32,7 +32,7 @@ def test_the_core_fits() -> None:
 
 
 def test_the_digest_is_that_of_the_stub() -> None:
-    stub = (ROOT / "src/headrace/_native.pyi").read_bytes()
+    stub = (ROOT / "src/headrace/_core/_native.pyi").read_bytes()
     assert hashlib.sha256(stub).hexdigest().startswith(NATIVE_API), "run make stubs"
 
 
@@ -46,7 +46,7 @@ def test_an_older_core_says_what_to_do(more: str) -> None:
 
 
 def test_a_missing_core_says_what_to_do() -> None:
-    done = _import("import sys; sys.modules['headrace._native'] = None; import headrace")
+    done = _import("import sys; sys.modules['headrace._core._native'] = None; import headrace")
     assert done.returncode == 1
     assert "native core cannot be loaded" in done.stderr
     assert f"run `make build` in {ROOT}" in done.stderr

@@ -16,7 +16,7 @@ from headrace.binary.entry_points import entry_points, filled_by
 from headrace.config import ModelConfig
 from headrace.custom import open_library
 from headrace.errors import CustomLibraryError
-from headrace.model.library_source import library_source
+from headrace.infer.model.library_source import library_source
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
 INCLUDE = Path(__file__).parents[2] / "native" / "include"

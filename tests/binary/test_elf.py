@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace import _native
+from headrace._core import _native
 from headrace.binary.elf import ElfError, ElfFile, version_key
 from tests.custom.conftest import Compile
 from tests.profiles import examples

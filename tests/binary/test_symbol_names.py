@@ -14,8 +14,8 @@ from headrace.binary.symbol_names import missing_name_hints, near_names
 from headrace.config import ModelConfig
 from headrace.custom import open_library
 from headrace.errors import CustomLibraryError, ParserError
+from headrace.infer.model.library_source import library_source
 from headrace.infer.parser_choice import choose_parser, require_grid_outputs
-from headrace.model.library_source import library_source
 from headrace.network.tensor_spec import TensorSpec
 from tests.custom.conftest import Compile
 

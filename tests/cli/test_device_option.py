@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from headrace._core.cuda import why_no_gpu
+from headrace._core.gpu.cuda import why_no_gpu
 from tests.warm import headrace
 
 Config = Callable[..., Path]

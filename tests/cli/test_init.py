@@ -12,8 +12,8 @@ from PIL import Image
 
 import headrace as package
 from headrace.config import ModelConfig
-from tests.infer.recognition.models import filters, node, pixel_rows, rows_of, save
-from tests.infer.recognition.test_recognise import paddle, yolov8
+from tests.infer.recognise.models import filters, node, pixel_rows, rows_of, save
+from tests.infer.recognise.test_recognise import paddle, yolov8
 from tests.warm import headrace
 
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from PIL import Image
 
 from headrace.cli import main
-from tests.infer.recording.scenes import noise, rows_config
+from tests.infer.recordings.scenes import noise, rows_config
 
 
 @pytest.fixture

@@ -13,18 +13,18 @@ import pytest
 from headrace.config import ModelConfig
 from headrace.custom.guard import keeper
 from headrace.errors import CustomLibraryError
-from headrace.model import guarded_engines as look
-from headrace.model import load_or_build
-from headrace.model.inspect_engine import engine_function
+from headrace.infer.model import guarded_engines as look
+from headrace.infer.model import load_or_build
+from headrace.infer.model.inspect_engine import engine_function
 from tests.cli.test_show_model import headrace
-from tests.host import conftest
-from tests.host.conftest import Compile
-from tests.host.darknet import Model
-from tests.model import test_cpp_engines
-from tests.model.test_cpp_engines import _config
-from tests.model.test_guarded_plugin_layer import write_model
+from tests.infer.model import test_cpp_engines
+from tests.infer.model.test_cpp_engines import _config
+from tests.infer.model.test_guarded_plugin_layer import write_model
 from tests.network.onnx_models import picture_model, save
 from tests.profiles import slow
+from tests.trt.host import conftest
+from tests.trt.host.conftest import Compile
+from tests.trt.host.darknet import Model
 
 compile_host, model = conftest.compile_host, test_cpp_engines.model  # fixtures
 _registry_as_before = conftest._registry_as_before

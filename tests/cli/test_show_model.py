@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from headrace.config import ModelConfig
-from headrace.model import load_or_build
-from tests.infer.recognition.models import rows_of
-from tests.infer.recognition.test_recognise import yolov8
+from headrace.infer.model import load_or_build
+from tests.infer.recognise.models import rows_of
+from tests.infer.recognise.test_recognise import yolov8
 from tests.network.onnx_models import picture_model, save
 
 

@@ -26,7 +26,7 @@ NOT_NEEDED = {
     "headrace.engine.builder",
     "headrace.engine.tuning.tune",
     "headrace.engine.plugin_graph.split",
-    "headrace.model.engine_building",
+    "headrace.infer.model.engine_building",
     "headrace.network.network",
     "onnx",
     "onnx_ir",
@@ -34,19 +34,19 @@ NOT_NEEDED = {
     "headrace.binary.elf",
     "headrace.custom.load_errors",
     "headrace.custom.stand_ins",
-    "headrace.host",
+    "headrace.trt.host",
     "headrace.plugins.base",
     "headrace.plugins.registry",
     "headrace.plugins.standard",
     "headrace.trt",
     # for counting, pages, trackers, drawing, outputs and sources of other kinds
     "PIL",
-    "headrace.analytics",
+    "headrace.pipeline.analytics",
     "headrace.live",
-    "headrace.draw.painter",
+    "headrace.media.draw.painter",
     "headrace.media.sinks.coco",
     "headrace.media.sinks.video",
-    "headrace.track.open",
+    "headrace.pipeline.track.open",
     # for reading YAML, tables for people, notebooks
     "headrace._core.html",
     "headrace.meta.notebook",
@@ -90,7 +90,11 @@ def test_an_output_imports_its_own_kind(scene: Path) -> None:
     assert "headrace.media.sinks.jsonl" in imported
     assert not NOT_NEEDED & imported
     drawn = _imported(scene, "-o", "out.mp4", "--tracker", "iou")
-    assert {"headrace.media.sinks.video", "headrace.draw.painter", "headrace.track.open"} <= drawn
+    assert {
+        "headrace.media.sinks.video",
+        "headrace.media.draw.painter",
+        "headrace.pipeline.track.open",
+    } <= drawn
     assert "headrace.media.sinks.coco" not in drawn
 
 

@@ -33,7 +33,7 @@ import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
 from headrace.errors import HeadraceError
 from headrace.config import ModelConfig, is_pipeline_file, load_pipeline
-from headrace.track import open_tracker
+from headrace.pipeline.track import open_tracker
 read = {{"model": ModelConfig.load, "pipeline": load_pipeline, "tracker": open_tracker,
          "kind": is_pipeline_file}}[sys.argv[1]]
 for path in sys.argv[2:]:

@@ -13,8 +13,8 @@ from headrace.errors import ParserError
 from headrace.infer.attach import Attacher, DropReason
 from headrace.infer.cluster import Clusterer, ClusterParams
 from headrace.infer.geometry import Rect, ScaleTransform, fit
-from headrace.infer.labels import load_labels
 from headrace.infer.parsers import parse_coverage_bbox
+from headrace.infer.parsers.labels import load_labels
 from headrace.meta import DetectionParams, Detections, FrameMeta, Layer, NetworkInfo
 from tests.conformance import build
 from tests.conformance.cases import Case, Given, Judge, UnknownShape, compare

@@ -15,10 +15,10 @@ from headrace.errors import ConfigError, EngineError, HeadraceError
 from headrace.infer.batch import Batch
 from headrace.infer.cluster import Clusterer
 from headrace.infer.inferencer import Inferencer
+from headrace.infer.model import load_or_build
 from headrace.infer.update import ModelUpdater, updated_config
 from headrace.media import ArraySource
 from headrace.meta import Classification, Detections, FrameMeta, Segmentation
-from headrace.model import load_or_build
 from headrace.pipeline import Pipeline
 from tests.conformance import build
 from tests.conformance.cases import Case, Given, Judge, UnknownShape

@@ -12,10 +12,10 @@ from headrace.config import ColorFormat
 from headrace.errors import ConfigError, GeometryError, HeadraceError
 from headrace.infer.geometry import Rect, even_rect, fit
 from headrace.infer.mean_file import load_mean
+from headrace.infer.model.picture_input import network_dims
 from headrace.infer.preprocess import Preprocessor
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import PixelFormat
-from headrace.model.picture_input import network_dims
 from headrace.network.tensor_spec import TensorSpec
 from tests.conformance import build
 from tests.conformance.cases import Case, Given, Judge, starts

@@ -14,8 +14,8 @@ from headrace.config import ModelConfig
 from headrace.errors import HeadraceError
 from headrace.infer.batch import Batch
 from headrace.infer.inferencer import Inferencer
+from headrace.infer.model import load_or_build
 from headrace.meta import Detections
-from headrace.model import load_or_build
 from tests.conformance import build, scripted
 from tests.conformance.cases import Case, Given, Judge, UnknownShape
 from tests.conformance.stage import (

@@ -23,7 +23,7 @@ from headrace.engine.backends import RunOptions
 from headrace.infer.batch import Batch
 from headrace.infer.engine_runs import Pending, RawOutput
 from headrace.infer.inferencer import Inferencer
-from headrace.infer.model import LoadOptions, Model
+from headrace.infer.loaded_model import LoadOptions, Model
 from headrace.infer.record import Record
 from headrace.media import Frame, PixelFormat
 from headrace.meta import UNTRACKED_OBJECT_ID, Detections, FrameMeta, InputTensor, Roi, Space

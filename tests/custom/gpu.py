@@ -1,6 +1,6 @@
 """A GPU for tests: the one that there is, or a driver that stands in for one.
 
-The stand-in (tests/host/sources/fake_gpu.cpp) has memory that the host cannot touch; it works late.
+The stand-in (tests/trt/host/sources/fake_gpu.cpp) has memory the host cannot touch; it works late.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def driver(factory: pytest.TempPathFactory) -> Path:
 
     def make(folder: Path) -> None:
         flags = ["-std=c++14", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-        source = str(ROOT / "tests" / "host" / "sources" / "fake_gpu.cpp")
+        source = str(ROOT / "tests" / "trt" / "host" / "sources" / "fake_gpu.cpp")
         target = ["-Wl,-soname,libcuda.so.1", "-o", str(folder / "libcuda.so.1")]
         subprocess.run(["g++", *flags, source, *target], check=True)
 

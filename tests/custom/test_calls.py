@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headrace import _native
+from headrace._core import _native
 from headrace.custom import open_library
 from headrace.custom.guard import GuardOptions, keeper
 from headrace.custom.guard.library import GuardedLibrary

@@ -12,7 +12,7 @@ import pytest
 from headrace.custom import in_process, open_library
 
 NOTE = "\nheadrace: {}: libx.so is here\n"
-INSTALL = "from headrace import _native; _native.note_crashes('libx.so is here', 5); "
+INSTALL = "from headrace._core import _native; _native.note_crashes('libx.so is here', 5); "
 ENABLE = "import faulthandler; faulthandler.enable(); "
 HARM = {
     "import ctypes; ctypes.string_at(0)": signal.SIGSEGV,

@@ -13,9 +13,9 @@ from headrace.config import ModelConfig
 from headrace.custom.guard import keeper
 from headrace.custom.plugin_library import plugin_hints
 from headrace.errors import EngineError
-from headrace.model import load_or_build
-from tests.host import conftest
-from tests.host.conftest import Compile
+from headrace.infer.model import load_or_build
+from tests.trt.host import conftest
+from tests.trt.host.conftest import Compile
 
 GUARDS = ["never"] + ["always"] * (keeper.can_guard() is None)
 compile_host = conftest.compile_host  # fixtures
@@ -72,7 +72,7 @@ def test_a_library_of_parsers_registers_none(folder: Path, zoo28: Path) -> None:
 
 
 def test_headrace_show_says_so_too(folder: Path, zoo28: Path) -> None:
-    from headrace.diagnose.dry_run import dry_run
+    from headrace.diagnose.lint.dry_run import dry_run
 
     shutil.copy(zoo28, folder / "libown.so")
     refusal(folder, "never")

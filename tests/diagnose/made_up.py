@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headrace.diagnose.box_matching import Scored, Truth
+from headrace.diagnose.evaluate.box_matching import Scored, Truth
 
 ALL_CLASSES = 3
 

@@ -17,15 +17,15 @@ from headrace.custom.guard import GuardOptions, LibraryDiedError, keeper
 from headrace.custom.guard.repro import Case
 from headrace.diagnose.replay import repeat, title
 from headrace.errors import CustomLibraryError, HeadraceError, PluginError
+from headrace.infer.model import load_or_build
+from headrace.infer.model.guarded_cases import load_case
 from headrace.meta import NetworkInfo
-from headrace.model import load_or_build
-from headrace.model.guarded_cases import load_case
 from tests.custom.conftest import Compile
-from tests.host import conftest
-from tests.host.darknet import Model
-from tests.model import test_cpp_engines
-from tests.model.test_cpp_engines import _config
-from tests.model.test_guarded_plugin_layer import write_model
+from tests.infer.model import test_cpp_engines
+from tests.infer.model.test_cpp_engines import _config
+from tests.infer.model.test_guarded_plugin_layer import write_model
+from tests.trt.host import conftest
+from tests.trt.host.darknet import Model
 from tests.warm import headrace
 
 pytestmark = pytest.mark.skipif(
@@ -267,8 +267,8 @@ def test_another_build_without_the_plugin(
 
 def test_a_config_reads_back(tmp_path: Path, compile_host: Compile) -> None:
     """What the library saw of its config comes back the same."""
-    from headrace.model.guarded_cases import ARGS_READERS, NetworkArgs
-    from headrace.model.init_params import LISTS, NUMBERS, PATHS, TEXTS
+    from headrace.infer.model.guarded_cases import ARGS_READERS, NetworkArgs
+    from headrace.infer.model.init_params import LISTS, NUMBERS, PATHS, TEXTS
 
     (tmp_path / "net.cfg").write_text("[net]")
     path = tmp_path / "c.txt"

@@ -16,8 +16,8 @@ from headrace.custom.guard.crash import LibraryDiedError
 from headrace.custom.guard.repro import Case, save_case
 from headrace.engine.plugin_graph.plugin_record import PluginRecord
 from headrace.errors import CustomLibraryError
+from headrace.infer.model.guarded_cases import BuildArgs, NetworkArgs, PluginArgs, load_case
 from headrace.meta import ClassifierParams, NetworkInfo
-from headrace.model.guarded_cases import BuildArgs, NetworkArgs, PluginArgs, load_case
 
 
 @pytest.fixture
@@ -283,7 +283,7 @@ def test_damaged_configs(
 def test_large_models_stay_where_they_are(
     tmp_path: Path, config: ModelConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headrace.model.guarded_cases.MAX_COPIES", 4)
+    monkeypatch.setattr("headrace.infer.model.guarded_cases.MAX_COPIES", 4)
     folder = _saved("network", NetworkArgs(config, "Make"), tmp_path, 0)
     assert not list(folder.glob("file_*"))
     (tmp_path / "m.onnx").write_bytes(b"other")

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from tests.cli.test_init import center_face
-from tests.infer.recognition.models import pixel_rows, rows_of
-from tests.infer.recognition.test_recognise import ULTRALYTICS
+from tests.infer.recognise.models import pixel_rows, rows_of
+from tests.infer.recognise.test_recognise import ULTRALYTICS
 from tests.warm import headrace
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import headrace
-from headrace import _native
+from headrace._core import _native
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -31,7 +31,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("contributing")
     skipped = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "src" / "headrace", folder / "src" / "headrace", ignore=skipped)
-    shutil.copy(_native.__file__, folder / "src" / "headrace")
+    shutil.copy(_native.__file__, folder / "src" / "headrace" / "_core")
     shutil.copytree(ROOT / "examples" / "conveyor", folder / "scene", ignore=skipped)
     for diff in DIFFS:
         done = subprocess.run(

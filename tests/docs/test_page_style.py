@@ -93,7 +93,7 @@ def test_prose_names_the_actor(page: Path) -> None:
 
 
 def test_nothing_says_to_install_headrace_by_its_name() -> None:
-    """A stranger's project has it on PyPI."""
+    """It is not on PyPI yet."""
     sources = (ROOT / "src").rglob("*.py")
     asked = [
         f"{file.relative_to(ROOT)}: {line.strip()}"

@@ -6,7 +6,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from headrace.config import ModelConfig
 from headrace.engine import BuildOptions, build
-from headrace.model import load_or_build
+from headrace.infer.model import load_or_build
 from headrace.network import network_from_onnx
 from tests.network.onnx_models import model_of, picture_model, save
 

@@ -120,7 +120,7 @@ def test_tuning_needs_fixed_shapes() -> None:
 
 def test_a_plan_without_a_batch_serves_no_config(tmp_path) -> None:
     from headrace.config import ModelConfig
-    from headrace.model.planning import load_or_build
+    from headrace.infer.model.planning import load_or_build
 
     plan = build(matmul(), BuildOptions(batched=False))
     plan.save(tmp_path / "m.engine")

@@ -16,7 +16,7 @@ from headrace.engine.backends import installed_backends
 from headrace.engine.plan import WEIGHTS_BLOB
 from headrace.engine.tuning.tune import TuneOptions
 from headrace.errors import EngineError, ModelError
-from headrace.model import load_or_build
+from headrace.infer.model import load_or_build
 
 BACKENDS = [b for b in ("onnxruntime", "openvino") if b in installed_backends()]
 
@@ -100,7 +100,7 @@ import sys
 from pathlib import Path
 import onnx, onnx_ir, onnxruntime
 from headrace.config import ModelConfig
-from headrace.model import load_or_build
+from headrace.infer.model import load_or_build
 path = Path(sys.argv[1])
 small = Path(sys.argv[2])
 load_or_build(ModelConfig(onnx_file=small, input_tensor_from_meta=True))  # everything is imported

@@ -22,7 +22,7 @@ def instrumented(*packages: str) -> AbstractContextManager[Any]:
         import atheris
     except ImportError:
         sys.exit("atheris is not installed: pip install atheris")
-    import headrace._native as core
+    import headrace._core._native as core
 
     for name in [m for m in sys.modules if m == "headrace" or m.startswith("headrace.")]:
         del sys.modules[name]

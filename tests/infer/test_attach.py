@@ -14,7 +14,7 @@ from headrace.config.model_config import ModelConfig
 from headrace.errors import ConfigError
 from headrace.infer.attach import Attacher, DropReason, Generation
 from headrace.infer.geometry import Rect, ScaleTransform, fit
-from headrace.infer.labels import Labels
+from headrace.infer.parsers.labels import Labels
 from headrace.meta import UNTRACKED_OBJECT_ID, Detections, FrameMeta, Space
 from tests.infer import oracle_cluster as oracle
 from tests.profiles import examples

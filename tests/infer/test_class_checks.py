@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from headrace.config import ModelConfig
-from headrace.diagnose.dry_run import dry_run
+from headrace.diagnose.lint.dry_run import dry_run
 from headrace.errors import ConfigError
 from headrace.infer.class_checks import outputs_notices
 from headrace.infer.inferencer import Inferencer
-from headrace.infer.labels import load_labels
 from headrace.infer.parser_choice import choose_parser
+from headrace.infer.parsers.labels import load_labels
 from headrace.meta import NetworkInfo
 from headrace.network.tensor_spec import TensorSpec
 from tests.infer.watch.detectors import config_for

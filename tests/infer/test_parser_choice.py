@@ -22,7 +22,7 @@ from headrace.infer.parsers import (
     WELL_KNOWN_INSTANCES,
     WELL_KNOWN_SEGMENTATIONS,
 )
-from headrace.infer.segment import Segmenter
+from headrace.infer.parsers.class_maps import Segmenter
 from headrace.meta import NetworkInfo
 from headrace.network.tensor_spec import TensorSpec
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace import _native
+from headrace._core import _native
 from headrace.config import ColorFormat, ModelConfig, ScalingFilter, TensorOrder
 from headrace.errors import ConfigError, GeometryError
 from headrace.infer.geometry import Rect

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headrace.draw import Painter
 from headrace.infer.batch import Batch
 from headrace.infer.geometry import croppable
 from headrace.infer.inferencer import Inferencer
 from headrace.media import open_sink
+from headrace.media.draw import Painter
 from headrace.meta import Detections, Space
-from headrace.track import open_tracker
+from headrace.pipeline.track import open_tracker
 from tests.infer.scenes import classifier, picture
 
 Config = Callable[..., Path]

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace import _native
+from headrace._core import _native
 from headrace.config import ClassAttrs, ModelConfig
 from headrace.config.enums import ClusterMode
-from headrace.diagnose.box_matching import Scored, agreement, shared
 from headrace.diagnose.compare.matching import pair_boxes
+from headrace.diagnose.evaluate.box_matching import Scored, agreement, shared
 from headrace.infer.cluster import Clusterer, Reason
 from headrace.meta import Detections
 

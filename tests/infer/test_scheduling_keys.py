@@ -12,11 +12,11 @@ from headrace.config import ModelConfig
 from headrace.errors import EngineError
 from headrace.infer.batch import Batch
 from headrace.infer.inferencer import Inferencer
-from headrace.infer.model import LoadOptions, Model
+from headrace.infer.loaded_model import LoadOptions, Model
+from headrace.infer.model import load_or_build
 from headrace.infer.record import Record
 from headrace.media import ArraySource
 from headrace.meta import FrameMeta, InputTensor, Roi
-from headrace.model import load_or_build
 from headrace.pipeline import Pipeline
 from tests.infer.scenes import picture
 

@@ -15,10 +15,10 @@ import pytest
 from headrace.config import ModelConfig
 from headrace.errors import ConfigError, EngineError
 from headrace.infer.inferencer import Inferencer
+from headrace.infer.model import load_or_build
 from headrace.infer.update import ModelUpdater
 from headrace.media import ArraySource
 from headrace.meta import FrameMeta, InputTensor, Roi
-from headrace.model import load_or_build
 from headrace.pipeline import Pipeline
 from tests.infer.models import node, write_config, write_model
 from tests.infer.scenes import Batch, batch_of, classifier, picture, ran, texts

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from headrace.analytics import Analytics, AnalyticsRules, Region, SourceRules
-from headrace.draw import Painter
 from headrace.errors import HeadraceError
 from headrace.live import LiveView
 from headrace.live.control import Controls
+from headrace.media.draw import Painter
 from headrace.pipeline import Pipeline
+from headrace.pipeline.analytics import Analytics, AnalyticsRules, Region, SourceRules
 from tests.pipeline.fakes import FakeModel, FakeSource
 
 FIRST = Region(name="first", points=((0, 0), (9, 0), (9, 9)))

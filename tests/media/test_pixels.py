@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headrace.draw.colors import to_yuv
 from headrace.media import ColorSpace, Frame, PixelFormat
+from headrace.media.draw.colors import to_yuv
 from headrace.media.pixel_format import plane_shapes
 from headrace.media.pixels import to_av, to_rgb
 from headrace.media.sources.decoded import FrameReader

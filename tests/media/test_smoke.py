@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from headrace.draw import Painter
 from headrace.media import open_sink, open_source
+from headrace.media.draw import Painter
 
 
 def test_source_to_sinks(clip: Path, tmp_path: Path, make_meta) -> None:

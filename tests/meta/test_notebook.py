@@ -11,8 +11,8 @@ import pytest
 import supervision
 from PIL import Image
 
-from headrace.draw import show
 from headrace.media import Frame, PixelFormat
+from headrace.media.draw import show
 from headrace.media.pixel_format import plane_shapes
 from headrace.meta import (
     ClassifierMeta,

@@ -8,8 +8,8 @@ import pytest
 from headrace.config import ModelConfig
 from headrace.errors import ConfigError, EngineError
 from headrace.infer.inferencer import Inferencer
+from headrace.infer.model import load_or_build
 from headrace.media import Frame, PixelFormat
-from headrace.model import load_or_build
 from tests.conftest import write_mean_model
 from tests.network.caffe.models import caffemodel, layer, text_of
 from tests.network.darknet.models import Darknet, header, net

@@ -26,7 +26,7 @@ LOADED = "; print([n for n in sys.modules if n.split('.')[0] == 'sympy'][:3])"
 @pytest.mark.slow
 def test_a_model_is_built_without_sympy(mean_config, tmp_path):
     code = (
-        "import sys; from headrace.config import ModelConfig; from headrace.model import "
+        "import sys; from headrace.config import ModelConfig; from headrace.infer.model import "
         "load_or_build; "
         f"load_or_build(ModelConfig.load({str(mean_config())!r}))"
     )

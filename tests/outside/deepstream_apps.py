@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headrace.gst.register import ELEMENTS
+from headrace.gstreamer.elements.register import ELEMENTS
 from tests.outside.app_models import MASKS, save_color_classes, save_ssd_detector
 from tests.ports import free_port
 

@@ -16,8 +16,8 @@ from contextlib import nullcontext
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from headrace.trt.compat.script import install
-from headrace.trt.compat.script_libraries import load_libraries
+from headrace.trt.scripts.script import install
+from headrace.trt.scripts.script_libraries import load_libraries
 
 _MAKERS = (
     "arange", "as_tensor", "empty", "eye", "full", "linspace", "ones", "rand", "randint", "randn",

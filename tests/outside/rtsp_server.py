@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from headrace.pyds.loading import gstreamer
+from headrace.gstreamer.pyds.loading import gstreamer
 
 
 def main() -> None:

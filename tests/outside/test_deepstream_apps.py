@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.pyds.loading import provide_bindings
+from headrace.gstreamer.pyds.loading import provide_bindings
 from tests.outside.conftest import checkout
 from tests.outside.deepstream_apps import APPS, elementary, long_film, prepare, run
 

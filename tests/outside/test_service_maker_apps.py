@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.pyds.loading import provide_bindings
+from headrace.gstreamer.pyds.loading import provide_bindings
 from tests.outside.conftest import checkout
 from tests.outside.service_maker_apps import APPS, install, run
 

@@ -13,11 +13,11 @@ import pytest
 
 from headrace import Pipeline
 from headrace._core.notices import Notice
-from headrace.analytics import Analytics, AnalyticsRules, Crowd, Line, SourceRules
-from headrace.analytics.rules import ALL_SOURCES
-from headrace.draw import Tiler
 from headrace.errors import HeadraceError, MediaError
 from headrace.infer.batch import Batch
+from headrace.media.draw import Tiler
+from headrace.pipeline.analytics import Analytics, AnalyticsRules, Crowd, Line, SourceRules
+from headrace.pipeline.analytics.rules import ALL_SOURCES
 from headrace.pipeline.events import PipelineEvent
 from tests.pipeline.fakes import FakeModel, FakeSink, FakeSource
 from tests.profiles import slow

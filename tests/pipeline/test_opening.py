@@ -16,7 +16,7 @@ import pytest
 
 import headrace
 from headrace.errors import ConfigError, HeadraceError, MediaError, ParserError, StrictError
-from tests.infer.recognition.models import cells, pixel_rows, rows_of
+from tests.infer.recognise.models import cells, pixel_rows, rows_of
 
 Config = Callable[..., Path]
 

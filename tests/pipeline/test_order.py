@@ -9,7 +9,7 @@ import pytest
 
 from headrace.config import ModelConfig
 from headrace.pipeline.assembly import idle_models
-from headrace.track import open_tracker
+from headrace.pipeline.track import open_tracker
 
 
 def model(number: int, kind: int = 0, **keys: Any) -> ModelConfig:

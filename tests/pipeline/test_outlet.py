@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headrace.draw import Painter, Tiler
 from headrace.errors import HeadraceError
 from headrace.media import Frame, PixelFormat
+from headrace.media.draw import Painter, Tiler
 from headrace.meta import FrameMeta
 from headrace.pipeline import Pipeline, Route
 from tests.pipeline.fakes import FakeModel, FakeSink, sources

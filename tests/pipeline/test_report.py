@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headrace
-from headrace import _native
+from headrace._core import _native
 from headrace.pipeline.report import count_objects
-from tests.track.scenes import meta
+from tests.pipeline.track.scenes import meta
 
 Config = Callable[..., Path]
 

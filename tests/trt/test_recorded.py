@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import headrace.trt as trt
-from headrace.trt.compat.shims import cuda
+from headrace.trt.scripts.shims import cuda
 from tests.trt.harness import engine_of, execute, network
 
 

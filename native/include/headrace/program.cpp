@@ -33,7 +33,7 @@ __attribute__((used, noreturn, visibility("hidden"))) void headrace_program_star
     if (!python || !*python) python = HEADRACE_PYTHON;
     const char **words = static_cast<const char **>(calloc(count + 5UL, sizeof(char *)));
     if (words && readlink("/proc/self/exe", self, sizeof(self) - 1) > 0) {
-        words[0] = python, words[1] = "-m", words[2] = "headrace.host.program", words[3] = self;
+        words[0] = python, words[1] = "-m", words[2] = "headrace.trt.host.program", words[3] = self;
         for (long i = 0; i < count; ++i) words[4 + i] = argv[i];
         execv(python, const_cast<char *const *>(words));
     }

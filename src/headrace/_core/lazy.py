@@ -74,7 +74,7 @@ def import_extra(module: str, extra: str) -> Any:
 def install_command(extra: str) -> str:
     """The `pip install` of the packages of an extra, as the installed headrace lists them.
 
-    It does not name `headrace[extra]`: on PyPI that name belongs to another project.
+    It does not name `headrace[extra]`: it is not on PyPI yet.
     """
     from importlib.metadata import PackageNotFoundError, requires  # late: 10 ms
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from headrace._native_api import NATIVE_API
+from headrace._core._native_api import NATIVE_API
 
 
 def check_native() -> None:
@@ -14,16 +14,16 @@ def check_native() -> None:
         ImportError: there is no core, it cannot be loaded, or it is of other sources.
     """
     try:
-        from headrace import _native
+        from headrace._core import _native
     except ImportError as error:
         text = f"headrace's native core cannot be loaded: {error}\n  {_advice()}"
-        raise ImportError(text, name="headrace._native") from error
+        raise ImportError(text, name="headrace._core._native") from error
     made = getattr(_native, "native_api", lambda: "none")()
     if made != NATIVE_API:
         raise ImportError(
             "headrace's native core was compiled from other sources than the Python code beside it "
             f"(its functions are {made}, expected {NATIVE_API})\n  {_advice()}",
-            name="headrace._native",
+            name="headrace._core._native",
             path=_native.__file__,
         )
 

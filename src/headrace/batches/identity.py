@@ -11,11 +11,11 @@ from typing import Any
 
 import headrace
 from headrace._core.errors import HeadraceError
+from headrace._core.files import write_atomically
 from headrace._core.text import url_name
 from headrace.batches.folder import hash_of
 from headrace.batches.work import Work
 from headrace.config import ModelConfig
-from headrace.engine.store import write_atomically
 
 _SCHEMA = 1
 _NOT_READ = frozenset(("model_engine_file",))  # a cache: whether it is there changes no result

@@ -10,10 +10,10 @@ import numpy as np
 
 from headrace._core.errors import HeadraceError, MediaError
 from headrace._core.lazy import import_extra
+from headrace._core.pages import Series, line_chart, picture_uri, render_page
 from headrace._core.text import duration_text
 from headrace.batches.ledger import UnitRecord
 from headrace.batches.summary import BatchSummary
-from headrace.diagnose.pages import Series, line_chart, picture_uri, render_page
 from headrace.media import open_source
 
 if TYPE_CHECKING:

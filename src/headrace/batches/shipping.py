@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from headrace._core.errors import ConfigError
+from headrace._core.files import locked, write_atomically
 from headrace.batches.folder import hash_of
 from headrace.batches.identity import config_files
 from headrace.batches.work import Work
 from headrace.config import ModelConfig
 from headrace.config.pipeline_spec import ModelSpec
-from headrace.engine.store import locked, write_atomically
 
 _HERE = (
     "/@headrace-batch@/"  # stands in shipped configs for the folder of the machine that reads them

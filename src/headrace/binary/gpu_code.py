@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from headrace._core.cuda import why_no_gpu
+from headrace._core.gpu.cuda import why_no_gpu
 from headrace._core.notices import Notice
 from headrace.binary.elf import ElfError, ElfFile
 from headrace.binary.entry_points import ON_HOST

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from difflib import SequenceMatcher
 from heapq import nlargest
 
-from headrace import _native
+from headrace._core import _native
 
 SHOWN = 12
 SUGGESTED = 3

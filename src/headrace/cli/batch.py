@@ -342,10 +342,10 @@ def _verify(out: Path | str) -> int:
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON on stdout.")
 def report(folder: Path | str, out: Path | None, as_json: bool) -> int:
     """Write an HTML page about a batch: totals, classes over time, slow and failed inputs."""
+    from headrace._core.pages import write_page
     from headrace.batches.bucket import is_bucket
     from headrace.batches.page import batch_page
     from headrace.batches.summary import summarised
-    from headrace.diagnose.pages import write_page
 
     if out is None and is_bucket(folder) and not as_json:
         raise click.UsageError("The page of a bucket needs -o FILE.html on this machine.")

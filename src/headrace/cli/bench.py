@@ -69,7 +69,7 @@ def bench(
     from headrace.config.overrides import distributed
     from headrace.engine.bench import bench as measure
     from headrace.engine.tuning.tactic import Tactic
-    from headrace.model.picture_input import picture_range
+    from headrace.infer.model.picture_input import picture_range
 
     if tactics and (threads or streams):
         raise click.UsageError("--tactic says threads and streams itself")
@@ -133,7 +133,7 @@ def _plan(
     from headrace.config import ModelConfig
     from headrace.engine import BuildOptions, Plan, build
     from headrace.engine.tensorrt_plan import plan_from_tensorrt
-    from headrace.model import load_or_build
+    from headrace.infer.model import load_or_build
     from headrace.network.model_bytes import is_tensorrt_file
 
     if path.suffix.lower() in _ENGINES:

@@ -98,7 +98,7 @@ def build(
     from headrace.engine.device import CPU, choose_device
     from headrace.engine.tuning.tactic import Tactic
     from headrace.engine.tuning.tune import TuneOptions
-    from headrace.model import load_or_build
+    from headrace.infer.model import load_or_build
 
     if tune is None and (retime or timing_cache or tune_for):
         raise click.UsageError("--tune-for, --retime and --timing-cache need --tune")
@@ -161,8 +161,8 @@ def _export(
     cfg: ModelConfig, path: Path, precision: Precision | None, *, strict: bool, as_json: bool
 ) -> None:
     from headrace._core.notices import refuse_warnings
-    from headrace.model.export import export_model, write_onnx
-    from headrace.model.precision import export_precision
+    from headrace.infer.model.export import export_model, write_onnx
+    from headrace.infer.model.precision import export_precision
 
     chosen, decisions = export_precision(cfg, precision)
     done = export_model(cfg, chosen)

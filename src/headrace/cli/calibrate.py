@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from headrace._core.notices import Notice
     from headrace.config import ModelConfig
     from headrace.config.overrides import GivenKey
-    from headrace.diagnose.int8_choice import ChosenInt8
-    from headrace.diagnose.sensitivity import SensitivityReport
+    from headrace.diagnose.compare.int8_choice import ChosenInt8
+    from headrace.diagnose.compare.sensitivity import SensitivityReport
     from headrace.engine.precision.cache import CalibrationTable
     from headrace.infer.calibration import CalibrationReport
 
@@ -180,7 +180,7 @@ def calibrate(
             table = report.table
             choice_path(path).unlink(missing_ok=True)  # of the table that was there
         if report is not None and not (sensitivity or scales_only):
-            from headrace.diagnose.int8_choice import choose_int8
+            from headrace.diagnose.compare.int8_choice import choose_int8
 
             try:
                 chosen = choose_int8(
@@ -198,7 +198,7 @@ def calibrate(
                 text = f"the agreement of INT8 with FP32 is not measured: {error.found}"
                 choice_notices = [Notice("warning", text, error.where or str(config))]
         if sensitivity:
-            from headrace.diagnose.sensitivity import sensitivity as rank
+            from headrace.diagnose.compare.sensitivity import sensitivity as rank
 
             found = rank(
                 cfg,

@@ -120,8 +120,8 @@ def _shown(path: Path) -> str:
 
 def _draw_sheet(video: Path, sheet: Path, count: int) -> None:
     """Evenly spaced frames of the annotated video on one picture."""
-    from headrace.draw.contact_sheet import contact_sheet
     from headrace.media import open_source
+    from headrace.media.draw.contact_sheet import contact_sheet
 
     step = max(1, count // _SHEET_FRAMES)
     with open_source(str(video)) as frames:

@@ -45,7 +45,7 @@ def doctor(part: str | None, as_json: bool) -> int:
             f"a package that headrace needs cannot be loaded: {error_text(error)}",
             fix=f"pip install --force-reinstall {_package(error)}",
         ) from error
-    from headrace.pyds.loading import gstreamer
+    from headrace.gstreamer.pyds.loading import gstreamer
 
     if part is not None and part not in PARTS:
         raise click.BadParameter(f"{part!r} is none of {', '.join(PARTS)}", param_hint="'--part'")

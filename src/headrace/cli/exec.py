@@ -56,9 +56,9 @@ def exec(
     Engines are built and run on the CPU; device pointers are addresses of host memory. pycuda,
     cuda-python and cupy are small stand-ins, in this process only.
     """
-    from headrace.gst.applications import is_tool, provide, run_tool
+    from headrace.gstreamer.elements.applications import is_tool, provide, run_tool
     from headrace.trt import release
-    from headrace.trt.compat.script import run_script
+    from headrace.trt.scripts.script import run_script
 
     if trt_version is not None:
         release.set_version(trt_version)
@@ -70,8 +70,8 @@ def exec(
     if report is None:
         run_script(script, arguments, plugins, module=module)
         return
-    from headrace.gst.usage import Usage
-    from headrace.gst.usage_report import (
+    from headrace.gstreamer.elements.usage import Usage
+    from headrace.gstreamer.elements.usage_report import (
         check_report,
         last_written,
         report_of_children,

@@ -19,7 +19,7 @@ from headrace.cli.run import spec_of
 
 if TYPE_CHECKING:
     from headrace.config.overrides import GivenKey
-    from headrace.diagnose.explanation import Explanation
+    from headrace.diagnose.explain import Explanation
 
 EPILOG = """\b
 CONFIG and SOURCE are those of headrace run: one or more nvinfer configs, primary ones first, a bare
@@ -120,7 +120,7 @@ def _explained(
     quiet: bool,
 ) -> Explanation:
     from headrace.custom.in_process import crashes_are_noted
-    from headrace.diagnose.explanation import explain_frame, for_one_frame, place_of
+    from headrace.diagnose.explain import explain_frame, for_one_frame, place_of
     from headrace.pipeline.assembly import AssemblyOptions, assemble
 
     place = place_of(at, box)

@@ -79,8 +79,8 @@ def _model(
     model: Path, size: str | None, cpp: bool, folder: Path, force: bool, keys: list[GivenKey]
 ) -> None:
     from headrace.config.overrides import distributed
-    from headrace.infer.recognition.recognise import recognise_for_init
-    from headrace.infer.recognition.writing import CONFIG, files_for
+    from headrace.infer.recognise.recognise import recognise_for_init
+    from headrace.infer.recognise.writing import CONFIG, files_for
 
     (overrides,) = distributed(keys, [model.name])
     path, copied, given = model, None, dict[str, Any]()
@@ -124,7 +124,7 @@ def _sized(
         The model to describe, the copy or None, fields for the config, and the bytes of a file
         that the copy replaced.
     """
-    from headrace.infer.recognition.resizing import resized
+    from headrace.infer.recognise.resizing import resized
     from headrace.network import network_from_onnx
 
     match = re.fullmatch(r"(\d{1,5})x(\d{1,5})", size)

@@ -111,9 +111,9 @@ def live_page(
     """
     for package in ("starlette", "uvicorn"):
         import_extra(package, "live")
-    from headrace.draw import Painter
     from headrace.live import LiveView, live_address
     from headrace.live.server import require_token
+    from headrace.media.draw import Painter
     from headrace.pipeline.outlet import Route
 
     where = live_address(address)

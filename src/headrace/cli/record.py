@@ -74,8 +74,8 @@ def record(
     fixture headrace_recording. The file is in the safetensors format.
     """
     from headrace.custom.in_process import crashes_are_noted
-    from headrace.diagnose.explanation import for_one_frame
-    from headrace.diagnose.recording import record_frames
+    from headrace.diagnose.explain import for_one_frame
+    from headrace.diagnose.recordings import record_frames
     from headrace.pipeline.assembly import AssemblyOptions, assemble
 
     spec, models, notices = for_one_frame(spec_of(inputs).with_models_overridden(given))

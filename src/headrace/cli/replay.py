@@ -113,7 +113,7 @@ def _decode(
     from headrace.config import ModelConfig
     from headrace.config.overrides import distributed
     from headrace.custom.in_process import crashes_are_noted
-    from headrace.infer.recording import load_recording, replay_recording, result_text
+    from headrace.infer.recordings import load_recording, replay_recording, result_text
 
     recording = load_recording(file)
     if given and not configs:
@@ -148,7 +148,7 @@ def _decode(
 def _repeat_call(folder: Path, library: Path | None, guard: bool, timeout: float | None) -> int:
     from headrace.custom.in_process import debugged
     from headrace.diagnose.replay import repeat, title
-    from headrace.model.guarded_cases import load_case
+    from headrace.infer.model.guarded_cases import load_case
 
     case, arrays, said = load_case(folder)
     path = (library or case.library).absolute()

@@ -135,7 +135,7 @@ def _model_data(path: Path, partner: Path | None) -> dict[str, Any]:
 
 def _recognised(path: Path) -> dict[str, str]:
     """Head, classes, pictures as `headrace run` prints them for a bare model, or why it cannot."""
-    from headrace.infer.recognition.recognise import recognise_for_init
+    from headrace.infer.recognise.recognise import recognise_for_init
 
     try:
         found = recognise_for_init(path, {}, save=False)

@@ -19,7 +19,7 @@ from headrace.cli.output import (
 )
 from headrace.cli.show import counted_layers, layers_of_network, print_layers
 from headrace.config.enums import NetworkType
-from headrace.diagnose.dry_run import DryRun, dry_run
+from headrace.diagnose.lint.dry_run import DryRun, dry_run
 from headrace.infer.parsers import suggest
 
 if TYPE_CHECKING:

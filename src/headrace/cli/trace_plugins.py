@@ -149,8 +149,8 @@ def _live(file: Path, batch: int, runs: int, backend: str | None, given: list[Gi
 def _of_config(file: Path, backend: str | None, given: list[GivenKey]) -> Any:
     from headrace.engine.builder import BuildOptions
     from headrace.engine.input_shapes import complete_infer_dims
-    from headrace.model.network_source import network_source, no_model
-    from headrace.model.picture_input import axis_order
+    from headrace.infer.model.network_source import network_source, no_model
+    from headrace.infer.model.picture_input import axis_order
     from headrace.plugins.loading import load_custom_plugins
 
     # calls are seen in this process only
@@ -255,7 +255,7 @@ class Journal:
         sys.stderr.flush()
         child = os.fork()
         if child == 0:
-            from headrace import _native
+            from headrace._core import _native
             from headrace.custom.guard.crash import HANG_SIGNAL
 
             _native.guard_report_to(self.report.fileno(), HANG_SIGNAL)

@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from headrace import _native
-from headrace._core.cuda import why_no_gpu
+from headrace._core import _native
 from headrace._core.errors import CustomLibraryError
+from headrace._core.gpu.cuda import why_no_gpu
 from headrace._core.notices import Notice
 from headrace.binary.code_calls import CodeCalls
 from headrace.binary.entry_points import kinds_of, returns_boxes, standing
@@ -34,7 +34,7 @@ from headrace.custom.user_calls import (
     checked_initializer,
 )
 from headrace.custom.validate import CustomLibrary, UserParser
-from headrace.host.loading import open_shared_object
+from headrace.trt.host.loading import open_shared_object
 
 # Parsers of the public collections that set rotation_angle; all others leave it to chance.
 SETS_ROTATION = frozenset({"NvDsInferParseCustomYoloV11OBB"})

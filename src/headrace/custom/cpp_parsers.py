@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from headrace import _native
+from headrace._core import _native
 from headrace._core.errors import CustomLibraryError, ParserError
 from headrace._core.notices import Notice, note_once
 from headrace.binary.symbol_names import demangled

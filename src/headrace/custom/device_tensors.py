@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headrace._core.cuda import Memory, Stream, current_gpu, entered
-from headrace._core.cuda_kernels import upload
+from headrace._core.gpu.cuda import Memory, Stream, current_gpu, entered
+from headrace._core.gpu.cuda_kernels import upload
 
 
 class DeviceTensors:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from headrace import _native
+from headrace._core import _native
 from headrace._core.errors import CustomLibraryError
 from headrace.custom.guard.trust import TrustStore, content_hash
 

@@ -11,7 +11,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from headrace import _native
+from headrace._core import _native
 from headrace._core.errors import CustomLibraryError
 from headrace.binary.elf import ElfFile
 from headrace.custom.guard.crash import HANG_SIGNAL, describe, read_report

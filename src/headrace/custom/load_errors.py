@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace import _native
+from headrace._core import _native
 from headrace._core.errors import CustomLibraryError
 from headrace.binary.code_calls import CodeCalls
 from headrace.binary.elf import MACHINES, ElfError, ElfFile, version_key

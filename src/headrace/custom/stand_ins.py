@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from headrace import _native
+from headrace._core import _native
 from headrace._core.errors import CustomLibraryError
 from headrace._core.notices import Notice
 from headrace.binary.elf import ElfError, ElfFile

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from headrace._core.cuda import FAULT_HINT, why_lost
 from headrace._core.errors import CustomLibraryError, HeadraceError, ParserError
+from headrace._core.gpu.cuda import FAULT_HINT, why_lost
 from headrace._core.notices import Notice
 from headrace._core.text import error_text
 from headrace.binary.elf import ElfError, ElfFile
@@ -23,13 +23,13 @@ from headrace.custom.guard.repro import Case
 from headrace.custom.in_process import limited
 from headrace.custom.library import open_library
 from headrace.engine.plugin_graph.plugin_saving import spec_of
+from headrace.infer.model.guarded_cases import BuildArgs, NetworkArgs, PluginArgs
 from headrace.meta import Layer
-from headrace.model.guarded_cases import BuildArgs, NetworkArgs, PluginArgs
 
 if TYPE_CHECKING:
     from headrace.config.model_config import ModelConfig
     from headrace.custom.validate import CustomLibrary
-    from headrace.model.guarded_engines import GuardedEngines
+    from headrace.infer.model.guarded_engines import GuardedEngines
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -66,7 +66,7 @@ class _Here:
         arrays: Sequence[Any] = (),
         **_: Any,
     ) -> tuple[dict[str, Any], list[Any]]:
-        from headrace.model import guarded_operations
+        from headrace.infer.model import guarded_operations
 
         function = getattr(guarded_operations, operation)
         try:
@@ -248,7 +248,7 @@ def _plugin(
 
 
 def _engines(cfg: ModelConfig, how: _How) -> tuple[GuardedEngines | _Here, list[Notice]]:
-    from headrace.model.guarded_engines import GuardedEngines, pickled_config
+    from headrace.infer.model.guarded_engines import GuardedEngines, pickled_config
 
     try:
         ElfFile.read(how.path)

@@ -6,10 +6,10 @@ import re
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from headrace._core.cuda import NO_DRIVER, entered, gpu_count, meant, why_no_gpu
 from headrace._core.errors import ConfigError, EngineError
+from headrace._core.gpu.cuda import NO_DRIVER, entered, gpu_count, meant, why_no_gpu
+from headrace._core.gpu.visible_gpus import hidden_by, how_many
 from headrace._core.notices import Notice
-from headrace._core.visible_gpus import hidden_by, how_many
 from headrace.engine.backends import why_no_gpu_runtime
 from headrace.engine.backends.onnxruntime_package import gpu_fix
 

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import headrace
 from headrace._core.errors import EngineError
+from headrace._core.files import locked, write_atomically
 from headrace._core.json_record import RecordError
 from headrace._core.notices import Notice
 from headrace.engine.backends import (
@@ -39,7 +40,6 @@ from headrace.engine.backends import (
 )
 from headrace.engine.machine import usable_cores
 from headrace.engine.plan_header import BlobRecord, PlanHeader, TacticRecord
-from headrace.engine.store import locked, write_atomically
 from headrace.engine.tuning.tactic import HALVES, Tactic
 from headrace.network.model_bytes import (
     HEAD_BYTES,

@@ -30,9 +30,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from headrace import _native
+from headrace._core import _native
 from headrace._core.errors import ConfigError
-from headrace.infer.labels import Labels
+from headrace.infer.parsers.labels import Labels
 from headrace.meta import ClassStyle, Detections, FrameMeta, Space, mask_border_colors
 from headrace.meta.detections import FloatArray, IntArray
 

@@ -13,7 +13,7 @@ from headrace.config import ClassAttrs
 from headrace.config.enums import NetworkMode
 from headrace.infer.attach import EDGE, DropReason
 from headrace.infer.cluster import Reason
-from headrace.infer.labels import class_name
+from headrace.infer.parsers.labels import class_name
 from headrace.infer.tally import HALVINGS
 
 if TYPE_CHECKING:

@@ -19,11 +19,11 @@ from headrace.config.model_files import model_paths
 from headrace.engine.precision.cache import DEFAULT_HEADER, CalibrationTable
 from headrace.engine.precision.collect import ActivationRunner, Collector
 from headrace.engine.precision.histogram import METHODS, Method
+from headrace.infer.model.picture_input import network_dims
+from headrace.infer.model.source import model_source
 from headrace.infer.preprocess import Preprocessor
 from headrace.media import open_source
 from headrace.media.frame import Frame
-from headrace.model.picture_input import network_dims
-from headrace.model.source import model_source
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig

@@ -9,12 +9,12 @@ from headrace._core.errors import ConfigError
 from headrace._core.notices import Notice
 from headrace._core.text import quoted
 from headrace.config.enums import NetworkType, TensorOrder
-from headrace.infer.labels import Labels
 from headrace.infer.parser_choice import Choice, misfit_notices
 from headrace.infer.parsers import BuiltinParser, parse_coverage_bbox
+from headrace.infer.parsers.class_maps import Segmenter
 from headrace.infer.parsers.head import Head
+from headrace.infer.parsers.labels import Labels
 from headrace.infer.parsers.text import CTC
-from headrace.infer.segment import Segmenter
 from headrace.meta import NetworkInfo
 from headrace.network.tensor_spec import TensorSpec
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from headrace import _native
+from headrace._core import _native
 from headrace._core.notices import Notice
 from headrace.config.enums import ClusterMode
 from headrace.meta.detections import Detections, FloatArray, IntArray

@@ -21,7 +21,7 @@ from headrace.infer.dump import TensorFiles
 from headrace.infer.geometry import ScaleTransform
 from headrace.infer.gpu.run_size import RunSize
 from headrace.infer.items import FramePiece, Items, layers_of, split_pieces
-from headrace.infer.model import Model
+from headrace.infer.loaded_model import Model
 from headrace.infer.parsers.device_tables import DeviceTables
 from headrace.infer.postprocess import DetectorPostprocessor, attach_cached
 from headrace.infer.record import Record

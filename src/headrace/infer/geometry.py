@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from headrace import _native
+from headrace._core import _native
 from headrace._core.errors import GeometryError
 from headrace.meta.detections import IntArray
 

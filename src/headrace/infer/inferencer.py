@@ -32,7 +32,7 @@ from headrace.infer.engine_runs import (
 )
 from headrace.infer.gather import BufferTurns, frame_runs, object_runs, tensor_chunks
 from headrace.infer.items import Items
-from headrace.infer.model import LoadOptions, Model
+from headrace.infer.loaded_model import LoadOptions, Model
 from headrace.infer.parser_choice import Choice
 from headrace.infer.postprocess import DetectorPostprocessor, attach_cached
 from headrace.infer.record import Record, StageTimes

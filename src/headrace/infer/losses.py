@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from headrace.config.enums import NetworkType
 from headrace.infer.box_losses import box_reasons, dropped_boxes, named
-from headrace.infer.labels import class_name
+from headrace.infer.parsers.labels import class_name
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig

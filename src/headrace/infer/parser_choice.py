@@ -22,7 +22,7 @@ from headrace.infer.parsers import (
     renaming,
     suggest,
 )
-from headrace.infer.segment import Segmenter
+from headrace.infer.parsers.class_maps import Segmenter
 from headrace.meta import NetworkInfo
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from headrace import _native
+from headrace._core import _native
 from headrace._core.errors import ConfigError, GeometryError
 from headrace._core.notices import Notice
 from headrace.config.enums import ColorFormat, ScalingFilter, TensorOrder

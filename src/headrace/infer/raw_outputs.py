@@ -15,10 +15,15 @@ from headrace.config.enums import NetworkType
 from headrace.infer.class_checks import outputs_notices
 from headrace.infer.geometry import Rect, ScaleTransform, fit
 from headrace.infer.items import Items, roi_transform
-from headrace.infer.labels import Labels
-from headrace.infer.model import LoadOptions, choice_notices, parser_and_labels, postprocessor_of
+from headrace.infer.loaded_model import (
+    LoadOptions,
+    choice_notices,
+    parser_and_labels,
+    postprocessor_of,
+)
 from headrace.infer.parser_choice import Choice, require_grid_outputs
 from headrace.infer.parsers import parse_coverage_bbox
+from headrace.infer.parsers.labels import Labels
 from headrace.infer.postprocess import Postprocessor
 from headrace.infer.record import Record
 from headrace.infer.selection import Selection

@@ -15,7 +15,7 @@ from headrace.infer.items import Items
 from headrace.meta import ClassifierMeta, Detections, SegmentationMeta
 
 if TYPE_CHECKING:
-    from headrace.infer.model import Model
+    from headrace.infer.loaded_model import Model
 
 
 @dataclass(slots=True)

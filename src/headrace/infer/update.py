@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import ConfigError, EngineError, HeadraceError
 from headrace.config import ModelConfig
-from headrace.infer.model import Model
+from headrace.infer.loaded_model import Model
 
 if TYPE_CHECKING:
     from headrace.infer.inferencer import Inferencer

@@ -173,7 +173,7 @@ class _Served:
         return JSONResponse({"text": text})
 
     def _explained(self, frame: Frame, meta: FrameMeta, at: tuple[float, float]) -> str:
-        from headrace.diagnose.explanation.explained import explain
+        from headrace.diagnose.explain.explained import explain
 
         found = explain(self._models, frame, at=at).summary()
         return f"frame {meta.frame} of {meta.source}\n{found.partition(chr(10))[2]}"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import HeadraceError
-from headrace.analytics import Analytics, Region
+from headrace.pipeline.analytics import Analytics, Region
 
 if TYPE_CHECKING:
     from headrace.live.view import LiveView

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from headrace.draw import Painter
+from headrace.media.draw import Painter
 from headrace.media.frame import Frame
 from headrace.media.sinks.base import Sink
 from headrace.media.sinks.images import encode_image

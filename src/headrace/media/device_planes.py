@@ -9,8 +9,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from headrace._core.cuda_kernels import download_rows
-from headrace._core.cuda_tensors import DEVICE_KIND, dlpack_capsule
+from headrace._core.gpu.cuda_kernels import download_rows
+from headrace._core.gpu.cuda_tensors import DEVICE_KIND, dlpack_capsule
 from headrace.media.pixel_format import PixelFormat, Plane, plane_shapes
 
 

@@ -29,7 +29,7 @@ class FrameMeta:
         inferred: a model ran on this frame (even if it found nothing).
         segmentations: class maps of the whole frame.
         tensors: raw outputs of models that ran on the whole frame.
-        analytics: counts of regions and lines, if there are rules; see `headrace.analytics`.
+        analytics: counts of regions and lines, if there are rules: `headrace.pipeline.analytics`.
         figures: lines and texts to be drawn.
         user: anything the application attaches.
     """

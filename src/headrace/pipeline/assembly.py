@@ -37,16 +37,16 @@ from headrace.pipeline.source_opening import decoding_device, devices_of, open_l
 from headrace.pipeline.stage import is_stage, is_tracker
 
 if TYPE_CHECKING:
-    from headrace.analytics import AnalyticsRules
     from headrace.config.pipeline_spec import PipelineSpec, TilerSpec
     from headrace.config.profile import Profile
     from headrace.custom.guard import GuardMode
-    from headrace.draw import Tiler
     from headrace.infer.attach import Generation
     from headrace.media import Frame, Sink, Source
+    from headrace.media.draw import Tiler
     from headrace.meta import FrameMeta
+    from headrace.pipeline.analytics import AnalyticsRules
     from headrace.pipeline.report import RunReport
-    from headrace.track import Tracker
+    from headrace.pipeline.track import Tracker
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,7 +395,7 @@ def _analytics(spec: PipelineSpec, rules: AnalyticsRules | None) -> Tracker | No
     """
     if rules is None and spec.analytics is None:
         return None
-    from headrace.analytics import Analytics, load_rules
+    from headrace.pipeline.analytics import Analytics, load_rules
 
     if rules is None and spec.analytics is not None:
         rules = load_rules(spec.analytics)
@@ -406,11 +406,11 @@ def tracker_of(spec: PipelineSpec) -> Tracker | None:
     """Open the tracker of a pipeline; None if it names none.
 
     Raises:
-        HeadraceError: see `headrace.track.open_tracker`.
+        HeadraceError: see `headrace.pipeline.track.open_tracker`.
     """
     if spec.tracker is None:
         return None
-    from headrace.track import open_tracker
+    from headrace.pipeline.track import open_tracker
 
     return open_tracker(spec.tracker.config or spec.tracker.text, **spec.tracker.options)
 
@@ -418,13 +418,13 @@ def tracker_of(spec: PipelineSpec) -> Tracker | None:
 def _painter(spec: PipelineSpec, options: AssemblyOptions) -> Any:
     if not spec.osd.show:
         return _Undrawn()
-    from headrace.draw import Painter
+    from headrace.media.draw import Painter
 
     return Painter.from_spec(spec.osd, palette=options.palette)
 
 
 def _tiler(spec: TilerSpec | None) -> Tiler:
-    from headrace.draw import Tiler
+    from headrace.media.draw import Tiler
 
     return Tiler() if spec is None else Tiler(spec.rows, spec.columns, spec.width, spec.height)
 

@@ -28,15 +28,15 @@ from headrace.pipeline.pipeline import Pipeline
 from headrace.pipeline.stage import is_stage, is_tracker
 
 if TYPE_CHECKING:
-    from headrace.analytics import AnalyticsRules
     from headrace.config.profile import Profile
     from headrace.custom.guard import GuardMode
-    from headrace.draw import Painter
     from headrace.infer.attach import Generation
     from headrace.infer.inferencer import Inferencer
+    from headrace.media.draw import Painter
     from headrace.meta import FrameMeta
+    from headrace.pipeline.analytics import AnalyticsRules
     from headrace.pipeline.stage import Probe
-    from headrace.track import Tracker
+    from headrace.pipeline.track import Tracker
 
 _WHERE = "open_pipeline"
 _ARGUMENTS = (

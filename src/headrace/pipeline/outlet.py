@@ -13,9 +13,9 @@ from headrace.pipeline.durations import Durations
 
 if TYPE_CHECKING:
     from headrace._core.notices import Notice
-    from headrace.draw import Painter
     from headrace.infer.batch import Batch
     from headrace.media import Frame, Source
+    from headrace.media.draw import Painter
     from headrace.meta import FrameMeta
 
 
@@ -120,7 +120,7 @@ class Outlet:
             if route.sink not in self.sinks:
                 self.sinks.append(route.sink)
         if painter is None and any(sink.needs_pixels for sink in self.sinks):
-            from headrace.draw import Painter
+            from headrace.media.draw import Painter
 
             painter = Painter()
         self.painter = painter

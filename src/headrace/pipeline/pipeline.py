@@ -38,12 +38,12 @@ from headrace.pipeline.stage import is_stage, is_tracker
 
 if TYPE_CHECKING:
     from headrace._core.notices import Notice
-    from headrace.draw import Painter
     from headrace.media import Frame, Sink, Source
+    from headrace.media.draw import Painter
     from headrace.meta import FrameMeta
     from headrace.pipeline.async_loop import AsyncLoop
     from headrace.pipeline.stage import Probe, Stage
-    from headrace.track import Tracker
+    from headrace.pipeline.track import Tracker
 
 _LEFT = 200  # notices of sources that come and go, at most
 _SIGNALS_S = 0.5  # the longest that a signal waits for its handler

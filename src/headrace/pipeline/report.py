@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from headrace import _native
+from headrace._core import _native
 from headrace._core.notices import Notice
-from headrace.infer.labels import class_name
 from headrace.infer.losses import Counts, InferenceLosses
+from headrace.infer.parsers.labels import class_name
 from headrace.media import Source
 from headrace.meta import FrameMeta, Objects
 
@@ -135,7 +135,7 @@ class RunReport:
         first_result_s: wall-clock time until the first frame's metadata was ready.
         stages: seconds spent per kind of work, over all sources and models; stages run at the same
             time, so they may add to more. `models` has them for each model.
-        crossed: crossings of lines, source id -> line -> number; see `headrace.analytics`.
+        crossed: crossings of lines, source id -> line -> number; see `headrace.pipeline.analytics`.
         sources: one entry per source, in their order.
         models: one entry per model, in their order.
         outputs: where results were written.

@@ -20,7 +20,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import HeadraceError, MediaError
-from headrace._core.mps import kernels_at_once
+from headrace._core.gpu.mps import kernels_at_once
 from headrace._core.notices import Notice, refuse_warnings
 from headrace.config.pipeline_spec import SinkSpec
 from headrace.engine.machine import usable_cores

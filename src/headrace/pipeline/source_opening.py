@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace._core.cuda import gpu_count
 from headrace._core.errors import MediaError
+from headrace._core.gpu.cuda import gpu_count
+from headrace._core.gpu.visible_gpus import how_many
 from headrace._core.notices import Notice
-from headrace._core.visible_gpus import how_many
 from headrace.engine.device import CPU, Device
 from headrace.media import ReconnectPolicy, open_source
 from headrace.media.sources.base import FailedSource, SteppedSource

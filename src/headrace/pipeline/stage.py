@@ -15,7 +15,7 @@ from headrace.infer.batch import Batch
 
 if TYPE_CHECKING:
     from headrace.infer.record import StageTimes
-    from headrace.track import Tracker
+    from headrace.pipeline.track import Tracker
 
 Probe = Callable[[Batch], None]
 

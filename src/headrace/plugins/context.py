@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace._native import address_of
+from headrace._core._native import address_of
 from headrace.plugins.base import IPluginV2DynamicExt, IPluginV2Ext
 from headrace.plugins.calls import Instance
 from headrace.plugins.device import stage_for

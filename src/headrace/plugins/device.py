@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from headrace._core.cuda import FAULT_HINT, Memory, Stream, entered, why_lost
 from headrace._core.errors import EngineError, PluginError
+from headrace._core.gpu.cuda import FAULT_HINT, Memory, Stream, entered, why_lost
 from headrace.plugins.calls import Instance
 
 ALIGNMENT = 256

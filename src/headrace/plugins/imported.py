@@ -30,7 +30,7 @@ Made = list[tuple[Shape, np.dtype[Any]]]
 
 
 class LayerFactory(Protocol):
-    """Makes layers by their names; see `headrace.model.plugin_factories`."""
+    """Makes layers by their names; see `headrace.infer.model.plugin_factories`."""
 
     def takes(self, layer: str) -> bool:
         """Whether it makes the layer of that name."""

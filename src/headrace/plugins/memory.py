@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headrace._core.cuda import AnyMemory
-from headrace._native import memory_view
+from headrace._core._native import memory_view
+from headrace._core.gpu.cuda import AnyMemory
 from headrace.plugins.types import DataType
 
 Array = npt.NDArray[Any]

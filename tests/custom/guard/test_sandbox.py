@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(keeper.can_guard() is not None, reason="no worke
 MIB = 1 << 20
 TRIES = f"""
 import errno, json, mmap, os, socket, sys, tempfile
-from headrace import _native
+from headrace._core import _native
 
 left = _native.guard_sandbox(256 * {MIB}, gpu=sys.argv[1] == "gpu")
 done = {{"left": left}}

@@ -1,5 +1,5 @@
 // A parser whose kernel doubles four numbers for each box: compiled by nvcc for a GPU; FAKE_GPU: by
-// calls of a driver (tests/host/sources/fake_gpu.cpp). There 666 is a fault of the kernel, and 667 an
+// calls of a driver (tests/trt/host/sources/fake_gpu.cpp). There 666 is a fault of the kernel, and 667 an
 // endless loop in it.
 #include <cstdlib>
 #include <thread>

@@ -12,7 +12,7 @@ from headrace.diagnose.compare import SideSpec, Tolerance, compare, layers
 from headrace.diagnose.compare.layers import compare_layers, decibels
 from headrace.diagnose.compare.sides import open_sides
 from headrace.errors import EngineError
-from headrace.model import load_or_build
+from headrace.infer.model import load_or_build
 
 
 def test_decibels():

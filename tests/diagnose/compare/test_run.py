@@ -19,7 +19,7 @@ from headrace.engine.precision import CalibrationTable, export
 from headrace.errors import ConfigError, MediaError
 from headrace.infer.calibration import calibrate
 from headrace.infer.inferencer import Inferencer
-from headrace.model import load_or_build
+from headrace.infer.model import load_or_build
 from headrace.network import network_from_onnx
 
 DECODE = "centre - reach[:, :2], centre + reach[:, 2:]"

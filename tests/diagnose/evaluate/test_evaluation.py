@@ -10,14 +10,14 @@ import pytest
 
 import headrace
 from headrace import ModelConfig, evaluate, load_dataset
-from headrace.diagnose.box_matching import Scored
 from headrace.diagnose.evaluate import Dataset
+from headrace.diagnose.evaluate.box_matching import Scored
 from headrace.diagnose.evaluate.classification import best_attribute
 from headrace.diagnose.evaluate.running import with_low_thresholds
 from headrace.errors import ConfigError, HeadraceError, MediaError, MissingExtraError
 from tests.diagnose.evaluate.conftest import BLUE, GREEN, RED
 from tests.diagnose.evaluate.datasets.pictures import mask, picture
-from tests.diagnose.test_average_precision import pycoco
+from tests.diagnose.evaluate.test_average_precision import pycoco
 
 SCENE = Path(__file__).parents[3] / "examples" / "conveyor"
 

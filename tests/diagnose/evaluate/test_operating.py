@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.diagnose.box_matching import match_boxes
+from headrace.diagnose.evaluate.box_matching import match_boxes
 from headrace.diagnose.evaluate.operating import OperatingPoint, best_points, points_at, total
 from tests.diagnose.made_up import ALL_CLASSES, made_up
 

@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from headrace.engine import BuildOptions, Plan, build
 from headrace.engine.backends import BACKENDS, RunOptions, get_backend, installed_backends
 from headrace.errors import EngineError
-from headrace.model import load_or_build
+from headrace.infer.model import load_or_build
 from headrace.network import network_from_onnx
 from tests.network.onnx_models import model_of, picture_model, save
 

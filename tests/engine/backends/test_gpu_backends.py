@@ -6,7 +6,7 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 
-from headrace._core import cuda, cuda_tensors
+from headrace._core.gpu import cuda, cuda_tensors
 from headrace.engine import BuildOptions, Plan, build
 from headrace.engine.backends import RunOptions, get_backend, installed_backends
 from headrace.engine.backends import onnxruntime_cuda as ort_cuda

@@ -14,7 +14,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
-from headrace import _native
+from headrace._core import _native
 from headrace.engine.backends import RunOptions, get_backend
 from headrace.engine.builder import BuildOptions, build
 from headrace.engine.plugin_graph.opening import (

@@ -16,7 +16,7 @@ from headrace.engine.precision.rules import PrecisionRules
 from headrace.engine.tuning.tactic import Tactic
 from headrace.engine.tuning.tune import TuneOptions, Version, tune
 from headrace.errors import ConfigError, EngineError
-from headrace.model import load_or_build
+from headrace.infer.model import load_or_build
 from headrace.network.tensor_spec import TensorSpec
 from tests.engine.precision.graphs import layer_table, network_of, ranges_of, run, small_net, sqnr
 from tests.engine.precision.graphs import model as graph_of

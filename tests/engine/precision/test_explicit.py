@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headrace._core.cuda import why_no_gpu
+from headrace._core.gpu.cuda import why_no_gpu
 from headrace.engine.backends import RunOptions, get_backend
 from headrace.engine.precision import export
 from headrace.engine.precision.collect import ActivationRunner

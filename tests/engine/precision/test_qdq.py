@@ -8,7 +8,7 @@ from onnx import numpy_helper
 from headrace.config import ModelConfig
 from headrace.engine.precision import CalibrationTable, export
 from headrace.errors import EngineError
-from headrace.model import export_onnx
+from headrace.infer.model import export_onnx
 from tests.engine.precision.graphs import network_of, ranges_of, run, small_net, sqnr
 
 IMAGE = np.random.default_rng(1).random((4, 3, 8, 8)).astype(np.float32)

@@ -20,8 +20,8 @@ from headrace.engine.tuning.output_difference import difference
 from headrace.engine.tuning.tactic import Tactic, candidates
 from headrace.engine.tuning.tune import TuneOptions, tune
 from headrace.errors import EngineError
-from headrace.model import load_or_build
-from headrace.model.picture_input import picture_range
+from headrace.infer.model import load_or_build
+from headrace.infer.model.picture_input import picture_range
 from headrace.network import network_from_onnx
 from headrace.network.tensor_spec import TensorSpec
 from tests.profiles import slow
@@ -356,7 +356,7 @@ def test_an_untuned_plan_is_tuned_when_asked(config):
 
 def test_a_plan_tuned_on_other_cores_shares_as_it_likes(config, monkeypatch):
     from headrace.engine import plan as module
-    from headrace.model import engine_search as search
+    from headrace.infer.model import engine_search as search
 
     cfg = config()
     load_or_build(cfg, tuning=TuneOptions(budget_s=10, tactics=[Tactic("quick", 1, 2)]))

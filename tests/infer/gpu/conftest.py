@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace._core import cuda
+from headrace._core.gpu import cuda
 
 ROOT = Path(__file__).parents[3]
 

@@ -13,14 +13,14 @@ import onnxruntime as ort
 import pytest
 
 import headrace
-from headrace._core.cuda import decoder_begins, decoder_ends
-from headrace._core.cuda_tensors import CudaTensor
 from headrace._core.errors import EngineError
+from headrace._core.gpu.cuda import decoder_begins, decoder_ends
+from headrace._core.gpu.cuda_tensors import CudaTensor
 from headrace.config import ModelConfig
 from headrace.engine.backends import RunOptions
 from headrace.engine.backends import onnxruntime_cuda as ort_cuda
 from headrace.engine.tuning.tactic import Tactic, candidates
-from headrace.model.planning import load_or_build
+from headrace.infer.model.planning import load_or_build
 from tests.infer.gpu.test_runs import Binding, Session, boxes, frames, gpu
 from tests.infer.gpu.test_scaler import on_gpu
 from tests.pipeline.fakes import FakeSource

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace import _native
-from headrace._core.cuda_tensors import CudaTensor
+from headrace._core import _native
+from headrace._core.gpu.cuda_tensors import CudaTensor
 from headrace.infer.gpu import hits
 from headrace.infer.gpu.hits import HitFinder
 from headrace.infer.parsers.boxes import TableHits, room_for_hits, table_hits, to_float32

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import headrace
-from headrace._core import cuda
-from headrace._core.cuda import current_gpu, driver, entered
 from headrace._core.errors import ConfigError, EngineError
+from headrace._core.gpu import cuda
+from headrace._core.gpu.cuda import current_gpu, driver, entered
 from headrace.batches.units import BatchUnit
 from headrace.batches.work import Work, Worker
 from headrace.config.pipeline_spec import SourceSpec

@@ -15,9 +15,9 @@ import pytest
 from click.testing import CliRunner
 
 import headrace
-from headrace._core.cuda import entered
-from headrace._core.cuda_tensors import CudaTensor
 from headrace._core.errors import ConfigError, DeviceMemoryError, EngineError
+from headrace._core.gpu.cuda import entered
+from headrace._core.gpu.cuda_tensors import CudaTensor
 from headrace.cli import main
 from headrace.config import ModelConfig
 from headrace.engine.backends import onnxruntime_cuda as ort_cuda
@@ -25,10 +25,10 @@ from headrace.engine.device import choose_device
 from headrace.engine.tuning import precisions
 from headrace.engine.tuning.tune import TuneOptions
 from headrace.infer.gpu import hits
+from headrace.infer.model.planning import load_or_build
 from headrace.infer.watch.watch import Watch
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import ColorSpace, PixelFormat
-from headrace.model.planning import load_or_build
 from headrace.pipeline.assembly import AssemblyOptions, open_model
 from tests.engine.backends.test_gpu_backends import FakeBinding, FakeSession
 from tests.infer.gpu.test_scaler import on_gpu, picture

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace._core.cuda_kernels import PinnedPool
 from headrace._core.errors import EngineError
+from headrace._core.gpu.cuda_kernels import PinnedPool
 from headrace.config.enums import ColorFormat, ScalingFilter, TensorOrder
 from headrace.infer.gpu.items import ITEM, Settings
 from headrace.infer.gpu.scaler import GpuScaler

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 import headrace
-from headrace._core import cuda
-from headrace._core.cuda import Memory, Stream, current_gpu, entered
-from headrace._core.cuda_tensors import CudaTensor
 from headrace._core.errors import EngineError
-from headrace._core.visible_gpus import environment_for
+from headrace._core.gpu import cuda
+from headrace._core.gpu.cuda import Memory, Stream, current_gpu, entered
+from headrace._core.gpu.cuda_tensors import CudaTensor
+from headrace._core.gpu.visible_gpus import environment_for
 from headrace.config.pipeline_spec import SourceSpec
 from headrace.engine.device import CPU, Device, choose_device
 from headrace.engine.tuning.worker import TuningWorker

@@ -12,20 +12,20 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 import headrace
-from headrace._core.cuda_tensors import CudaTensor
 from headrace._core.errors import EngineError
+from headrace._core.gpu.cuda_tensors import CudaTensor
 from headrace.config import ModelConfig
 from headrace.engine.backends import RunOptions, get_backend, installed_backends
 from headrace.engine.backends import onnxruntime_cuda as ort_cuda
 from headrace.engine.device import choose_device
 from headrace.infer.gpu import scaler
 from headrace.infer.items import FramePiece
+from headrace.infer.model.planning import load_or_build
 from headrace.media.frame import Frame
-from headrace.model.planning import load_or_build
 from tests.infer.gpu.fake_tensorrt import Builder, Engine, package, rtx_package
 from tests.infer.gpu.test_runs import boxes, frames
 from tests.infer.gpu.test_scaler import on_gpu
-from tests.infer.recognition.test_recognise import yolov8
+from tests.infer.recognise.test_recognise import yolov8
 from tests.infer.watch.detectors import config_for
 from tests.infer.watch.detectors import frames as frames_of
 

@@ -10,9 +10,9 @@ import pytest
 
 from headrace.infer.classify import complete_labels
 from headrace.infer.parsers.catalogue import HEADS, INSTANCE_HEADS, SEGMENTATION_HEADS
+from headrace.infer.parsers.class_maps import segment
 from headrace.infer.parsers.classifiers import SUMMARIES
 from headrace.infer.parsers.head import AnyHead
-from headrace.infer.segment import segment
 from headrace.meta import (
     ClassifierParams,
     DetectionParams,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace import _native
+from headrace._core import _native
 from headrace.infer.parsers.boxes import best_class, to_float32
 from tests.profiles import examples
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from headrace.config import ModelConfig
-from headrace.infer.labels import Labels
+from headrace.infer.parsers.labels import Labels
 from headrace.infer.watch.outputs import OutputWatch
 
 

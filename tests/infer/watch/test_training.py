@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from headrace.config import ModelConfig
-from headrace.infer.labels import Labels
+from headrace.infer.parsers.labels import Labels
 from headrace.infer.preprocess import Preprocessor
-from headrace.infer.recognition.stem import Stem
+from headrace.infer.recognise.stem import Stem
 from headrace.infer.watch.training import byte_range, metadata_names, training_findings
 
 SIZE = (64, 48)

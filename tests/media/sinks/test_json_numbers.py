@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from headrace import _native
+from headrace._core import _native
 from tests.profiles import examples
 
 TIES = st.integers(-(2**30), 2**30).map(lambda n: n / 64)

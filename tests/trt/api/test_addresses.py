@@ -15,7 +15,7 @@ START = """
 import ctypes, json
 import numpy as np
 from headrace import trt
-from headrace._core.cuda import Memory, Stream, driver
+from headrace._core.gpu.cuda import Memory, Stream, driver
 
 class Log(trt.ILogger):
     said = []

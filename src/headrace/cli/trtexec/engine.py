@@ -12,6 +12,7 @@ from pathlib import Path
 from time import perf_counter
 
 from headrace._core.errors import EngineError
+from headrace._core.files import write_atomically
 from headrace.cli.trtexec.options import Options, Shapes
 from headrace.cli.trtexec.report import Log
 from headrace.engine.backends import DEFAULT_BACKEND, installed_backends
@@ -20,7 +21,6 @@ from headrace.engine.plan import Plan
 from headrace.engine.plan_header import Precision
 from headrace.engine.precision.cache import CalibrationTable
 from headrace.engine.precision.rules import PrecisionRules
-from headrace.engine.store import write_atomically
 from headrace.engine.tensorrt_plan import plan_from_tensorrt
 from headrace.engine.tuning.tune import TuneOptions
 from headrace.network.model_bytes import is_tensorrt_file

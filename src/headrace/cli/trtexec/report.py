@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 import headrace
 from headrace._core.errors import EngineError
+from headrace._core.files import write_atomically
 from headrace.cli.trtexec.inference import Measured, Query
 from headrace.cli.trtexec.options import Options, Shapes
 from headrace.engine.backends import get_backend, installed_backends
 from headrace.engine.layers import LayerInfo, LayerTime
 from headrace.engine.machine import this_machine
 from headrace.engine.plan import Plan
-from headrace.engine.store import write_atomically
 
 TENSORRT_VERSION = "8.6.1"
 """Report format of this trtexec version: scripts parse one."""

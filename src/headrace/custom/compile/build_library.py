@@ -206,7 +206,7 @@ def compile_library(
             `nvcc` compiles for the GPU, `auto` does the latter where nvcc and a GPU are.
         compiler: instead of `$CXX` or g++.
         dry_run: only tell the commands.
-        program: True makes a program that can be started, see `headrace.host.program`.
+        program: True makes a program that can be started, see `headrace.trt.host.program`.
 
     Raises:
         CustomLibraryError: no compiler, no sources, or the compiler or linker refuses them: with

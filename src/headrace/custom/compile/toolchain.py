@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Literal, get_args
 
-from headrace import _native
+from headrace._core import _native
 from headrace._core.errors import CustomLibraryError
 
 Generation = Literal["6.x", "9.x"]
@@ -18,7 +18,7 @@ GENERATIONS: tuple[Generation, ...] = get_args(Generation)
 
 def include_dir() -> Path:
     """The folder of headers to compile a C++ parser against: `g++ -I <this folder> ...`."""
-    return Path(_native.__file__).parent / "include"
+    return Path(_native.__file__).parents[1] / "include"
 
 
 def link_dir() -> Path:
@@ -26,7 +26,7 @@ def link_dir() -> Path:
 
     They are linker scripts that add nothing: a parser calls none of their functions.
     """
-    return Path(_native.__file__).parent / "lib"
+    return Path(_native.__file__).parents[1] / "lib"
 
 
 def include_folders(generation: Generation = "9.x") -> list[Path]:

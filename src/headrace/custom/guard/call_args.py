@@ -2,7 +2,7 @@
 
 There is one class per kind of call. It writes itself as entries of `case.json` and files beside it;
 a function of `ARGS_READERS` reads it from there. Calls that make networks and plugins are in
-`headrace.model.guarded_cases`.
+`headrace.infer.model.guarded_cases`.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from headrace._core.cuda import FAULT_HINT
 from headrace._core.errors import ParserError, PluginError
+from headrace._core.gpu.cuda import FAULT_HINT
 from headrace.binary.elf import ElfError, ElfFile
 from headrace.custom.guard.symbols import MappedFile, trace
 

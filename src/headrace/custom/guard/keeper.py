@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Any
 
 from headrace._core.errors import CustomLibraryError
-from headrace._core.visible_gpus import environment_for
+from headrace._core.gpu.visible_gpus import environment_for
 
 _BOOT_S = 60.0
 _REAP_S = 10.0

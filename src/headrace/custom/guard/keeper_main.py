@@ -20,7 +20,7 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from headrace import _native
+from headrace._core import _native
 from headrace.custom.compile.toolchain import gpu_present
 from headrace.custom.guard.crash import HANG_SIGNAL
 from headrace.custom.guard.serve import LibraryWorker

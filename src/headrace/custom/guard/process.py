@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy.typing as npt
 
-from headrace import _native
-from headrace._core.cuda import current_gpu
+from headrace._core import _native
 from headrace._core.errors import ParserError
+from headrace._core.gpu.cuda import current_gpu
 from headrace.custom.guard import ipc
 from headrace.custom.guard.arena import OutputArena
 from headrace.custom.guard.crash import (

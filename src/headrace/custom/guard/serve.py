@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from headrace import _native
-from headrace._core.cuda import why_lost
+from headrace._core import _native
 from headrace._core.errors import CustomLibraryError, ParserError
+from headrace._core.gpu.cuda import why_lost
 from headrace._core.notices import Notice
 from headrace.custom.guard import ipc
 from headrace.custom.guard.call_args import network_from, params_from

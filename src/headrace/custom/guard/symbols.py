@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from headrace import _native
+from headrace._core import _native
 from headrace.binary.regular_files import open_regular
 
 SHOWN = 12

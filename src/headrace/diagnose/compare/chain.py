@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import EngineError, GeometryError, MediaError, ParserError
-from headrace.diagnose.box_matching import Scored
 from headrace.diagnose.compare.sides import Side
+from headrace.diagnose.evaluate.box_matching import Scored
 from headrace.infer.batch import frame_meta
 from headrace.infer.cluster import Clusterer, ClusterParams
 from headrace.infer.geometry import ScaleTransform

@@ -150,7 +150,7 @@ class Comparison:
         Raises:
             MediaError: it cannot be written.
         """
-        from headrace.diagnose.pages import write_page
+        from headrace._core.pages import write_page
 
         return write_page(path, self.to_html())
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from headrace.diagnose.box_matching import Array, Scored, shared
+from headrace.diagnose.evaluate.box_matching import Array, Scored, shared
 
 Rows = npt.NDArray[np.int64]
 

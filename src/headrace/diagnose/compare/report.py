@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from headrace.diagnose.box_matching import Scored
+from headrace._core.pages import Series, line_chart, picture_uri, render_page
 from headrace.diagnose.compare.comparison import Comparison, signal, stage_state
 from headrace.diagnose.compare.layers import DEPARTS_BELOW_DB
 from headrace.diagnose.compare.matching import Spread
 from headrace.diagnose.compare.stage_drift import FrameDrift, StageDrift
-from headrace.diagnose.pages import Series, line_chart, picture_uri, render_page
+from headrace.diagnose.evaluate.box_matching import Scored
 
 _TOP_DB = 150.0  # equal bits, in the chart
 _MOST_LAYERS = 20

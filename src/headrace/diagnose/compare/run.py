@@ -15,7 +15,6 @@ import numpy as np
 from headrace._core.errors import ConfigError, MediaError
 from headrace._core.notices import Notice
 from headrace.config import ModelConfig
-from headrace.diagnose.box_matching import Scored
 from headrace.diagnose.compare.chain import (
     PURE,
     Arrays,
@@ -31,6 +30,7 @@ from headrace.diagnose.compare.layers import DEPARTS_BELOW_DB, Tensor, compare_l
 from headrace.diagnose.compare.matching import LEAST_IOU, BoxPairs, Tolerance
 from headrace.diagnose.compare.sides import Side, SideSpec, open_sides
 from headrace.diagnose.compare.stage_drift import FrameDrift, StageDrift, StageTime
+from headrace.diagnose.evaluate.box_matching import Scored
 from headrace.infer.calibration import select_frames, selected_frames
 from headrace.infer.candidates import Candidates, overlaps
 from headrace.infer.inferencer import Inferencer

@@ -15,9 +15,9 @@ from headrace.config.profile import with_profile
 from headrace.engine.plan import Plan
 from headrace.engine.plan_header import Precision
 from headrace.engine.tensorrt_plan import plan_from_tensorrt
-from headrace.infer.model import LoadOptions, Model
+from headrace.infer.loaded_model import LoadOptions, Model
+from headrace.infer.model import load_or_build
 from headrace.infer.record import Record
-from headrace.model import load_or_build
 from headrace.network.model_bytes import is_tensorrt_file
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import isinf, isnan, nan
 
-from headrace.diagnose.box_matching import Scored
 from headrace.diagnose.compare.chain import ChainStage
 from headrace.diagnose.compare.keys import KeyChange
 from headrace.diagnose.compare.matching import BoxPairs, Drift, Tolerance
+from headrace.diagnose.evaluate.box_matching import Scored
 from headrace.media.frame import Frame
 
 

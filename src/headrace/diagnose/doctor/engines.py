@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from headrace._core.cuda import why_no_gpu
 from headrace._core.errors import HeadraceError
+from headrace._core.gpu.cuda import why_no_gpu
 from headrace.diagnose.doctor.checks import Check
 from headrace.engine.backends import (
     GPU_RUNTIMES,

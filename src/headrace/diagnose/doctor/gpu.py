@@ -9,7 +9,8 @@ from ctypes import byref, c_char, c_int, c_size_t, c_ubyte, c_uint, c_ushort
 from importlib.resources import files
 from pathlib import Path
 
-from headrace._core.cuda import (
+from headrace._core.errors import EngineError
+from headrace._core.gpu.cuda import (
     NO_DRIVER,
     compute_capability,
     device_attribute,
@@ -17,10 +18,9 @@ from headrace._core.cuda import (
     driver_cuda,
     why_no_gpu,
 )
-from headrace._core.cuda_kernels import Kernel
-from headrace._core.errors import EngineError
-from headrace._core.mps import control_program
-from headrace._core.visible_gpus import hidden_by
+from headrace._core.gpu.cuda_kernels import Kernel
+from headrace._core.gpu.mps import control_program
+from headrace._core.gpu.visible_gpus import hidden_by
 from headrace.diagnose.doctor.checks import Check
 from headrace.infer.gpu.scaler import NEEDS
 from headrace.media.sources.gpu_decoding import UNIT, decoding_error

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from headrace._core.errors import ConfigError
 from headrace._core.notices import Notice
 from headrace._core.text import quoted
-from headrace.diagnose.box_matching import Ints
+from headrace.diagnose.evaluate.box_matching import Ints
 
 _SHOWN = 12
 

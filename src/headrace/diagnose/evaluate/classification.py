@@ -11,7 +11,7 @@ import numpy as np
 
 from headrace._core.notices import Notice
 from headrace._core.text import quoted
-from headrace.diagnose.box_matching import Ints
+from headrace.diagnose.evaluate.box_matching import Ints
 from headrace.diagnose.evaluate.class_map import ClassMap, plain
 from headrace.diagnose.evaluate.confusion import Confusion, confusion_of
 from headrace.diagnose.evaluate.datasets.dataset import Dataset

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.diagnose.box_matching import Array, Ints, Scored, Truth, overlaps
+from headrace.diagnose.evaluate.box_matching import Array, Ints, Scored, Truth, overlaps
 
 NOTHING = "(nothing)"
 

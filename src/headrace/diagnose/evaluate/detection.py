@@ -11,8 +11,8 @@ import numpy as np
 from headrace._core.errors import ConfigError
 from headrace._core.notices import Notice
 from headrace.config.enums import NetworkType
-from headrace.diagnose.average_precision import SIZES, CocoScores, coco_scores
-from headrace.diagnose.box_matching import Bools, Scored, Truth, match_boxes
+from headrace.diagnose.evaluate.average_precision import SIZES, CocoScores, coco_scores
+from headrace.diagnose.evaluate.box_matching import Bools, Scored, Truth, match_boxes
 from headrace.diagnose.evaluate.class_map import ClassMap
 from headrace.diagnose.evaluate.confusion import Confusion, box_confusion
 from headrace.diagnose.evaluate.datasets.dataset import Dataset

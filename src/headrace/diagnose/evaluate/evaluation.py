@@ -23,7 +23,7 @@ from headrace.diagnose.evaluate.running import (
     whole_pictures,
 )
 from headrace.diagnose.evaluate.segmentation import evaluate_segmentation
-from headrace.infer.labels import load_labels
+from headrace.infer.parsers.labels import load_labels
 
 if TYPE_CHECKING:
     from headrace.config.profile import Profile

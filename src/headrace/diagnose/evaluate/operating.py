@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.diagnose.box_matching import Array, Bools, Ints, Matches, Scored, Truth
+from headrace.diagnose.evaluate.box_matching import Array, Bools, Ints, Matches, Scored, Truth
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,8 +133,8 @@ class EvaluationReport:
         Raises:
             MediaError: the file cannot be written; a picture cannot be read any more.
         """
+        from headrace._core.pages import write_page
         from headrace.diagnose.evaluate.page import evaluation_page
-        from headrace.diagnose.pages import write_page
 
         return write_page(path, evaluation_page(self))
 

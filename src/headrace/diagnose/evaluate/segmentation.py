@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace._core.errors import MediaError
-from headrace.diagnose.box_matching import Ints
+from headrace.diagnose.evaluate.box_matching import Ints
 from headrace.diagnose.evaluate.class_map import ClassMap
 from headrace.diagnose.evaluate.confusion import NOTHING, Confusion
 from headrace.diagnose.evaluate.datasets.dataset import Dataset

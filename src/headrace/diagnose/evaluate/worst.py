@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import MediaError
+from headrace._core.pages import picture_uri
 from headrace.diagnose.evaluate.classification import ClassificationScores, WrongAnswer
 from headrace.diagnose.evaluate.datasets.folders import IGNORED, read_mask
 from headrace.diagnose.evaluate.detection import DetectionScores, WorstBoxes
 from headrace.diagnose.evaluate.segmentation import WorstMap
-from headrace.diagnose.pages import picture_uri
-from headrace.draw.colors import class_color
+from headrace.media.draw.colors import class_color
 from headrace.media.sources.images import read_image
 from headrace.media.sources.opening import open_source
 

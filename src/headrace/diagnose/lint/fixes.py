@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headrace._core.errors import ConfigError
+from headrace._core.files import write_atomically
 from headrace.config.key import Key
 from headrace.config.keys import CLASS_KEYS, PROPERTY_KEYS
 from headrace.config.values import Kind
 from headrace.diagnose.lint.findings import LintFinding
 from headrace.diagnose.lint.text import shown_path
-from headrace.engine.store import write_atomically
 
 _LINE = re.compile(
     r"(?P<head>\s*(?P<key>[^=:#\[\s]+)\s*(?P<sign>[=:])[ \t]*)(?P<value>.*)", re.DOTALL

@@ -8,21 +8,21 @@ from pathlib import Path
 
 from headrace._core.errors import HeadraceError
 from headrace._core.notices import Notice
-from headrace.analytics import load_rules
 from headrace.config import ModelConfig, load_pipeline
 from headrace.config.overrides import GivenKey, distributed
 from headrace.config.pipeline_files import file_kind
-from headrace.diagnose.dry_run import DryRun, dry_run
 from headrace.diagnose.lint.catalogue import Severity
 from headrace.diagnose.lint.checks.model import model_checks, weight_checks
 from headrace.diagnose.lint.checks.target import target_checks
 from headrace.diagnose.lint.checks.together import model_order, pipeline_checks
 from headrace.diagnose.lint.checks.values import value_checks
+from headrace.diagnose.lint.dry_run import DryRun, dry_run
 from headrace.diagnose.lint.findings import LintFinding, forget_lines, of_error, of_notices, tidy
 from headrace.diagnose.lint.subject import CheckedConfig, files_to_check, is_something_else
 from headrace.diagnose.lint.targets import Target
 from headrace.engine.backends import DEFAULT_BACKEND
 from headrace.network import network_from_onnx
+from headrace.pipeline.analytics import load_rules
 from headrace.plugins.lookup import unknown_error
 from headrace.plugins.registry import known_plugins
 

@@ -14,11 +14,11 @@ from headrace._core.errors import ConfigError, HeadraceError
 from headrace.binary.regular_files import open_regular
 from headrace.config.pipeline_files import file_kind
 from headrace.infer.preprocess import Preprocessor
-from headrace.infer.recognition.stem import Stem, read_stem
+from headrace.infer.recognise.stem import Stem, read_stem
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
-    from headrace.diagnose.dry_run import DryRun
+    from headrace.diagnose.lint.dry_run import DryRun
     from headrace.network import Network
 
 _SUFFIXES = (".txt", ".yml", ".yaml", ".conf", ".cfg", ".ini")

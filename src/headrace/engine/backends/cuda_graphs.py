@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from headrace._core.cuda import Stream, entered
-from headrace._core.cuda_kernels import PinnedPool
-from headrace._core.cuda_tensors import CudaTensor, Imported
 from headrace._core.errors import EngineError
+from headrace._core.gpu.cuda import Stream, entered
+from headrace._core.gpu.cuda_kernels import PinnedPool
+from headrace._core.gpu.cuda_tensors import CudaTensor, Imported
 from headrace.network.tensor_spec import TensorSpec
 
 _RUNS = 3  # ONNX Runtime captures at the second one, or at the third

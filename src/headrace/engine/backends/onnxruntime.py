@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-from headrace import _native
+from headrace._core import _native
 from headrace._core.errors import EngineError
 from headrace.engine.backends import RunOptions
 from headrace.engine.backends.onnxruntime_common import SILENT, ort, session_options, spec, worded

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headrace._core.cuda import current_gpu, entered, gpu_decodes, why_no_gpu
-from headrace._core.cuda_kernels import PinnedPool
-from headrace._core.cuda_tensors import CudaTensor
 from headrace._core.errors import DeviceMemoryError, EngineError
+from headrace._core.gpu.cuda import current_gpu, entered, gpu_decodes, why_no_gpu
+from headrace._core.gpu.cuda_kernels import PinnedPool
+from headrace._core.gpu.cuda_tensors import CudaTensor
 from headrace.engine.backends import RunOptions
 from headrace.engine.backends.cuda_graphs import CapturedRun
 from headrace.engine.backends.onnxruntime_common import SILENT, ort, session_options, spec, worded

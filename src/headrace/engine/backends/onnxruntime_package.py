@@ -13,8 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from headrace._core.cuda import driver_cuda, why_no_gpu
 from headrace._core.errors import EngineError
+from headrace._core.gpu.cuda import driver_cuda, why_no_gpu
 
 CPU_PACKAGE, GPU_PACKAGE = "onnxruntime", "onnxruntime-gpu"
 _REMOVE = f"pip uninstall -y {CPU_PACKAGE} {GPU_PACKAGE} && pip install "

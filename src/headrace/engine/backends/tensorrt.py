@@ -17,10 +17,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headrace._core.cuda import Stream, compute_capability, current_gpu, driver, entered, why_no_gpu
-from headrace._core.cuda_kernels import PinnedPool
-from headrace._core.cuda_tensors import CudaTensor, Imported
 from headrace._core.errors import EngineError
+from headrace._core.gpu.cuda import (
+    Stream,
+    compute_capability,
+    current_gpu,
+    driver,
+    entered,
+    why_no_gpu,
+)
+from headrace._core.gpu.cuda_kernels import PinnedPool
+from headrace._core.gpu.cuda_tensors import CudaTensor, Imported
 from headrace.engine.backends import PluginKey, RunOptions
 from headrace.engine.backends.onnxruntime_package import gpu_fix
 from headrace.network.tensor_spec import TensorSpec

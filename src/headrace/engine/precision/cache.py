@@ -23,7 +23,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from headrace._core.errors import EngineError
-from headrace.engine.store import write_atomically
+from headrace._core.files import write_atomically
 
 MAX_TABLE_BYTES = 64 * 2**20
 DEFAULT_HEADER = "TRT-100300-EntropyCalibration2"

@@ -13,12 +13,12 @@ from msgspec import Meta, field
 from msgspec.json import encode, format
 
 from headrace._core.errors import EngineError
+from headrace._core.files import write_atomically
 from headrace._core.json_record import JsonRecord, RecordError
 from headrace._core.notices import Notice
 from headrace.engine.plan_header import Sha256
 from headrace.engine.plugin_graph.plugin_record import Name, Text
 from headrace.engine.precision.cache import MAX_TABLE_BYTES, CalibrationTable
-from headrace.engine.store import write_atomically
 
 ENOUGH = 0.95
 """Agreement with FP32 below which INT8 is warned of."""

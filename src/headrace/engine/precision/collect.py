@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import EngineError
+from headrace._core.files import write_atomically
 from headrace.engine.backends import DEFAULT_BACKEND, RunOptions, get_backend
 from headrace.engine.precision.explicit import activation_names
 from headrace.engine.precision.histogram import BINS, Histogram, Method, clip_at
 from headrace.engine.precision.prepare import Proto, prepare
-from headrace.engine.store import write_atomically
 from headrace.network.network import Network
 
 _STATE_VERSION = 1

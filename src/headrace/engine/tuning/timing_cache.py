@@ -17,9 +17,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from headrace._core.files import write_atomically
 from headrace._core.json_record import JsonRecord, RecordError, Seconds
 from headrace.engine.plan_header import TacticRecord
-from headrace.engine.store import write_atomically
 
 VERSION = "1"  # of what is measured, and how: raised when old times do not compare any more
 _MAX_BYTES = 1 << 20

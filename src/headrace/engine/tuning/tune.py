@@ -19,11 +19,11 @@ from typing import Any
 import numpy.typing as npt
 
 from headrace._core.errors import EngineError
+from headrace._core.files import locked
 from headrace._core.notices import Notice
 from headrace.engine.backends import DEFAULT_BACKEND, get_backend, installed_backends
 from headrace.engine.machine import Machine, this_machine
 from headrace.engine.plan_header import Outcome, Precision, TacticRecord, TuningRecord
-from headrace.engine.store import locked
 from headrace.engine.tuning.output_difference import NOISE_DB, difference, too_noisy
 from headrace.engine.tuning.tactic import Objective, Tactic, candidates
 from headrace.engine.tuning.timing_cache import VERSION, TimingCache, TimingEntry

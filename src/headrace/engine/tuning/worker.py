@@ -24,9 +24,9 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from headrace._core.cuda import current_gpu
+from headrace._core.gpu.cuda import current_gpu
+from headrace._core.gpu.visible_gpus import environment_for
 from headrace._core.text import error_text
-from headrace._core.visible_gpus import environment_for
 
 SIZES = struct.Struct("<QQQ")
 Arrays = Mapping[str, npt.NDArray[Any]]

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from headrace import _native
-from headrace._core.cuda import Memory, Stream, current_gpu, entered
-from headrace._core.cuda_kernels import Kernel, PinnedPool
+from headrace._core import _native
+from headrace._core.gpu.cuda import Memory, Stream, current_gpu, entered
+from headrace._core.gpu.cuda_kernels import Kernel, PinnedPool
 from headrace.infer.gpu.scaler import NEEDS
 from headrace.infer.parsers.boxes import TableHits, room_for_hits
 from headrace.infer.parsers.device_tables import DeviceTables

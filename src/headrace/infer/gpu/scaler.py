@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace import _native
-from headrace._core.cuda import Memory, Stream, current_gpu, entered
-from headrace._core.cuda_kernels import CudaEvent, Kernel, PinnedPool, upload
-from headrace._core.cuda_tensors import CudaTensor
+from headrace._core import _native
+from headrace._core.gpu.cuda import Memory, Stream, current_gpu, entered
+from headrace._core.gpu.cuda_kernels import CudaEvent, Kernel, PinnedPool, upload
+from headrace._core.gpu.cuda_tensors import CudaTensor
 from headrace.infer.gpu.items import (
     ITEM,
     Records,

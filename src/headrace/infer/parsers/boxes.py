@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from headrace import _native
+from headrace._core import _native
 from headrace.engine.machine import usable_cores
 from headrace.infer.parsers.device_tables import DeviceTables
 from headrace.meta.detections import BatchDetections, Detections, FloatArray, IntArray

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from headrace._core.cuda import Stream, entered
+from headrace._core.gpu.cuda import Stream, entered
 from headrace.meta.detections import FloatArray
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from headrace.infer.parsers.boxes import (
     sigmoid,
     suppressed,
 )
+from headrace.infer.parsers.class_maps import class_map
 from headrace.infer.parsers.head import (
     Arrays,
     Dims,
@@ -26,7 +27,6 @@ from headrace.infer.parsers.head import (
     SegmentationHead,
     UnfitError,
 )
-from headrace.infer.segment import class_map
 from headrace.meta.detections import Detections, FloatArray, IntArray
 from headrace.meta.layers import DetectionParams, NetworkInfo, Segmentation, SegmentationParams
 

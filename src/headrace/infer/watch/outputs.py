@@ -14,7 +14,7 @@ from headrace.infer.watch.rules import MIN_FRAMES, Finding, count, enough
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
-    from headrace.infer.labels import Labels
+    from headrace.infer.parsers.labels import Labels
 
 Array = npt.NDArray[Any]
 

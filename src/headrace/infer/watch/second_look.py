@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from headrace._core.errors import HeadraceError
 from headrace.infer.parsers import WELL_KNOWN, BuiltinParser
-from headrace.infer.recognition.exporters import USUAL
+from headrace.infer.recognise.exporters import USUAL
 from headrace.infer.watch.rules import MIN_FRAMES, Finding, count
 from headrace.infer.watch.training import byte_range
 from headrace.meta import DetectionParams, Detections, Layer, NetworkInfo

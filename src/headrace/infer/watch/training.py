@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace.config.enums import ColorFormat, ProcessMode
-from headrace.infer.recognition.exporters import (
+from headrace.infer.recognise.exporters import (
     HALF,
     IMAGENET,
     ULTRALYTICS,
@@ -19,21 +19,21 @@ from headrace.infer.recognition.exporters import (
     Exporter,
     by_metadata,
 )
-from headrace.infer.recognition.first_layers import (
+from headrace.infer.recognise.first_layers import (
     FOLDED,
     learnt_mean,
     middle,
     natural_answers,
     spread_ratio,
 )
-from headrace.infer.recognition.names import names_in
+from headrace.infer.recognise.names import names_in
 from headrace.infer.watch.rules import Finding
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
-    from headrace.infer.labels import Labels
+    from headrace.infer.parsers.labels import Labels
     from headrace.infer.preprocess import Preprocessor
-    from headrace.infer.recognition.stem import Stem
+    from headrace.infer.recognise.stem import Stem
 
 # A picture's contrast and a network's taste vary by a few times; the ranges in use differ by 57 to
 # 255 times. In between nothing is said.

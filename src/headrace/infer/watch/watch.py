@@ -15,7 +15,7 @@ from headrace._core.errors import HeadraceError
 from headrace.config.enums import NetworkType
 from headrace.infer.parsers import BuiltinParser, parse_coverage_bbox
 from headrace.infer.postprocess import DetectorPostprocessor
-from headrace.infer.recognition.stem import read_stem
+from headrace.infer.recognise.stem import read_stem
 from headrace.infer.watch import second_look as rules
 from headrace.infer.watch.boxes import BoxWatch
 from headrace.infer.watch.outputs import OutputWatch
@@ -24,7 +24,7 @@ from headrace.infer.watch.second_look import Sample
 from headrace.infer.watch.training import trained_ratio, training_findings
 
 if TYPE_CHECKING:
-    from headrace.infer.model import Model
+    from headrace.infer.loaded_model import Model
     from headrace.infer.record import Record
     from headrace.meta import Detections, FrameMeta
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import av
 
 from headrace.media.frame import Frame
+from headrace.media.messages.event import EventFilter
 from headrace.media.sinks.base import Sink, make_folder
 from headrace.media.sinks.naming import source_labels
 from headrace.media.sinks.options import SinkOptions
-from headrace.messages.event import EventFilter
 from headrace.meta import FrameMeta
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
-from headrace import _native
+from headrace._core import _native
 from headrace._core.errors import MediaError
 from headrace.media.frame import Frame
 from headrace.media.sinks.base import Sink, create, make_folder, require_there, write_all

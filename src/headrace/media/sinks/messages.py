@@ -7,15 +7,15 @@ from urllib.parse import urlsplit
 
 from headrace._core.text import url_name
 from headrace.media.frame import Frame
+from headrace.media.messages.address import BrokerAddress
+from headrace.media.messages.brokers import broker_for
+from headrace.media.messages.converter import read_adaptor_config, read_converter_config
+from headrace.media.messages.event import EventFilter
+from headrace.media.messages.payload import SCHEMAS, payloads
+from headrace.media.messages.sender import Sender
+from headrace.media.messages.spool import REFUSED, REFUSED_BEFORE, Spool, spool_folder
 from headrace.media.sinks.base import Sink
 from headrace.media.sinks.options import SinkOptions
-from headrace.messages.address import BrokerAddress
-from headrace.messages.brokers import broker_for
-from headrace.messages.converter import read_adaptor_config, read_converter_config
-from headrace.messages.event import EventFilter
-from headrace.messages.payload import SCHEMAS, payloads
-from headrace.messages.sender import Sender
-from headrace.messages.spool import REFUSED, REFUSED_BEFORE, Spool, spool_folder
 from headrace.meta import FrameMeta
 
 _OPTIONS = ("every", "classes", "schema", "config", "spool", "adaptor", "user")

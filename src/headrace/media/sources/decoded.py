@@ -13,8 +13,8 @@ from typing import Any
 import av
 from av.video.reformatter import VideoReformatter
 
-from headrace._core.cuda import decoder_begins, decoder_ends
 from headrace._core.errors import MediaError
+from headrace._core.gpu.cuda import decoder_begins, decoder_ends
 from headrace.media.device_planes import DevicePlanes
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import PixelFormat, color_space

@@ -8,9 +8,9 @@ from typing import Any
 import av
 from av.codec.hwaccel import HWAccel, hwdevices_available
 
-from headrace._core.cuda import entered, gpu_count, why_no_gpu
 from headrace._core.errors import EngineError
-from headrace._core.visible_gpus import how_many
+from headrace._core.gpu.cuda import entered, gpu_count, why_no_gpu
+from headrace._core.gpu.visible_gpus import how_many
 
 ON_GPU = "cuda"
 """FFmpeg's name of the format of pictures in GPU memory."""

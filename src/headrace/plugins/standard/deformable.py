@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from headrace import _native
+from headrace._core import _native
 from headrace.plugins.standard.fields import integer, integers
 from headrace.plugins.standard.layer import Array, Extent, Interface, Shape, StandardLayer
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
-from headrace.diagnose.average_precision import coco_scores
+from headrace.diagnose.evaluate.average_precision import coco_scores
 from headrace.diagnose.evaluate.datasets.coco import load_coco
 from headrace.errors import MediaError
 from headrace.meta.masks import rle_encode
 from tests.diagnose.evaluate.datasets.pictures import picture
+from tests.diagnose.evaluate.test_average_precision import same
 from tests.diagnose.made_up import ALL_CLASSES, made_up
-from tests.diagnose.test_average_precision import same
 
 GOOD = {
     "images": [

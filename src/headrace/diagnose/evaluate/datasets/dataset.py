@@ -11,7 +11,7 @@ import numpy as np
 
 from headrace._core.errors import MediaError
 from headrace._core.notices import Notice
-from headrace.diagnose.box_matching import Truth
+from headrace.diagnose.evaluate.box_matching import Truth
 
 TruthKind = Literal["boxes", "classes", "masks"]
 

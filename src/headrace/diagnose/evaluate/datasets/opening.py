@@ -14,7 +14,7 @@ from headrace.diagnose.evaluate.datasets.dataset import Dataset
 from headrace.diagnose.evaluate.datasets.folders import load_class_folders, load_masks
 from headrace.diagnose.evaluate.datasets.voc import load_voc
 from headrace.diagnose.evaluate.datasets.yolo import load_yolo
-from headrace.infer.labels import load_labels
+from headrace.infer.parsers.labels import load_labels
 
 DatasetFormat = Literal["coco", "yolo", "voc", "folders", "masks"]
 FORMATS: tuple[DatasetFormat, ...] = get_args(DatasetFormat)

@@ -12,9 +12,9 @@ from headrace._core.notices import Notice
 from headrace.config.enums import NetworkMode, NetworkType
 from headrace.engine.backends import DEFAULT_BACKEND
 from headrace.infer.classify import narrow_outputs
-from headrace.infer.model import unfilled_inputs
+from headrace.infer.loaded_model import unfilled_inputs
+from headrace.infer.model.precision import ConfigPrecision
 from headrace.infer.watch.training import training_findings
-from headrace.model.precision import ConfigPrecision
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig

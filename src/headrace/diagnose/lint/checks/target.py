@@ -13,9 +13,9 @@ from headrace.config.keys import PROPERTY_KEYS
 from headrace.config.model_files import model_kind, model_paths
 from headrace.diagnose.lint.targets import Target, ended, known_since
 from headrace.engine.plan import is_plan_file
+from headrace.infer.model.engine_files import engine_path
+from headrace.infer.model.precision import MODES
 from headrace.infer.parsers import BuiltinParser
-from headrace.model.engine_files import engine_path
-from headrace.model.precision import MODES
 from headrace.plugins.loading import PYTHON_SUFFIXES
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headrace import _native
+from headrace._core import _native
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]

@@ -1,0 +1,1 @@
+"""The GPU without a runtime: CUDA driver calls, kernels, tensors, visible devices, MPS."""

@@ -1,0 +1,20 @@
+"""Self-contained HTML reports: one file each, no outside resource, light and dark.
+
+Names resolve on first use: who writes no report loads no template engine.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace._core.lazy import lazy
+
+if TYPE_CHECKING:
+    from headrace._core.pages.charts import Series, line_chart
+    from headrace._core.pages.render import picture_uri, render_page, write_page
+else:
+    __getattr__, __dir__ = lazy(
+        __name__, {".charts": "Series line_chart", ".render": "picture_uri render_page write_page"}
+    )
+
+__all__ = ["Series", "line_chart", "picture_uri", "render_page", "write_page"]

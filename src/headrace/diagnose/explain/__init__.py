@@ -1,0 +1,22 @@
+"""One frame explained: every candidate, the step that dropped it, and the key to change."""
+
+from headrace.diagnose.explain.explained import (
+    Explanation,
+    explain,
+    explain_frame,
+    for_one_frame,
+    opened_models,
+    place_of,
+)
+from headrace.diagnose.explain.records import FrameExplanation, ModelExplanation
+
+__all__ = [
+    "Explanation",
+    "FrameExplanation",
+    "ModelExplanation",
+    "explain",
+    "explain_frame",
+    "for_one_frame",
+    "opened_models",
+    "place_of",
+]

@@ -1,0 +1,302 @@
+"""One frame through one or more models, explained."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from html import escape
+from itertools import chain, islice
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headrace._core.errors import ConfigError, MediaError
+from headrace._core.notices import Notice
+from headrace._core.pages import write_page
+from headrace.config import ModelConfig, PipelineSpec, is_pipeline_file, load_pipeline
+from headrace.diagnose.explain.gather import explain_model
+from headrace.diagnose.explain.page import explanation_page
+from headrace.diagnose.explain.records import Box, FrameExplanation, ModelExplanation
+from headrace.diagnose.explain.summary import summary
+from headrace.infer.batch import frame_meta
+from headrace.infer.inferencer import Inferencer
+from headrace.infer.trace import FLOOR, FrameTrace, trace_frame
+from headrace.infer.watch.rules import is_finding
+from headrace.media import ArraySource
+from headrace.media.frame import Frame
+from headrace.pipeline.opening import open_pipeline
+
+if TYPE_CHECKING:
+    from headrace.media import Source
+
+_MORE = 5
+"""Frames beside the one explained that the plausibility watch looks at."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explanation:
+    """Decisions of every model on one frame.
+
+    Attributes:
+        data: the decisions, as JSON has them.
+        traces: the same with all tensors and candidates, one for each model.
+        models: the models; `explain` has closed them.
+        notices: decisions from the opening on.
+    """
+
+    data: FrameExplanation
+    traces: tuple[FrameTrace, ...]
+    models: tuple[Inferencer, ...]
+    notices: tuple[Notice, ...] = ()
+
+    def summary(self) -> str:
+        """The explanation as text for a terminal, without colours."""
+        return summary(self.data)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The explanation as JSON data."""
+        return self.data.to_dict()
+
+    def to_json(self) -> str:
+        """The explanation as a JSON document."""
+        return json.dumps(self.to_dict(), indent=2)
+
+    def to_html(self) -> str:
+        """The explanation as a page with pictures, which needs nothing from outside."""
+        return explanation_page(self.data, self.traces, self.models)
+
+    def write_html(self, path: str | PathLike[str]) -> Path:
+        """Write the page as a file.
+
+        Raises:
+            MediaError: it cannot be written.
+        """
+        return write_page(path, self.to_html())
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own, for notebooks."""
+        page = escape(self.to_html())
+        return f'<iframe srcdoc="{page}" style="width:100%;height:48rem;border:0"></iframe>'
+
+    def __repr__(self) -> str:
+        data = self.data
+        verdicts = "; ".join(f"{one.name}: {one.verdict}" for one in data.models)
+        return f"Explanation(frame {data.frame} of {data.source}: {verdicts})"
+
+
+def explain(
+    config: str
+    | PathLike[str]
+    | ModelConfig
+    | PipelineSpec
+    | Inferencer
+    | Sequence[str | PathLike[str] | ModelConfig | Inferencer],
+    source: Any = (),
+    *,
+    frame: int = 0,
+    at: tuple[float, float] | None = None,
+    box: tuple[float, float, float, float] | None = None,
+    floor: float = FLOOR,
+    **options: Any,
+) -> Explanation:
+    """Explain the decisions of every step on one frame.
+
+        print(headrace.explain("pgie.txt", "street.jpg", at=(320, 200)).summary())
+
+    Args:
+        config: a config, a bare model or a pipeline file; several models, primary ones first, in a
+            list.
+        source: a picture, video or folder as `open_source` takes it, an opened source, or an array
+            (h, w, 3) uint8 BGR. A pipeline file has sources of its own; the first is taken.
+        frame: number of the frame in the source, from 0.
+        at: x, y of a point in frame pixels that is asked about.
+        box: left, top, width, height of a box instead.
+        floor: the lowest score of a candidate, above 0.
+        options: as `open_pipeline` takes them: `conf`, `labels`, `parser`, `profile`, `threads`,
+            keys of the config, ….
+
+    Raises:
+        MediaError: the source cannot be read, or has no such frame.
+        ConfigError: the place lies outside of the frame.
+        HeadraceError: a model cannot be opened.
+    """
+    with opened_models(config, source, options) as (models, opened, notices):
+        return explain_frame(
+            models, opened, frame, at=place_of(at, box), floor=floor, notices=notices
+        )
+
+
+@contextmanager
+def opened_models(
+    config: Any, source: Any, options: Mapping[str, Any]
+) -> Iterator[tuple[list[Inferencer], Source, list[Notice]]]:
+    """Open the models and the source that `explain` and `record` get, and close them.
+
+    Args:
+        config: as `explain` takes it.
+        source: the same; an empty sequence takes the first of a pipeline file.
+        options: those of `open_pipeline`.
+
+    Raises:
+        HeadraceError: one cannot be opened.
+    """
+    stages: Sequence[Any] = [config]
+    if isinstance(config, Sequence) and not isinstance(config, str):
+        stages = config
+    notices: list[Notice] = []
+    spec = config if isinstance(config, PipelineSpec) else None
+    if isinstance(config, str | PathLike):
+        path = Path(config)
+        spec = load_pipeline(path) if path.is_file() and is_pipeline_file(path) else None
+    if spec is not None:
+        spec, stages, notices = for_one_frame(spec)
+        if isinstance(source, Sequence) and not source:
+            source = spec.sources[0].uri
+    if hasattr(source, "dtype") or isinstance(source, Frame):
+        source = ArraySource([source])
+    with open_pipeline(*stages, sources=source, **options) as pipeline:
+        models = [stage for stage in pipeline.stages if isinstance(stage, Inferencer)]
+        yield models, pipeline.sources[0], [*pipeline.notices, *notices]
+
+
+def for_one_frame(
+    spec: PipelineSpec,
+) -> tuple[PipelineSpec, list[ModelConfig], list[Notice]]:
+    """Leave out everything of a pipeline that one frame has no use for.
+
+    Args:
+        spec: the pipeline.
+
+    Returns:
+        The pipeline with its first source, without tracker and outputs; its models, classifiers
+        that rely on tracking ids made synchronous; the decisions.
+
+    Raises:
+        ConfigError: a model's config is refused.
+    """
+    models, notices = spec.load_models(), []
+    if spec.tracker is not None:
+        text = "each frame stands alone: the tracker is left out, classifiers run synchronously"
+        notices.append(Notice("info", text, str(spec.path)))
+        models = [
+            cfg.with_overrides(classifier_async_mode=False) if cfg.classifier_async_mode else cfg
+            for cfg in models
+        ]
+    if len(spec.opened_sources) > 1:
+        text = f"frames are of the first of {len(spec.opened_sources)} sources"
+        notices.append(Notice("info", text, spec.sources[0].label))
+    first = spec.sources[:1]
+    return spec.changed(sources=first, sinks=(), tracker=None), models, notices
+
+
+def place_of(
+    at: tuple[float, float] | None, box: tuple[float, float, float, float] | None
+) -> Box | None:
+    """A point or a box as one kind of place: left, top, width, height; a point has no size.
+
+    Raises:
+        ConfigError: both are given; a number is not finite; a box has no area.
+    """
+    if at is not None and box is not None:
+        raise ConfigError("a point and a box are given", expected="one of them")
+    place = None if at is None and box is None else (*at, 0.0, 0.0) if at is not None else box
+    if place is None:
+        return None
+    left, top, width, height = map(float, place)
+    if not all(map(math.isfinite, (left, top, width, height))) or width < 0 or height < 0:
+        raise ConfigError(f"{place} is no place", expected="finite numbers of pixels")
+    if box is not None and not (width > 0 and height > 0):
+        raise ConfigError(f"a box of {width:g}x{height:g} pixels", expected="a box with an area")
+    return left, top, width, height
+
+
+def explain_frame(
+    models: Sequence[Inferencer],
+    source: Source,
+    number: int = 0,
+    *,
+    at: Box | None = None,
+    floor: float = FLOOR,
+    notices: Iterable[Notice] = (),
+) -> Explanation:
+    """Run one frame of an opened source through opened models, and explain it.
+
+    The models run on up to five frames beside it, too: the plausibility watch judges by several.
+
+    Args:
+        models: primary ones first.
+        source: read up to the frame and a little further.
+        number: of the frame, from 0.
+        at: a place as `place_of` gives it.
+        floor: the lowest score of a candidate.
+        notices: decisions while the models were opened.
+
+    Raises:
+        MediaError: the source has no such frame.
+        ConfigError: the place lies outside of the frame.
+    """
+    if not floor > 0:
+        raise ConfigError(f"floor={floor}", expected="a score above 0")
+    before: deque[Frame] = deque(maxlen=_MORE)
+    picture = None
+    for count, picture in enumerate(source):
+        if count == number:
+            break
+        before.append(picture)
+        picture = None
+    if picture is None:
+        raise MediaError(
+            f"there is no frame {number}", where=source.name,
+            expected=f"a frame from 0 to {count}" if before else "a source with frames",
+        )  # fmt: skip
+    if at is not None and not _inside(at, picture):
+        raise ConfigError(
+            f"{at[0]:g},{at[1]:g} lies outside of the frame",
+            where=source.name,
+            expected=f"pixels of {picture.width}x{picture.height}",
+        )
+    meta = frame_meta(picture)
+    traces, explained = [], []
+    for model in models:
+        model.restart()  # what it counted before is of other frames
+        trace = trace_frame(model, picture, meta, floor=floor)
+        traces.append(trace)
+        explained.append(explain_model(model, trace, model.losses, floor=floor, at=at))
+    for other in chain(before, islice(source, _MORE - len(before))):
+        beside = frame_meta(other)
+        for model in models:
+            model(other, beside)
+    for model in models:
+        model.conclude()
+    found = tuple(
+        _with_findings(one, model.notices) for one, model in zip(explained, models, strict=True)
+    )
+    said = [*notices, *(n for model in models for n in model.notices if not is_finding(n))]
+    said = list(dict.fromkeys(said))
+    rows = tuple(asdict(notice) for notice in said)
+    data = FrameExplanation(source.name, number, picture.width, picture.height, at, found, rows)
+    return Explanation(data, tuple(traces), tuple(models), tuple(said))
+
+
+def _inside(at: Box, frame: Frame) -> bool:
+    left, top, width, height = at
+    across = left < frame.width and left + width >= 0
+    return across and top < frame.height and top + height >= 0
+
+
+def _with_findings(one: ModelExplanation, notices: Sequence[Notice]) -> ModelExplanation:
+    """Add the findings of the watch; the first is the cause, where a model has no results."""
+    found = list(dict.fromkeys(notice for notice in notices if is_finding(notice)))
+    if not found:
+        return one
+    place = (found[0].where or one.name).rpartition("/")[2]
+    first = f"{found[0].message} ({place})"
+    if one.objects or any(result.attached for result in one.results):
+        verdict = f"{one.verdict}; implausible: {first}"
+    else:
+        verdict = f"{one.verdict.partition(': ')[0]}: {first}"
+    return one.changed(findings=tuple(map(str, found)), verdict=verdict)

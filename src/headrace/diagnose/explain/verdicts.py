@@ -1,0 +1,233 @@
+"""Sentences about decisions: the figures, the key with its line, and the change that helps."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from headrace.config import ClassAttrs
+from headrace.diagnose.explain.records import Verdict
+from headrace.infer.attach import EDGE
+from headrace.infer.candidates import Fate, FateStage
+from headrace.infer.parsers.labels import class_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.config import ModelConfig
+    from headrace.infer.candidates import Candidates
+    from headrace.infer.inferencer import Inferencer
+    from headrace.meta import FrameMeta
+
+SAME = 0.5
+"""IoU from which two candidates of one class are taken for the same object."""
+
+_SIDES = {"w": "wide", "h": "high"}
+_LEFT_OUT = {
+    "crop": "nothing to crop: it is outside the frame or less than 2 pixels wide or high",
+    "tracker": "classifier-async-mode=1 needs a tracking id, and it has none",
+    "secondary-reinfer-interval": "it is tracked and not due again: it keeps its earlier result",
+}
+
+
+def fate_verdict(
+    cfg: ModelConfig, candidates: Candidates, row: int, fate: Fate, labels: Sequence[str]
+) -> Verdict:
+    """Put the decision on one candidate into words.
+
+    Args:
+        cfg: of the detector.
+        candidates: of one item.
+        row: the candidate.
+        fate: the decision on it, as `candidates.fate` gives it.
+        labels: names of the classes.
+    """
+    if fate.stage is FateStage.OBJECT or fate.key is None:
+        return Verdict("object", f"becomes object {fate.object}")
+    class_id = int(candidates.detections.class_ids[row])
+    text, fix = _words(cfg, candidates, fate, class_id, labels)
+    set_by = _set_by_mode(cfg, fate.key)
+    if set_by is not None:
+        key, fix = set_by
+        where = cfg.origin(key).where
+    else:
+        where = _where(cfg, fate.key, class_id)
+    value, limit = (None if x is None else finite(x) for x in (fate.value, fate.limit))
+    return Verdict(fate.stage.value, text, fate.key, where, fix, value, limit)
+
+
+def skip_verdict(model: Inferencer, meta: FrameMeta, index: int, key: str) -> Verdict:
+    """Put into words why a secondary model leaves an object out.
+
+    Args:
+        model: the secondary model.
+        meta: the frame.
+        index: the object.
+        key: as `FrameTrace.skipped` has it.
+    """
+    cfg, objects = model.config, meta.objects
+    value: float | None = None
+    limit: float | None = None
+    text, fix = _LEFT_OUT.get(key, ""), ""
+    component, class_id = int(objects.component_ids[index]), int(objects.class_ids[index])
+    if key.startswith("input-object-"):
+        side = 3 if key.endswith("height") else 2
+        value, limit = float(objects.rects[index, side]), model.record.tally.objects.limits[key]
+        smaller = "-min-" in key
+        text = f"{value:.4g} pixels {'high' if side == 3 else 'wide'}"
+        text += f" {'<' if smaller else '>'} {key}={limit:g}"
+        fix = f"set {math.floor(value) if smaller else math.ceil(value)}"
+    elif key == "operate-on-class-ids":
+        wanted = ";".join(map(str, cfg.operate_on_class_ids))
+        text = f"class {class_id} is not in {key}={wanted}"
+        fix = f"set {wanted};{class_id}"
+        value = class_id
+    elif key == "operate-on-gie-id":
+        text = f"it is of gie-unique-id {component}, not of {key}={cfg.operate_on_gie_id}"
+        fix = f"set {component}"
+        value, limit = component, cfg.operate_on_gie_id
+    elif key == "gie-unique-id":
+        text = f"it is of gie-unique-id={component} itself: a detector does not work on its own"
+        fix = "give the models different ids"
+        value = component
+    elif key == "tracker":
+        fix = "put a tracker before the model, or set classifier-async-mode=0"
+    return Verdict("skipped", text, key, _where(cfg, key, None), fix, value, limit)
+
+
+def score_verdict(cfg: ModelConfig, field: str, score: float) -> Verdict:
+    """Put a score that is not above a threshold into words.
+
+    Args:
+        cfg: of the model.
+        field: of the threshold, as `classifier_threshold`.
+        score: the best score.
+    """
+    key, limit = field.replace("_", "-"), float(getattr(cfg, field))
+    text = f"score {_apart(score, limit)} <= {key}={limit:g}"
+    fix = f"set {_below(score)}" if score > 0 else ""
+    return Verdict("threshold", text, key, cfg.origin(field).where, fix, score, limit)
+
+
+def finite(value: float) -> float:
+    """The value, or 0 for one that JSON cannot hold."""
+    return value if math.isfinite(value) else 0.0
+
+
+def _below(value: float) -> str:
+    """A round number that `value` is above."""
+    step = _step(value)
+    return f"{(math.ceil(value / step - 1e-6) - 1) * step:.6g}"
+
+
+def _at_most(value: float) -> str:
+    """A round number that `value` reaches."""
+    step = _step(value)
+    return f"{math.floor(value / step + 1e-6) * step:.6g}"
+
+
+def _step(value: float) -> float:
+    """The second decimal, and the second digit of what is below 0.1."""
+    return 10.0 ** min(-2, math.floor(math.log10(value)) - 1) if value > 0 else 0.01
+
+
+def _where(cfg: ModelConfig, key: str, class_id: int | None) -> str | None:
+    """File and line of a key, or the option that set it; None for defaults and rules."""
+    field = "min_boxes" if key == "minBoxes" else key.replace("-", "_")
+    if class_id is not None and field in ClassAttrs.__slots__:
+        return cfg.origin(key, class_id=max(0, class_id)).where
+    return cfg.origin(field).where if hasattr(cfg, field) else None
+
+
+def _set_by_mode(cfg: ModelConfig, key: str) -> tuple[str, str] | None:
+    """The key that sets a value in place of the class's own, and the change that frees it."""
+    mode, overrides = cfg.effective_cluster
+    if mode is cfg.cluster_mode or key.replace("-", "_") not in overrides:
+        return None
+    return "cluster-mode", f"cluster-mode={int(cfg.cluster_mode)} sets it: set cluster-mode=2"
+
+
+def _words(
+    cfg: ModelConfig, candidates: Candidates, fate: Fate, class_id: int, labels: Sequence[str]
+) -> tuple[str, str]:
+    """The figures of a drop, and the change that lets the candidate pass."""
+    key, value, limit = fate.key or "", fate.value, fate.limit
+    if key == "pre-cluster-threshold" and value is not None:
+        return f"score {_apart(value, limit)} < {key}={limit:g}", f"set {_at_most(value)}"
+    if key == "post-cluster-threshold" and value is not None:
+        text = f"score {_apart(value, limit)} <= {key}={limit:g} after clustering"
+        return text, f"set {_below(value)}"
+    if key == "num-detected-classes":
+        text = f"class {class_id} is none of the {limit:g} of {key}={limit:g}"
+        return text, f"set {class_id + 1}" if class_id >= 0 else ""
+    if key == "nms-iou-threshold" and value is not None:
+        other = _other(candidates, fate.by, labels)
+        if value >= SAME:
+            return f"double of {other}: IoU {value:.3g} > {key}={limit:g}", ""
+        return f"IoU {value:.3g} with {other} > {key}={limit:g}", f"set {_at_least(value)}"
+    if key == "contained":
+        return f"it lies in a larger cluster with {_other(candidates, fate.by, labels)}", ""
+    if key == "topk" and value is not None:
+        fix = f"set {value:.0f}" if (limit or 0) >= 0 else ""
+        return f"number {value:.0f} by score of its class, topk={limit:g}", fix
+    if key.startswith("detected-") and value is not None:
+        smaller, side = "-min-" in key, _SIDES[key[-1]]
+        fix = f"set {math.floor(value)}" if smaller else f"set {math.ceil(value)}"
+        sign = "<" if smaller else ">"
+        return f"{_apart(value, limit, 4)} pixels {side} {sign} {key}={limit:g}", fix
+    return _place_words(cfg, candidates, fate, class_id)
+
+
+def _place_words(
+    cfg: ModelConfig, candidates: Candidates, fate: Fate, class_id: int
+) -> tuple[str, str]:
+    key, value, limit = fate.key or "", fate.value, fate.limit
+    if key == "roi-top-offset" and value is not None:
+        return f"top at {value:.4g} < {key}={limit:g}", f"set {math.floor(value)}"
+    if key == "roi-bottom-offset" and value is not None and limit is not None:
+        offset = candidates.height - limit
+        text = f"bottom at {value:.4g} > {limit:g} ({key}={offset:g} above the frame's end)"
+        return text, f"set {max(0, math.floor(candidates.height - value))}"
+    if key == EDGE:
+        cut = "profile=modern or crop-objects-to-roi-boundary=1 cuts it there"
+        if value is not None and limit is not None and value > limit:
+            return f"reaches {value - limit:.4g} pixels below the frame", cut
+        if value is None:
+            return "lies outside of the frame", ""
+        return "reaches above the frame", cut
+    if key == "filter-out-class-ids":
+        listed = ";".join(map(str, cfg.filter_out_class_ids))
+        return f"class {class_id} is in {key}={listed}", f"leave {class_id} out"
+    rules = {
+        "minBoxes": f"too few boxes near it: minBoxes={_number(limit)} within eps",
+        "dbscan-min-score": f"the scores of its cluster sum to less than {key}={_number(limit)}",
+        "group-threshold": f"its group has no more boxes than {key}={_number(limit)}",
+        "area-to-hit-ratio": "DBSCAN drops large boxes of few members",
+    }
+    fix = "set a lower value, or cluster-mode=2" if key in rules else ""
+    return rules.get(key, key), fix
+
+
+def _apart(value: float, limit: float | None, least: int = 3) -> str:
+    """A value with as many digits as tell it from its limit, at least so many."""
+    for digits in range(least, 9):
+        text = f"{value:.{digits}g}"
+        if limit is None or text != f"{limit:g}":
+            return text
+    return f"{value:g}"
+
+
+def _number(value: float | None) -> str:
+    return "?" if value is None else f"{value:g}"
+
+
+def _at_least(value: float) -> str:
+    """A round number that `value` does not exceed."""
+    return f"{math.ceil(value * 100) / 100:g}"
+
+
+def _other(candidates: Candidates, row: int, labels: Sequence[str]) -> str:
+    if row < 0:
+        return "a better one"
+    found = candidates.detections
+    return f"{class_name(labels, int(found.class_ids[row]))} {float(found.scores[row]):.3g}"

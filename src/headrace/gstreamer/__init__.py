@@ -1,0 +1,1 @@
+"""Applications of GStreamer: elements under the original's names, `pyds`, `pyservicemaker`."""

@@ -1,0 +1,128 @@
+"""Modules and elements that applications and tools of GStreamer find."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import site
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import NoReturn
+
+import headrace
+from headrace._core.errors import MissingExtraError
+from headrace.gstreamer.elements.register import ELEMENTS
+from headrace.trt.scripts.script import stand_in
+
+
+class _PydsLoader(Loader):
+    """Gives `pyds`, with the elements registered."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Register the elements and give Headrace's module."""
+        from headrace.gstreamer import pyds
+        from headrace.gstreamer.elements.register import register
+
+        register()
+        return pyds
+
+    def exec_module(self, module: ModuleType) -> None:
+        """It ran when it was imported."""
+
+
+def application_spec(name: str) -> ModuleSpec:
+    """Return the module that an application gets as `pyds`, `cuda`, `cuda.cuda`, `cuda.cudart`."""
+    return ModuleSpec(name, _PydsLoader()) if name == "pyds" else stand_in(name)
+
+
+def provide() -> None:
+    """From now on applications of this process find `pyds` and `gi`.
+
+    A Python that starts with Headrace installed does so by itself, see `headrace_applications.pth`.
+    """
+    from headrace_applications import Finder, install
+
+    if not any(type(finder) is Finder for finder in sys.meta_path):
+        install()
+
+
+_LOADED = """import os
+import site
+import sys
+
+os.environ.pop("PYTHONHOME", None)  # of the loader alone
+sys.executable = {python!r}  # processes that are started find this installation
+site.addsitedir({site!r})
+from headrace.gstreamer.elements.register import factory
+
+__gstelementfactory__ = factory({name!r})
+"""
+_LOADER = "gstreamer1.0-python3-plugin-loader"
+_LOADER_HOME = "/usr"
+"""Where the loader's Python, the distribution's, has its modules.
+
+It would take those of the first `python3` on PATH, and the compiled ones of another release fail.
+"""
+
+
+def is_tool(program: str) -> bool:
+    """True for a tool of GStreamer's own, such as `gst-launch-1.0`, that is installed."""
+    return program.startswith("gst-") and shutil.which(program) is not None
+
+
+def run_tool(program: str, arguments: Sequence[str]) -> NoReturn:
+    """Become a tool of GStreamer that finds the elements.
+
+    GStreamer's loader of Python takes one element a file; the files lie beside a list of plugins
+    of their own, so that other programs' list stays as it is.
+
+    Raises:
+        MissingExtraError: GStreamer, or its loader of Python, is not installed.
+    """
+    from headrace.gstreamer.pyds.loading import gstreamer
+
+    gstreamer()
+    if not _has_loader():
+        raise MissingExtraError(
+            "GStreamer cannot load elements written in Python", fix=f"apt install {_LOADER}"
+        )
+    folder = _loader_folder()
+    for name in ELEMENTS:
+        text = _LOADED.format(site=_site_folder(), name=name, python=sys.executable)
+        path = folder / "python" / f"{name}.py"
+        if not path.is_file() or path.read_text() != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    known = os.environ.get("GST_PLUGIN_PATH")
+    paths = os.pathsep.join([str(folder), *([known] if known else [])])
+    # The tool itself is linked to GStreamer: see `keep_unwinder` of headrace_applications.
+    ahead = ":".join(filter(None, ("libgcc_s.so.1", os.environ.get("LD_PRELOAD"))))
+    own = {
+        "GST_PLUGIN_PATH": paths,
+        "GST_REGISTRY": str(folder / "registry"),
+        "LD_PRELOAD": ahead,
+        "PYTHONHOME": _LOADER_HOME,
+    }
+    os.execvpe(program, [program, *arguments], os.environ | own)
+
+
+def _has_loader() -> bool:
+    folders = Path("/usr/lib").glob("*/gstreamer-1.0/libgstpython.so")
+    return any(True for _ in folders)
+
+
+def _loader_folder() -> Path:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "headrace" / f"gstreamer-{headrace.__version__}"
+
+
+def _site_folder() -> str:
+    """The folder of packages that holds this installation, or its link."""
+    import numpy as np  # lies where the packages do
+
+    found = str(Path(np.__file__).parents[2])
+    return found if found in site.getsitepackages() else site.getsitepackages()[0]

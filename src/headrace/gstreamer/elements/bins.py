@@ -1,0 +1,383 @@
+"""Elements that stand for stock ones: decoders, encoders, displays."""
+
+from __future__ import annotations
+
+import os
+from itertools import pairwise
+from typing import Any
+
+from headrace.gstreamer.elements.bindings import Bin, Gst
+from headrace.gstreamer.elements.element import NVMM, SYSTEM, NvElement, pad, weakly
+from headrace.gstreamer.elements.osd import PROPERTIES as OSD_PROPERTIES
+from headrace.gstreamer.elements.properties import COMMON, NO_EFFECT, Choices, Property
+
+_DECODERS = {
+    "video/x-h264": "avdec_h264",
+    "video/x-h265": "avdec_h265",
+    "image/jpeg": "jpegdec",
+    "video/x-vp8": "vp8dec",
+    "video/x-vp9": "vp9dec",
+    "video/x-av1": "av1dec",
+    "video/mpeg": "avdec_mpeg4",
+}
+DECODER_MEMORY = ("memtype_device", "memtype_pinned", "memtype_unified")
+SKIPPED = ("decode_all", "decode_non_ref", "decode_key")
+_STREAMS = (
+    "video/x-h264, stream-format=(string)byte-stream, alignment=(string)au",
+    "video/x-h264, stream-format=(string)avc, alignment=(string)au",
+    "video/x-h265, stream-format=(string)byte-stream, alignment=(string)au",
+    "video/x-h265, stream-format=(string)hvc1, alignment=(string)au",
+    "image/jpeg", "video/x-vp8", "video/x-vp9", "video/x-av1",
+    "video/mpeg, mpegversion=(int)4, systemstream=(boolean)false",
+)  # fmt: skip
+
+
+class PartsBin(NvElement, Bin):
+    """A bin with ghost pads of its templates."""
+
+    def part(self, factory: str, **values: Any) -> Any:
+        """Make an element and add it."""
+        element = Gst.ElementFactory.make(factory)
+        if element is None:
+            raise RuntimeError(f"GStreamer has no element {factory}")
+        for name, value in values.items():
+            element.set_property(name.replace("_", "-"), value)
+        self.add(element)
+        return element
+
+    def ghost(self, template: str, target: Any, name: str = "") -> Any:
+        """Give the bin a pad that leads to one of a part, of the template's name by default."""
+        made = Gst.GhostPad.new_from_template(name or template, target, self.template(template))
+        made.set_active(True)
+        self.add_pad(made)
+        return made
+
+
+class NvV4l2Decoder(PartsBin):
+    """Decodes H.264, H.265, JPEG, VP8, VP9, AV1 and MPEG-4 with FFmpeg's decoders."""
+
+    __gtype_name__ = "Gstnvv4l2decoder"
+    __gstmetadata__ = (
+        "NVIDIA v4l2 video decoder", "Codec/Decoder/Video", "Decodes on the CPU", "Headrace"
+    )  # fmt: skip
+    __gsttemplates__ = (pad("sink", "sink", "always", *_STREAMS), pad("src", "src", "always", NVMM))
+    PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
+        "num-extra-surfaces": Property("uint", 0, "accepted", 0, 24),
+        "cudadec-memtype": Property(
+            "enum",
+            0,
+            "accepted",
+            choices=Choices.of("CudaDecMemType", *DECODER_MEMORY),
+        ),
+        "drop-frame-interval": Property("uint", 0, "keep every Nth frame; 0: all", 0, 30),
+        "skip-frames": Property("enum", 0, NO_EFFECT, choices=Choices.of("SkipFrame", *SKIPPED)),
+        "enable-max-performance": Property("bool", False, "accepted"),
+        "low-latency-mode": Property("bool", False, "accepted"),
+        "mjpeg": Property("bool", False, "accepted"),
+        "capture-buffer-dynamic-allocation": Property(
+            "enum",
+            0,
+            "accepted",
+            choices=Choices.of(
+                "CaptureBufferDynamicAllocationModes",
+                "cap_buf_dyn_alloc_disabled",
+                "fw_cap_buf_dyn_alloc_enabled",
+                "rw_cap_buf_dyn_alloc_enabled",
+                "fw_rw_cap_buf_dyn_alloc_enabled",
+            ),
+        ),
+        "bufapi-version": Property("bool", False, "accepted"),
+    }
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._decoder: Any = None
+        self._dropping, self._decoded = False, 0
+        self._entry = self.part("identity", silent=True)
+        # Streams of ten bits or with more colour become what networks read.
+        self._convert = self.part("videoconvert")
+        self._tag = tag = self.part("headracenvmmtag")
+        self._convert.link(tag)
+        self.ghost("sink", self._entry.get_static_pad("sink"))
+        self.ghost("src", tag.get_static_pad("src"))
+        self._entry.get_static_pad("sink").add_probe(
+            Gst.PadProbeType.EVENT_DOWNSTREAM, weakly(self._choose, Gst.PadProbeReturn.OK)
+        )
+        self.setup()
+
+    def changed(self, name: str) -> None:
+        """Leave frames out once that is asked for; else no frame comes through Python here."""
+        if name == "drop-frame-interval" and self.values[name] > 1 and not self._dropping:
+            self._dropping = True
+            drop = weakly(self._drop, Gst.PadProbeReturn.OK)
+            self._convert.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, drop)
+
+    def _drop(self, sink: Any, info: Any) -> Any:
+        self._decoded += 1
+        left_out = (self._decoded - 1) % max(1, self.values["drop-frame-interval"])
+        return Gst.PadProbeReturn.DROP if left_out else Gst.PadProbeReturn.OK
+
+    def _choose(self, sink: Any, info: Any) -> Any:
+        """Put the decoder in when the caps of the stream are known."""
+        event = info.get_event()
+        if event.type == Gst.EventType.CAPS and self._decoder is None:
+            structure = event.parse_caps().get_structure(0)
+            name = structure.get_name()
+            self._tag.set_property("untagged", not structure.has_field("colorimetry"))
+            factory = _DECODERS.get(name)
+            if factory is None or Gst.ElementFactory.find(factory) is None:
+                self.post_error(RuntimeError(f"no decoder for {name}"))
+                return Gst.PadProbeReturn.DROP
+            self._decoder = self.part(factory)
+            if factory.startswith("avdec"):
+                self._decoder.set_property("max-threads", 1)
+            self._entry.link(self._decoder)
+            self._decoder.link(self._convert)
+            self._decoder.sync_state_with_parent()
+        return Gst.PadProbeReturn.OK
+
+
+class _Encoder(PartsBin):
+    """Encodes pictures with a stock encoder."""
+
+    def build(self, encoder: str, parser: str, kbits: str, **values: Any) -> None:
+        """Make the chain; `kbits` names the encoder's property of the bit rate."""
+        convert = self.part("nvvideoconvert")
+        system = self.part("capsfilter", caps=Gst.Caps.from_string("video/x-raw, format=I420"))
+        self._encoder = self.part(encoder, **values)
+        parse = self.part(parser, config_interval=-1)
+        convert.link(system)
+        system.link(self._encoder)
+        self._encoder.link(parse)
+        self._kbits = kbits
+        self.ghost("sink", convert.get_static_pad("sink"))
+        self.ghost("src", parse.get_static_pad("src"))
+        self.setup()
+        self._encoder.set_property(kbits, self.values["bitrate"] // 1000)
+
+    def changed(self, name: str) -> None:
+        """Pass on what the stock encoder has too."""
+        if name == "bitrate":
+            self._encoder.set_property(self._kbits, max(1, self.values[name] // 1000))
+        elif name == "iframeinterval":
+            self._encoder.set_property("key-int-max", self.values[name])
+
+
+_ENCODER = {"gpu-id": COMMON["gpu-id"]} | {
+    "bitrate": Property("uint", 4_000_000, "bits per second"),
+    "preset-level": Property(
+        "enum",
+        1,
+        "accepted",
+        choices=Choices.of(
+            "GstV4L2VideoEncHwPreset",
+            "DisablePreset",
+            "UltraFastPreset",
+            "FastPreset",
+            "MediumPreset",
+            "SlowPreset",
+        ),
+    ),
+    "iframeinterval": Property("uint", 30, "frames from one key frame to the next"),
+    "idrinterval": Property("uint", 256, "accepted"),
+    "control-rate": Property(
+        "enum",
+        1,
+        "accepted",
+        choices=Choices.of(
+            "GstV4l2VideoEncRateControlType", "variable_bitrate", "constant_bitrate"
+        ),
+    ),
+    "insert-sps-pps": Property("bool", False, "accepted; they always are"),
+    "insert-vui": Property("bool", False, "accepted"),
+    "insert-aud": Property("bool", False, "accepted"),
+    "num-B-Frames": Property("uint", 0, NO_EFFECT, 0, 2),
+    "qp-range": Property("str", None, NO_EFFECT),
+    "vbv-size": Property("uint", 4_000_000, NO_EFFECT),
+    "maxperf-enable": Property("bool", False, "accepted"),
+    "bufapi-version": Property("bool", False, "accepted"),
+}
+
+
+class NvV4l2H264Enc(_Encoder):
+    """Encodes H.264 with x264."""
+
+    __gtype_name__ = "Gstnvv4l2h264enc"
+    __gstmetadata__ = ("H.264 encoder", "Codec/Encoder/Video", "Encodes on the CPU", "Headrace")
+    __gsttemplates__ = (
+        pad("sink", "sink", "always", NVMM, SYSTEM),
+        pad("src", "src", "always", "video/x-h264, stream-format=(string)byte-stream"),
+    )
+    PROPERTIES = _ENCODER | {
+        "profile": Property(
+            "enum",
+            0,
+            "accepted",
+            choices=Choices(
+                "GstV4l2VideoEncProfileType",
+                ((0, "Baseline"), (2, "Main"), (4, "High"), (7, "High444")),
+            ),
+        ),
+    }
+
+    def __init__(self) -> None:
+        super().__init__()
+        values = {"tune": "zerolatency", "speed_preset": "ultrafast", "key_int_max": 30}
+        self.build("x264enc", "h264parse", "bitrate", **values)
+
+
+class NvV4l2H265Enc(_Encoder):
+    """Encodes H.265 with x265."""
+
+    __gtype_name__ = "Gstnvv4l2h265enc"
+    __gstmetadata__ = ("H.265 encoder", "Codec/Encoder/Video", "Encodes on the CPU", "Headrace")
+    __gsttemplates__ = (
+        pad("sink", "sink", "always", NVMM, SYSTEM),
+        pad("src", "src", "always", "video/x-h265, stream-format=(string)byte-stream"),
+    )
+    PROPERTIES = _ENCODER | {
+        "profile": Property(
+            "enum",
+            0,
+            "accepted",
+            choices=Choices.of("GstV4L2VideoEncProfileType", "Main", "Main10"),
+        ),
+    }
+
+    def __init__(self) -> None:
+        super().__init__()
+        values = {"tune": "zerolatency", "speed_preset": "ultrafast", "key_int_max": 30}
+        self.build("x265enc", "h265parse", "bitrate", **values)
+
+
+class NvJpegDec(NvV4l2Decoder):
+    """Decodes JPEG."""
+
+    __gtype_name__ = "Gstnvjpegdec"
+    __gstmetadata__ = ("JPEG decoder", "Codec/Decoder/Image", "Decodes on the CPU", "Headrace")
+    __gsttemplates__ = (
+        pad("sink", "sink", "always", "image/jpeg"),
+        pad("src", "src", "always", NVMM),
+    )
+
+
+class NvJpegEnc(PartsBin):
+    """Encodes JPEG."""
+
+    __gtype_name__ = "Gstnvjpegenc"
+    __gstmetadata__ = ("JPEG encoder", "Codec/Encoder/Image", "Encodes on the CPU", "Headrace")
+    __gsttemplates__ = (
+        pad("sink", "sink", "always", NVMM, SYSTEM), pad("src", "src", "always", "image/jpeg")
+    )  # fmt: skip
+    PROPERTIES = {"quality": Property("int", 85, "of the pictures", 0, 100)}
+
+    def __init__(self) -> None:
+        super().__init__()
+        convert = self.part("nvvideoconvert")
+        system = self.part("capsfilter", caps=Gst.Caps.from_string("video/x-raw, format=I420"))
+        self._encoder = self.part("jpegenc")
+        convert.link(system)
+        system.link(self._encoder)
+        self.ghost("sink", convert.get_static_pad("sink"))
+        self.ghost("src", self._encoder.get_static_pad("src"))
+        self.setup()
+
+    def changed(self, name: str) -> None:
+        """Pass the quality on."""
+        self._encoder.set_property(name, self.values[name])
+
+
+DISPLAY = "HEADRACE_GST_DISPLAY"
+"""`none` shows nothing, `window` a window, a path ending in `.mp4` records what would be shown."""
+
+
+class _Display(PartsBin):
+    """Shows pictures where there is a screen, and counts them where there is none."""
+
+    PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
+        "sync": Property("bool", True, "show each picture at its time"),
+        "qos": Property("bool", True, "accepted"),
+        "async": Property("bool", True, "wait for the first picture before PLAYING"),
+        "max-lateness": Property("int64", -1, "accepted", -1),
+        "window-x": Property("uint", 0, "accepted"),
+        "window-y": Property("uint", 0, "accepted"),
+        "window-width": Property("uint", 0, "accepted"),
+        "window-height": Property("uint", 0, "accepted"),
+    }
+
+    def build(self) -> None:
+        """Make the chain that the environment asks for."""
+        wish = os.environ.get(DISPLAY, "")
+        screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+        self._sinks: list[Any] = []
+        if wish.endswith(".mp4"):
+            first = self.part("nvvideoconvert")
+            chain = [
+                first,
+                self.part("capsfilter", caps=Gst.Caps.from_string("video/x-raw, format=I420")),
+                self.part("x264enc", tune="zerolatency", speed_preset="superfast"),
+                self.part("h264parse"), self.part("mp4mux"),
+                self.part("filesink", location=wish, **{"async": False}),
+            ]  # fmt: skip
+        elif wish != "none" and (wish == "window" or screen):
+            first = self.part("nvvideoconvert")
+            chain = [first, self.part("videoconvert"), self.part("autovideosink")]
+        else:
+            first = self.part("fakesink", sync=True, qos=False)
+            chain = [first]
+        for one, other in pairwise(chain):
+            one.link(other)
+        self._last = chain[-1]
+        self.ghost("sink", first.get_static_pad("sink"))
+        self.setup()
+
+    def changed(self, name: str) -> None:
+        """Pass on what the real sink has too."""
+        if name in ("sync", "async") and self._last.find_property(name) is not None:
+            self._last.set_property(name, self.values[name])
+
+
+class NvEglGlesSink(_Display):
+    """The display of machines with a graphics card."""
+
+    __gtype_name__ = "GstEglGlesSink"
+    __gstmetadata__ = ("Display", "Sink/Video", "Shows pictures, or counts them", "Headrace")
+    __gsttemplates__ = (pad("sink", "sink", "always", NVMM, SYSTEM),)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.build()
+
+
+class Nv3dSink(_Display):
+    """The display of embedded machines."""
+
+    __gtype_name__ = "GstNv3dSink"
+    __gstmetadata__ = ("Display", "Sink/Video", "Shows pictures, or counts them", "Headrace")
+    __gsttemplates__ = (pad("sink", "sink", "always", NVMM, SYSTEM),)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.build()
+
+
+class NvOsdBin(PartsBin):
+    """Draws objects and figures, on pictures of any format."""
+
+    __gtype_name__ = "GstNvOsdBin"
+    __gstmetadata__ = ("NvOsd Bin", "Filter/Editor/Video", "Draws objects and figures", "Headrace")
+    __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
+    PROPERTIES = OSD_PROPERTIES
+
+    def __init__(self) -> None:
+        super().__init__()
+        convert = self.part("nvvideoconvert")
+        self._osd = self.part("nvdsosd")
+        convert.link(self._osd)
+        self.ghost("sink", convert.get_static_pad("sink"))
+        self.ghost("src", self._osd.get_static_pad("src"))
+        self.setup()
+
+    def changed(self, name: str) -> None:
+        """Pass the property on."""
+        self._osd.set_property(name, self.values[name])

@@ -1,0 +1,102 @@
+"""nvmsgbroker: sends the payloads of batches to a broker."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import Any
+
+from headrace._core.errors import MediaError
+from headrace.config.app_messages import adaptor_protocol
+from headrace.gstreamer.elements.bindings import BaseSink, Gst
+from headrace.gstreamer.elements.element import NvElement, guarded, pad
+from headrace.gstreamer.elements.properties import NO_EFFECT, Property
+from headrace.gstreamer.pyds.bridge import bridge
+from headrace.gstreamer.pyds.meta import NvDsMetaType, items
+from headrace.media.messages.address import BrokerAddress
+from headrace.media.messages.brokers import broker_for
+from headrace.media.messages.converter import read_adaptor_config
+from headrace.media.messages.sender import Sender
+from headrace.media.messages.spool import Spool, spool_folder
+
+_SPOOLS = 16
+PROPERTIES = {
+    "proto-lib": Property("str", None, "its name chooses the protocol; it is not loaded"),
+    "conn-str": Property("str", None, "HOST;PORT, with ;TOPIC for Kafka and ;USER for AMQP"),
+    "config": Property("str", None, "config file of the adaptor, with [message-broker]"),
+    "topic": Property("str", None, "topic, stream or routing key"),
+    "comp-id": Property("uint", 0, "take payloads of this componentId alone; 0: all"),
+    "new-api": Property("bool", False, "accepted"),
+    "sleep-time": Property("uint", 0, NO_EFFECT),
+}
+
+
+def _spool(name: str) -> Spool:
+    """The first spool of a name that no other element or process uses."""
+    for number in range(_SPOOLS - 1):
+        try:
+            return Spool(spool_folder(f"{name} {number}"))
+        except MediaError:  # taken; one that cannot be used at all fails below, too
+            continue
+    return Spool(spool_folder(f"{name} {_SPOOLS - 1}"))
+
+
+class NvMsgBroker(NvElement, BaseSink):
+    """Spools payloads and sends them; a broker that is away stalls nothing."""
+
+    __gtype_name__ = "GstNvMsgBroker"
+    __gstmetadata__ = ("Message Broker", "Sink/Metadata", "Sends payloads to a broker", "Headrace")
+    __gsttemplates__ = (pad("sink", "sink", "always", "ANY"),)
+    PROPERTIES = PROPERTIES
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sender: Sender | None = None
+        self.setup()
+
+    def _start(self) -> bool:
+        if not self.values["proto-lib"]:
+            raise MediaError("proto-lib is not set", expected="such as libnvds_mqtt_proto.so")
+        scheme = adaptor_protocol(self.values["proto-lib"])
+        path, topic = self.values["config"], self.values["topic"] or ""
+        options = read_adaptor_config(Path(path)) if path else {}
+        address = BrokerAddress.from_connection(
+            scheme, self.values["conn-str"] or "", topic, options, self.get_name()
+        )
+        broker = broker_for(address)
+        port = f":{address.port}" if address.port else ""
+        name = f"gst {scheme}://{address.host}{port}/{address.path}"
+        self._sender = Sender(_spool(name), broker, mark=False)
+        return True
+
+    do_start = guarded(_start, False)
+
+    def _stop(self) -> bool:
+        sender, self._sender = self._sender, None
+        if sender is not None:
+            left = sender.close()
+            if left or sender.refused:
+                self.post_warning(
+                    f"{left} bytes of messages wait for the next run, {sender.refused} messages "
+                    f"are refused: {sender.last_error or 'no error'}"
+                )
+        return True
+
+    do_stop = guarded(_stop, False)
+
+    def _process(self, buffer: Any) -> Any:
+        batch = bridge().get(hash(buffer))
+        if batch is None or self._sender is None:
+            return Gst.FlowReturn.OK
+        with batch.meta_mutex:
+            found = [
+                user.user_meta_data
+                for user in items(batch, "batch_user_meta_list")
+                if user.base_meta.meta_type == NvDsMetaType.NVDS_PAYLOAD_META
+            ]
+        for payload in found:
+            if self.values["comp-id"] in (0, payload.componentId):
+                self._sender.put(ctypes.string_at(payload.payload, payload.payloadSize))
+        return Gst.FlowReturn.OK
+
+    do_render = guarded(_process, Gst.FlowReturn.ERROR)

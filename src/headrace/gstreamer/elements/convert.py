@@ -1,0 +1,245 @@
+"""nvvideoconvert, and the label `memory:NVMM` on plain pictures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.gstreamer.elements.bindings import BaseTransform, Gst
+from headrace.gstreamer.elements.element import FORMATS, NVMM, SYSTEM, NvElement, guarded, pad
+from headrace.gstreamer.elements.geometry import (
+    QUARTERS,
+    WHOLE,
+    Box,
+    cropped,
+    placed,
+    read_box,
+    turned,
+)
+from headrace.gstreamer.elements.properties import COMMON, Choices, Property
+from headrace.gstreamer.elements.streammux import DUMMY_BYTES
+from headrace.gstreamer.elements.surface import (
+    CapsReader,
+    Surface,
+    scaled,
+    system_bytes,
+    video_info,
+)
+from headrace.gstreamer.elements.tree import with_surfaces
+from headrace.gstreamer.pyds.bridge import bridge
+
+_FEATURE = "memory:NVMM"
+UNTAGGED = "bt601"
+"""Colours of a film that names none; GStreamer takes BT.709 from 720 lines on. Source: spec A.3."""
+
+_FLIPS = Choices.of(
+    "GstNvDsVideoFlipMethod", "none", "counterclockwise", "rotate-180", "clockwise",
+    "horizontal-flip", "upper-right-diagonal", "vertical-flip", "upper-left-diagonal",
+)  # fmt: skip
+PROPERTIES = COMMON | {
+    "src-crop": Property("str", "0:0:0:0", "area to take: left:top:width:height"),
+    "dest-crop": Property("str", "0:0:0:0", "where to put it: left:top:width:height; else black"),
+    "flip-method": Property(
+        "enum",
+        0,
+        "1: a quarter turn against the clock, 2: half a turn, 3: with the clock, 4: left for right,"
+        " 5: over the diagonal from the upper right, 6: top for bottom, 7: from the upper left",
+        choices=_FLIPS,
+    ),
+    "copy-hw": Property(
+        "enum", 1, "accepted", choices=Choices("GstNvCopyHWType", ((1, "GPU"), (2, "VIC")))
+    ),
+    "output-buffers": Property("uint", 4, "accepted", 1),
+    "disable-passthrough": Property("bool", False, "accepted"),
+    "bl-output": Property("bool", False, "accepted"),
+    "allow-odd-crop": Property("bool", True, "accepted; areas begin at even pixels"),
+    "contiguous-buffers": Property("bool", False, "accepted"),
+    "silent": Property("bool", False, "accepted"),
+}
+
+
+def is_nvmm(caps: Any) -> bool:
+    """True for caps that say `memory:NVMM`."""
+    features = caps.get_features(0)
+    return features is not None and features.contains(_FEATURE)
+
+
+# what a conversion may change
+_FREE = (
+    "format", "width", "height", "colorimetry", "chroma-site", "pixel-aspect-ratio", "batch-size",
+    "num-surfaces-per-frame", "interlace-mode", "multiview-mode", "multiview-flags",
+)  # fmt: skip
+_FORMATS = Gst.Caps.from_string(f"video/x-raw, format=(string){FORMATS}")
+
+
+def relabelled(caps: Any, nvmm: bool | None, drop: tuple[str, ...] = (), put: Any = None) -> Any:
+    """Copy caps with another memory feature, and without some fields.
+
+    Args:
+        caps: the original.
+        nvmm: True labels them, False takes the label off, None gives both.
+        drop: names of fields.
+        put: fields that are set, by name.
+    """
+    made = Gst.Caps.new_empty()
+    for label in (True, False) if nvmm is None else (nvmm,):
+        for i in range(caps.get_size()):
+            structure = caps.get_structure(i).copy()
+            for name in drop:
+                structure.remove_field(name)
+            for name, value in (put or {}).items():
+                structure.set_value(name, value)
+            features = Gst.CapsFeatures.from_string(_FEATURE) if label else None
+            made.append_structure_full(structure, features)
+    return made
+
+
+class NvmmTag(NvElement, BaseTransform):
+    """Puts the label on caps, or takes it off; buffers never reach Python."""
+
+    __gtype_name__ = "GstHeadraceNvmmTag"
+    __gstmetadata__ = ("NVMM label", "Generic", "Labels pictures as NVMM memory", "Headrace")
+    __gsttemplates__ = (
+        pad("sink", "sink", "always", NVMM, SYSTEM), pad("src", "src", "always", NVMM, SYSTEM)
+    )  # fmt: skip
+    PROPERTIES = {
+        "to-nvmm": Property("bool", True, "put the label on; else take it off"),
+        "untagged": Property("bool", False, "the stream names no colours: GStreamer's guess goes"),
+    }
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.set_passthrough(True)
+        self.setup()
+
+    def do_transform_caps(self, direction: Any, caps: Any, filter_caps: Any) -> Any:
+        """Swap the label."""
+        forwards = direction == Gst.PadDirection.SINK
+        put = {"colorimetry": UNTAGGED} if self.values["untagged"] and forwards else None
+        drop = ("colorimetry",) if self.values["untagged"] else ()
+        made = relabelled(caps, self.values["to-nvmm"] == forwards, drop, put)
+        return made if filter_caps is None else filter_caps.intersect(made)
+
+
+class NvVideoConvert(NvElement, BaseTransform):
+    """Converts between NVMM and system memory, formats and sizes; a batch gives its first frame."""
+
+    __gtype_name__ = "GstNvVideoConvert"
+    __gstmetadata__ = ("Video converter", "Filter/Converter/Video", "Converts pictures", "Headrace")
+    __gsttemplates__ = (
+        pad("sink", "sink", "always", NVMM, SYSTEM), pad("src", "src", "always", NVMM, SYSTEM)
+    )  # fmt: skip
+    PROPERTIES = PROPERTIES
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reader: CapsReader | None = None
+        self._info: Any = None
+        self._format, self._to_nvmm = "", False
+        self._areas: tuple[Box, Box] | None = None  # src-crop and dest-crop once they are read
+        self.setup()
+
+    def changed(self, name: str) -> None:
+        """Take up another area, and another size of the output where a flip changes it."""
+        if name in ("src-crop", "dest-crop"):
+            self._areas = None
+        elif name == "flip-method":
+            self.reconfigure_src()
+
+    def do_transform_caps(self, direction: Any, caps: Any, filter_caps: Any) -> Any:
+        """Allow any format, size and memory; the caps as they are come first."""
+        made = caps.copy() if self.values["flip-method"] not in QUARTERS else Gst.Caps.new_empty()
+        formats = {"format": _FORMATS.get_structure(0).get_value("format")}
+        made.append(relabelled(caps, None, _FREE, formats))
+        if filter_caps is None:
+            return made
+        return filter_caps.intersect_full(made, Gst.CapsIntersectMode.FIRST)
+
+    def do_fixate_caps(self, direction: Any, caps: Any, other: Any) -> Any:
+        """Keep the input's size, rate and format where the output leaves them open."""
+        known, structure = caps.get_structure(0), other.get_structure(0).copy()
+        sides = ("width", "height")
+        turns = self.values["flip-method"] in QUARTERS
+        for name, of_known in zip(sides, reversed(sides) if turns else sides, strict=True):
+            found, value = known.get_int(of_known)
+            if found and structure.has_field(name):
+                structure.fixate_field_nearest_int(name, value)
+            elif found:
+                structure.set_value(name, value)
+        found, top, bottom = known.get_fraction("framerate")
+        if found and structure.has_field("framerate"):
+            structure.fixate_field_nearest_fraction("framerate", top, bottom)
+        elif found:
+            structure.set_value("framerate", Gst.Fraction(top, bottom))
+        if (format := known.get_string("format")) and structure.has_field("format"):
+            structure.fixate_field_string("format", format)
+        made = Gst.Caps.new_empty()
+        made.append_structure_full(structure, other.get_features(0).copy())
+        return made.fixate()
+
+    def do_set_caps(self, incaps: Any, outcaps: Any) -> bool:
+        """Prepare the conversion."""
+        try:
+            self._reader = CapsReader(incaps)
+            self._format = outcaps.get_structure(0).get_string("format")
+            self._to_nvmm = is_nvmm(outcaps)
+            self._info = video_info(outcaps)
+        except Exception as error:  # PyGObject would print it and go on
+            self.post_error(error)
+            return False
+        return True
+
+    def _shaped(self, surface: Surface) -> Surface:
+        """The picture cut, turned and placed as asked, at the output's size."""
+        if self._areas is None:
+            source, target = (
+                read_box(name, self.values[name]) for name in ("src-crop", "dest-crop")
+            )
+            self._areas = source, target
+        source, target = self._areas
+        flip, size = self.values["flip-method"], (self._info.width, self._info.height)
+        if source == target == WHOLE and not flip and (surface.width, surface.height) == size:
+            return surface
+        frame = surface.frame()
+        frame = turned(frame if source == WHOLE else cropped(frame, source), flip)
+        return Surface(scaled(frame, *size) if target == WHOLE else placed(frame, target, *size))
+
+    def _output(self, buffer: Any) -> Any:
+        if self.is_passthrough():
+            return Gst.FlowReturn.OK, buffer
+        batch = bridge().get(hash(buffer))
+        if batch is None:
+            assert self._reader is not None
+            surface = self._reader.surface(buffer)
+        elif self._to_nvmm:
+            surfaces = [self._shaped(one) for one in batch.surfaces]
+            if surfaces != batch.surfaces:  # behind a tee the batch is another branch's, too
+                batch = with_surfaces(batch, surfaces)
+            made = Gst.Buffer.new_allocate(None, DUMMY_BYTES, None)
+            return Gst.FlowReturn.OK, self._finished(made, buffer, batch)
+        else:
+            surface = batch.surfaces[0]
+        data = system_bytes(self._shaped(surface), self._format, self._info)
+        return Gst.FlowReturn.OK, self._finished(Gst.Buffer.new_wrapped(data), buffer, batch)
+
+    def _finished(self, made: Any, buffer: Any, batch: Any) -> Any:
+        made.pts, made.dts, made.duration = buffer.pts, buffer.dts, buffer.duration
+        made.offset, made.offset_end = buffer.offset, buffer.offset_end
+        if batch is not None:
+            bridge().attach(hash(made), batch)
+        return made
+
+    do_prepare_output_buffer = guarded(_output, (Gst.FlowReturn.ERROR, None))
+
+    def do_transform(self, buffer: Any, made: Any) -> Any:
+        """Do nothing: the output was made whole."""
+        return Gst.FlowReturn.OK
+
+
+class NvVidConv(NvVideoConvert):
+    """The converter of embedded machines, under its own name."""
+
+    __gtype_name__ = "Gstnvvconv"
+    __gstmetadata__ = ("Converter", "Filter/Converter/Video", "Converts pictures", "Headrace")
+    __gsttemplates__ = (
+        pad("sink", "sink", "always", NVMM, SYSTEM), pad("src", "src", "always", NVMM, SYSTEM)
+    )  # fmt: skip

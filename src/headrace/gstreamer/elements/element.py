@@ -1,0 +1,266 @@
+"""Base of the elements: properties from a table, pad templates, errors on the bus."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, ClassVar
+from weakref import WeakMethod
+
+from headrace._core.errors import ConfigError, HeadraceError
+from headrace.gstreamer.elements.bindings import VERSION, BaseTransform, GLib, GObject, Gst
+from headrace.gstreamer.elements.properties import NO_EFFECT, Property, gproperties
+from headrace.gstreamer.elements.surface import RAW_FORMATS
+from headrace.gstreamer.pyds.bridge import bridge, function
+
+FORMATS = "{ " + ", ".join(RAW_FORMATS) + " }"
+SIZES = (
+    "width=(int)[1,2147483647], height=(int)[1,2147483647], framerate=(fraction)[0/1,2147483647/1]"
+)
+NVMM = f"video/x-raw(memory:NVMM), format=(string){FORMATS}, {SIZES}"
+SYSTEM = f"video/x-raw, format=(string){FORMATS}, {SIZES}"
+
+
+def pad(name: str, direction: str, presence: str, *caps: str) -> Any:
+    """Make a pad template.
+
+    Args:
+        name: of the pad, such as `sink_%u`.
+        direction: `sink` or `src`.
+        presence: `always`, `request` or `sometimes`.
+        caps: alternatives.
+    """
+    return Gst.PadTemplate.new(
+        name,
+        Gst.PadDirection.SINK if direction == "sink" else Gst.PadDirection.SRC,
+        getattr(Gst.PadPresence, presence.upper()),
+        Gst.Caps.from_string("; ".join(caps)),
+    )
+
+
+@cache
+def _floating() -> Any:
+    library = ctypes.CDLL("libgobject-2.0.so.0")
+    ref = function(library.g_object_ref, ctypes.c_void_p, ctypes.c_void_p)
+    return ref, function(library.g_object_force_floating, None, ctypes.c_void_p)
+
+
+class NvElement:
+    """Mixed into elements: values of properties, and errors as messages.
+
+    Attributes:
+        PROPERTIES: those of the element.
+        values: of the properties.
+        assigned: names of the properties that the application set.
+    """
+
+    PROPERTIES: Mapping[str, Property] = {}
+
+    def __init_subclass__(cls) -> None:
+        """Declare the properties of a class that has its own, before GObject registers it."""
+        super().__init_subclass__()
+        if "PROPERTIES" in vars(cls):
+            cls.__gproperties__ = gproperties(cls.PROPERTIES)  # type: ignore[attr-defined]
+
+    def setup(self) -> None:
+        """Complete the construction; each element calls it last in its own."""
+        self.values = {name: row.default for name, row in self.PROPERTIES.items()}
+        self.assigned: set[str] = set()
+        if VERSION < (3, 50):  # else the first reference of C is lost
+            ref, force = _floating()
+            ref(hash(self))
+            force(hash(self))
+            # An element that C makes keeps its Python part until Python first gets it from C.
+            GObject.Value(GObject.TYPE_OBJECT, self).get_object()
+
+    @property
+    def disposed(self) -> bool:
+        """True where the part in Python is gone and GStreamer takes the rest apart."""
+        return "values" not in vars(self)
+
+    @classmethod
+    def template(cls, name: str) -> Any:
+        """Return a pad template of the class; GStreamer's own look-up fails within construction."""
+        templates: tuple[Any, ...] = vars(cls)["__gsttemplates__"]
+        return next(t for t in templates if t.name_template == name)
+
+    def do_get_property(self, spec: Any) -> Any:
+        """Return the value of a property."""
+        return self.values[spec.name]
+
+    def do_set_property(self, spec: Any, value: Any) -> None:
+        """Set a property."""
+        row = self.PROPERTIES[spec.name]
+        value = int(value) if row.kind == "enum" else value
+        if row.text == NO_EFFECT and value not in (row.default, self.values[spec.name]):
+            name = type(self).__name__.lower()
+            print(f"warning: {name}: {spec.name}={value} has no effect yet", file=sys.stderr)
+        self.values[spec.name] = value
+        self.assigned.add(spec.name)
+        self.changed(spec.name)
+
+    def changed(self, name: str) -> None:
+        """React to a property that the application set."""
+
+    def file_of(self, name: str, content: str) -> str:
+        """Return the path that a property holds.
+
+        Args:
+            name: of the property.
+            content: what the file holds, for the message.
+
+        Raises:
+            ConfigError: the property is not set.
+        """
+        if not self.values[name]:
+            element: Any = self
+            raise ConfigError(
+                f"{name} is not set", where=element.get_name(), expected=f"the file of {content}"
+            )
+        return str(self.values[name])
+
+    def batch_of(self, buffer: Any) -> Any:
+        """Return the metadata of a batch.
+
+        Raises:
+            HeadraceError: the buffer has none.
+        """
+        batch = bridge().get(hash(buffer))
+        if batch is None:
+            element: Any = self
+            raise HeadraceError(
+                f"a buffer without batch metadata came to {type(self).__name__.lower()}",
+                where=element.get_name(),
+                fix="put nvstreammux in front of it",
+            )
+        return batch
+
+    def post_error(self, error: BaseException) -> None:
+        """Put an error on the bus: the pipeline ends with it."""
+        if isinstance(error, HeadraceError):
+            text, detail = error.found, str(error)
+        else:
+            text, detail = str(error), "".join(traceback.format_exception(error))
+        self._post(Gst.Message.new_error, text, detail)
+
+    def post_warning(self, text: str, detail: str = "") -> None:
+        """Put a warning on the bus."""
+        self._post(Gst.Message.new_warning, text, detail)
+
+    def _post(self, make: Callable[..., Any], text: str, detail: str) -> None:
+        code = int(Gst.StreamError.FAILED)
+        error = GLib.Error.new_literal(Gst.StreamError.quark(), text, code)
+        element: Any = self
+        element.post_message(make(element, error, detail))
+
+
+def refusal(flow: Any, src: Any) -> HeadraceError | None:
+    """Word why a pad's buffers go no further; None where they do, or where nothing is wrong.
+
+    An element that pushes from a thread of its own posts this: no element before it would, once
+    the sources have ended.
+
+    Args:
+        flow: what the push returned.
+        src: the pad.
+    """
+    if flow >= Gst.FlowReturn.OK or flow in (Gst.FlowReturn.FLUSHING, Gst.FlowReturn.EOS):
+        return None
+    name, peer = src.get_parent_element().get_name(), src.get_peer()
+    if flow == Gst.FlowReturn.NOT_LINKED:
+        return HeadraceError(
+            f"{name} has nothing linked behind it that takes its pictures", where=name,
+            fix="link its output to a sink",
+        )  # fmt: skip
+    if flow == Gst.FlowReturn.NOT_NEGOTIATED and peer is not None:
+        caps = src.get_current_caps()
+        return HeadraceError(
+            f"the elements behind {name} do not take its pictures",
+            where=f"{name} -> {peer.get_parent_element().get_name()}",
+            expected=peer.query_caps(None).to_string(),
+            fix=f"{name} gives {'no caps' if caps is None else caps.to_string()}",
+        )
+    return HeadraceError(f"the elements behind {name} failed ({flow.value_nick})", where=name)
+
+
+def weakly(method: Callable[..., Any], gone: Any = None) -> Callable[..., Any]:
+    """Wrap a method for signals, probes and functions of pads: it keeps its element not alive.
+
+    A part of an element that holds a method of the element is a circle through C, which Python's
+    collector cannot see.
+
+    Args:
+        method: bound to an element.
+        gone: the result once the element is gone.
+    """
+    found = WeakMethod(method)
+
+    def call(*arguments: Any) -> Any:
+        alive = found()
+        return gone if alive is None else alive(*arguments)
+
+    return call
+
+
+class Stopwatch:
+    """CPU time of the elements' code in Python, for a report.
+
+    Attributes:
+        spent: name of the element -> seconds; None measures nothing.
+    """
+
+    spent: ClassVar[dict[str, float] | None] = None
+
+
+def timed(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a method of an element: its CPU time counts where a report is asked for."""
+
+    def call(self: Any, *arguments: Any) -> Any:
+        if Stopwatch.spent is None:
+            return method(self, *arguments)
+        start = time.thread_time()
+        try:
+            return method(self, *arguments)
+        finally:
+            name = self.get_name()
+            spent = time.thread_time() - start
+            Stopwatch.spent[name] = Stopwatch.spent.get(name, 0.0) + spent
+
+    return call
+
+
+def guarded(method: Callable[..., Any], failed: Any) -> Callable[..., Any]:
+    """Wrap a virtual function: an exception becomes a message and the value `failed`."""
+    measured = timed(method)
+
+    def call(self: NvElement, *arguments: Any) -> Any:
+        try:
+            return measured(self, *arguments)
+        except Exception as error:  # PyGObject would print it and go on
+            self.post_error(error)
+            return failed
+
+    return call
+
+
+class InPlace(NvElement, BaseTransform):
+    """Base of the elements that read or change the metadata of batches, and no buffer's bytes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.set_in_place(True)
+        self.set_passthrough(True)  # the pictures are not in the buffer
+        self.setup()
+
+    def process(self, buffer: Any) -> Any:
+        """Work on a buffer; returns its flow."""
+        raise NotImplementedError
+
+    def _process(self, buffer: Any) -> Any:
+        return self.process(buffer)
+
+    do_transform_ip = guarded(_process, Gst.FlowReturn.ERROR)

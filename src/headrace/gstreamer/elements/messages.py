@@ -1,0 +1,204 @@
+"""nvmsgconv: makes payloads of event messages, or of the frames and objects themselves."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from headrace.gstreamer.elements.bindings import Gst
+from headrace.gstreamer.elements.element import InPlace, guarded, pad
+from headrace.gstreamer.elements.properties import NO_EFFECT, Choices, Property
+from headrace.gstreamer.elements.tree import frames_of, picture_of
+from headrace.gstreamer.pyds.bridge import bridge
+from headrace.gstreamer.pyds.functions import (
+    nvds_acquire_user_meta_from_pool,
+    nvds_add_user_meta_to_batch,
+)
+from headrace.gstreamer.pyds.messages import (
+    NvDsEventMsgMeta,
+    NvDsFaceObject,
+    NvDsPayload,
+    NvDsPersonObject,
+    NvDsVehicleObject,
+)
+from headrace.gstreamer.pyds.meta import (
+    NvDsBatchMeta,
+    NvDsFrameMeta,
+    NvDsMetaType,
+    NvDsObjectMeta,
+    items,
+)
+from headrace.gstreamer.pyds.struct import Text, text_at
+from headrace.media.messages.converter import ConverterConfig, read_converter_config
+from headrace.media.messages.event import EventObject, MessageEvent
+from headrace.media.messages.event_record import EventRecord, record_payloads
+from headrace.media.messages.payload import payloads
+from headrace.meta import UNTRACKED_OBJECT_ID
+
+_SCHEMAS = ("deepstream", "minimal")
+_ATTRIBUTES = (NvDsVehicleObject, NvDsPersonObject, NvDsFaceObject)
+_PAYLOADS = Choices(
+    "GstNvMsgConvPayloadType",
+    (
+        (0, "PAYLOAD_DEEPSTREAM"), (1, "PAYLOAD_DEEPSTREAM_MINIMAL"),
+        (2, "PAYLOAD_DEEPSTREAM_PROTOBUF"), (256, "PAYLOAD_RESERVED"), (257, "PAYLOAD_CUSTOM"),
+    ),
+)  # fmt: skip
+PROPERTIES = {
+    "config": Property("str", None, "names and places of sensors, INI or YAML"),
+    "msg2p-lib": Property("str", None, NO_EFFECT),
+    "payload-type": Property(
+        "enum", 0, "0: a message for each object; 1: one for a frame", choices=_PAYLOADS
+    ),
+    "comp-id": Property("uint", 0, "take events of this componentId alone; 0: all"),
+    "debug-payload-dir": Property("str", None, "folder of copies of the payloads"),
+    "multiple-payloads": Property("bool", False, "accepted"),
+    "msg2p-newapi": Property("bool", False, "of frames and objects, without event messages"),
+    "frame-interval": Property("uint", 30, "with msg2p-newapi: every Nth frame", 1),
+    "dummy-payload": Property("bool", False, NO_EFFECT),
+    "embedding-filter": Property("str", None, NO_EFFECT),
+}
+
+
+class NvMsgConv(InPlace):
+    """Attaches payloads to batches."""
+
+    __gtype_name__ = "GstNvMsgConv"
+    __gstmetadata__ = (
+        "Message Converter",
+        "Filter/Metadata",
+        "Makes payloads of events",
+        "Headrace",
+    )
+    __gsttemplates__ = (pad("sink", "sink", "always", "ANY"), pad("src", "src", "always", "ANY"))
+    PROPERTIES = PROPERTIES
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._config: ConverterConfig = {}
+        self._schema = _SCHEMAS[0]
+        self._made = 0
+
+    def _start(self) -> bool:
+        number = self.values["payload-type"]
+        if number >= len(_SCHEMAS):
+            raise ValueError(f"payload-type={number} is not 0 (full) or 1 (minimal)")
+        self._schema = _SCHEMAS[number]
+        path = self.values["config"]
+        self._config = read_converter_config(Path(path)) if path else {}
+        return True
+
+    do_start = guarded(_start, False)
+
+    def process(self, buffer: Any) -> Any:
+        """Attach the payloads of a batch."""
+        batch = bridge().get(hash(buffer))
+        if batch is None:
+            return Gst.FlowReturn.OK
+        made: list[bytes] = []
+        with batch.meta_mutex:
+            for frame in frames_of(batch):
+                if not self.values["msg2p-newapi"]:
+                    records = [
+                        event_record(event)
+                        for event in _events(frame)
+                        if self.values["comp-id"] in (0, event.componentId)
+                    ]
+                    made += record_payloads(records, self._schema, self._config)
+                elif not frame.frame_num % self.values["frame-interval"]:
+                    source = picture_of(batch, frame).source
+                    made += payloads(frame_event(frame, source), self._schema, self._config)
+            for message in made:
+                self._attach(batch, message)
+        if made and self.values["debug-payload-dir"]:
+            self._made += 1
+            stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
+            name = f"{stamp}_{self._made:06d}.txt"
+            (Path(self.values["debug-payload-dir"]) / name).write_bytes(b"\n".join(made) + b"\n")
+        return Gst.FlowReturn.OK
+
+    def _attach(self, batch: NvDsBatchMeta, message: bytes) -> None:
+        user, made = nvds_acquire_user_meta_from_pool(batch), NvDsPayload()
+        made.payload = message.decode()
+        made.payloadSize, made.componentId = len(message), self.values["comp-id"]
+        user.base_meta.meta_type = NvDsMetaType.NVDS_PAYLOAD_META
+        user.user_meta_data = made
+        nvds_add_user_meta_to_batch(batch, user)
+
+
+def _events(frame: NvDsFrameMeta) -> Sequence[NvDsEventMsgMeta]:
+    return [
+        user.user_meta_data
+        for user in items(frame, "frame_user_meta_list")
+        if user.base_meta.meta_type == NvDsMetaType.NVDS_EVENT_MSG_META
+        and isinstance(user.user_meta_data, NvDsEventMsgMeta)
+    ]
+
+
+def event_record(event: NvDsEventMsgMeta) -> EventRecord:
+    """The event that an application attached.
+
+    Raises:
+        ValueError: a number of it is none of JSON.
+    """
+    box, signature = event.bbox, event.objSignature
+    vector = signature.signature if signature.size else ()
+    made = EventRecord(
+        int(event.type), int(event.objType), (box.left, box.top, box.width, box.height),
+        int(event.frameId), int(event.trackingId) % (1 << 64), float(event.confidence),
+        _text(event.ts), int(event.sensorId), int(event.placeId), int(event.moduleId),
+        _attributes(event), _text(event.objectId), _text(event.sensorStr), _text(event.videoPath),
+        (event.location.lat, event.location.lon, event.location.alt),
+        (event.coordinate.x, event.coordinate.y, event.coordinate.z),
+        tuple(float(v) for v in vector[: signature.size]),
+    )  # fmt: skip
+    plain = (*made.box, made.confidence, *made.location, *made.coordinate, *made.signature)
+    if not all(map(math.isfinite, plain)):
+        raise ValueError(f"an event of frame {made.frame} has a number that is not finite")
+    return made
+
+
+def _text(address: int) -> str:
+    return text_at(address) or ""
+
+
+def _attributes(event: NvDsEventMsgMeta) -> dict[str, str | int] | None:
+    found = event.extMsg
+    if not event.extMsgSize or not isinstance(found, _ATTRIBUTES):
+        return None
+    named: dict[str, str | int] = {
+        name: _text(getattr(found, name))
+        for name, kind in vars(type(found)).items()
+        if isinstance(kind, Text)
+    }
+    return named | ({} if isinstance(found, NvDsVehicleObject) else {"age": int(found.age)})
+
+
+def frame_event(frame: NvDsFrameMeta, source: str) -> MessageEvent:
+    """The event of all objects of a frame."""
+    objects = tuple(_object(obj) for obj in items(frame, "obj_meta_list") if _is_finite(obj))
+    return MessageEvent(
+        "interval", source, int(frame.source_id), int(frame.frame_num), int(frame.buf_pts), objects
+    )
+
+
+def _is_finite(obj: NvDsObjectMeta) -> bool:
+    rect = obj.rect_params
+    return all(map(math.isfinite, (rect.left, rect.top, rect.width, rect.height, obj.confidence)))
+
+
+def _object(obj: NvDsObjectMeta) -> EventObject:
+    rect, track = obj.rect_params, int(obj.object_id)
+    attributes = tuple(
+        (result.classifier_type, info.result_label)
+        for result in items(obj, "classifier_meta_list")
+        for info in items(result, "label_info_list")
+    )
+    return EventObject(
+        int(obj.class_id), obj.obj_label, float(obj.confidence),
+        (float(rect.left), float(rect.top), float(rect.width), float(rect.height)),
+        None if track in (-1, UNTRACKED_OBJECT_ID) else track, None, attributes,
+    )  # fmt: skip

@@ -1,0 +1,213 @@
+"""nvdspreprocess: tensors of regions and objects, for a model downstream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace._core.errors import HeadraceError
+from headrace.gstreamer.elements.bindings import Gst
+from headrace.gstreamer.elements.element import NVMM, InPlace, pad
+from headrace.gstreamer.elements.outputs import output_meta
+from headrace.gstreamer.elements.properties import COMMON, NO_EFFECT, Property
+from headrace.gstreamer.elements.tree import classifier_meta, frames_of, picture_of, to_frame_meta
+from headrace.gstreamer.preparation import TensorPreparer, load_preparation
+from headrace.gstreamer.pyds.functions import (
+    nvds_acquire_display_meta_from_pool,
+    nvds_acquire_user_meta_from_pool,
+    nvds_add_display_meta_to_frame,
+    nvds_add_user_meta_to_batch,
+)
+from headrace.gstreamer.pyds.meta import (
+    NvDsBatchMeta,
+    NvDsFrameMeta,
+    NvDsMetaType,
+    NvDsObjectMeta,
+    NvDsUserMeta,
+    items,
+)
+from headrace.gstreamer.pyds.osd import MAX_ELEMENTS_IN_DISPLAY_META
+from headrace.gstreamer.pyds.preprocess import (
+    GstNvDsPreProcessBatchMeta,
+    NvDsPreProcessTensorMeta,
+    NvDsRoiMeta,
+)
+from headrace.media.frame import Frame
+from headrace.meta import FrameMeta, InputTensor, Roi, SegmentationMeta, TensorOutput
+
+_BORDER = 2  # pixels, of a drawn region
+PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "qos")} | {
+    "unique-id": Property("uint", 15, "number of this element"),
+    "enable": Property("bool", True, "prepare tensors at all"),
+    "process-on-frame": Property("bool", True, NO_EFFECT),
+    "operate-on-gie-id": Property("int", -1, NO_EFFECT, -1),
+    "target-unique-ids": Property("str", "", NO_EFFECT),
+    "config-file": Property("str", "", "regions, size and normalisation"),
+}
+# A frame's metadata as stages use it, with its objects in the tree by their index there.
+Made = tuple[FrameMeta, list[NvDsObjectMeta]]
+
+
+class NvDsPreProcess(InPlace):
+    """Prepares tensors by the rules of a file and attaches them to the batch."""
+
+    __gtype_name__ = "GstNvDsPreProcess"
+    __gstmetadata__ = ("gst-nvdspreprocess plugin", "Video/Filter", "Prepares tensors", "Headrace")
+    __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
+    PROPERTIES = PROPERTIES
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._preparer: TensorPreparer | None = None
+
+    def do_start(self) -> bool:
+        """Read the rules."""
+        try:
+            self._preparer = TensorPreparer(
+                load_preparation(self.file_of("config-file", "the regions"))
+            )
+        except Exception as error:  # PyGObject would print it and go on
+            self.post_error(error)
+            return False
+        for notice in self._preparer.rules.notices:
+            if notice.level == "warning":
+                self.post_warning(str(notice))
+        return True
+
+    def do_stop(self) -> bool:
+        """Forget the rules."""
+        self._preparer = None
+        return True
+
+    def process(self, buffer: Any) -> Any:
+        """Attach the tensors of a batch."""
+        if self._preparer is None or not self.values["enable"]:
+            return Gst.FlowReturn.OK
+        batch = self.batch_of(buffer)
+        frames = frames_of(batch)
+        pictures = [picture_of(batch, frame) for frame in frames]
+        pairs = zip(frames, pictures, strict=True)
+        made = [to_frame_meta(frame, picture) for frame, picture in pairs]
+        tensors = self._preparer(pictures, [meta for meta, _ in made])
+        with batch.meta_mutex:
+            for tensor in tensors:
+                nvds_add_user_meta_to_batch(batch, _tensor_meta(batch, tensor, frames, made))
+            for frame, picture in zip(frames, pictures, strict=True):
+                self._draw(batch, frame, picture)
+        return Gst.FlowReturn.OK
+
+    def _draw(self, batch: NvDsBatchMeta, frame: NvDsFrameMeta, picture: Frame) -> None:
+        assert self._preparer is not None
+        found = self._preparer.drawn(picture)
+        if found is None:
+            return
+        rects, color = found
+        for start in range(0, len(rects), MAX_ELEMENTS_IN_DISPLAY_META):
+            some = rects[start : start + MAX_ELEMENTS_IN_DISPLAY_META]
+            display = nvds_acquire_display_meta_from_pool(batch)
+            display.num_rects = len(some)
+            for place, rect in enumerate(some):
+                params = display.rect_params[place]
+                params.left, params.top, params.width, params.height = rect
+                params.border_width = _BORDER
+                params.border_color.set(*color)
+            nvds_add_display_meta_to_frame(frame, display)
+
+
+def _tensor_meta(
+    batch: NvDsBatchMeta,
+    tensor: InputTensor,
+    frames: Sequence[NvDsFrameMeta],
+    made: Sequence[Made],
+) -> NvDsUserMeta:
+    regions = []
+    for roi in tensor.rois:
+        region = NvDsRoiMeta()
+        rect = region.roi
+        rect.left, rect.top, rect.width, rect.height = roi.left, roi.top, roi.width, roi.height
+        region.frame_meta = frames[roi.frame_index]
+        if roi.object_index is not None:
+            region.object_meta = made[roi.frame_index][1][roi.object_index]
+        region.scale_ratio_x, region.scale_ratio_y = roi.ratio_x, roi.ratio_y
+        region.offset_left, region.offset_top = roi.offset_left, roi.offset_top
+        regions.append(region)
+    values = NvDsPreProcessTensorMeta(tensor.data)
+    values.tensor_name, values.meta_id = tensor.name, tensor.meta_id
+    values.maintain_aspect_ratio = int(tensor.maintain_aspect_ratio)
+    user = nvds_acquire_user_meta_from_pool(batch)
+    user.base_meta.meta_type = NvDsMetaType.NVDS_PREPROCESS_BATCH_META
+    user.user_meta_data = data = GstNvDsPreProcessBatchMeta()
+    data.tensor_meta, data.roi_vector = values, regions
+    data.target_unique_ids = list(tensor.target_ids)
+    return user
+
+
+def prepared_tensors(
+    batch: NvDsBatchMeta, frames: Sequence[NvDsFrameMeta], made: Sequence[Made]
+) -> list[tuple[InputTensor, list[NvDsRoiMeta]]]:
+    """List the tensors of a batch, each with its regions in the tree.
+
+    Raises:
+        HeadraceError: a region's frame or object is not in the batch any more.
+    """
+    found = []
+    for user in items(batch, "batch_user_meta_list"):
+        if user.base_meta.meta_type != NvDsMetaType.NVDS_PREPROCESS_BATCH_META:
+            continue
+        data: GstNvDsPreProcessBatchMeta = user.user_meta_data
+        values = data.tensor_meta
+        rois = [region_to_roi(region, frames, made) for region in data.roi_vector]
+        tensor = InputTensor(
+            values.tensor_name,
+            values.raw_tensor_buffer.values,
+            rois,
+            data.target_unique_ids,
+            meta_id=values.meta_id,
+            maintain_aspect_ratio=bool(values.maintain_aspect_ratio),
+        )
+        found.append((tensor, data.roi_vector))
+    return found
+
+
+def region_to_roi(
+    region: NvDsRoiMeta, frames: Sequence[NvDsFrameMeta], made: Sequence[Made]
+) -> Roi:
+    """Make the region of a tensor as stages use it.
+
+    Raises:
+        HeadraceError: its frame or object is not in the batch any more.
+    """
+    rect, shown, index = region.roi, region.object_meta, None
+    place = next((i for i, frame in enumerate(frames) if frame is region.frame_meta), -1)
+    if place >= 0 and shown is not None:
+        known = made[place][1]
+        index = next((i for i, obj in enumerate(known) if obj is shown), -1)
+    if place < 0 or index == -1:
+        raise HeadraceError(
+            "a tensor of nvdspreprocess shows a frame or an object that the batch does not have",
+            where="nvinfer",
+            fix="put nvdspreprocess and the nvinfer that takes its tensors into one branch, with"
+            " no element between them that takes frames or objects away",
+        )
+    return Roi(
+        place,
+        rect.left,
+        rect.top,
+        rect.width,
+        rect.height,
+        region.scale_ratio_x,
+        region.scale_ratio_y,
+        int(region.offset_left),
+        int(region.offset_top),
+        index,
+    )
+
+
+def add_region_results(batch: NvDsBatchMeta, rois: Sequence[Roi], regions: Any) -> None:
+    """Add the results of a model on regions to these: classes, class maps and raw outputs."""
+    for roi, region in zip(rois, regions, strict=True):
+        for result in roi.classifiers:
+            items(region, "classifier_meta_list").append(classifier_meta(batch, result))
+        outputs: list[SegmentationMeta | TensorOutput] = [*roi.segmentations, *roi.tensors]
+        for output in outputs:
+            items(region, "roi_user_meta_list").append(output_meta(batch, output))

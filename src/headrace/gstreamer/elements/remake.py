@@ -1,0 +1,53 @@
+"""Base of the elements that make a new batch, of another size, of each one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.gstreamer.elements.bindings import BaseTransform, Gst
+from headrace.gstreamer.elements.convert import relabelled
+from headrace.gstreamer.elements.element import NvElement, guarded
+from headrace.gstreamer.elements.streammux import DUMMY_BYTES
+from headrace.gstreamer.pyds.bridge import bridge
+from headrace.gstreamer.pyds.meta import NvDsBatchMeta
+
+
+class Remaking(NvElement, BaseTransform):
+    """Gives for each batch another one, of the size that `width` and `height` name.
+
+    Attributes:
+        FRAMES: names of caps that the output does not share with the input.
+    """
+
+    FRAMES: tuple[str, ...] = ()
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Else elements before it are asked for its own size first, and scale to it.
+        self.set_prefer_passthrough(False)
+        self.setup()
+
+    def remade(self, batch: NvDsBatchMeta) -> NvDsBatchMeta:
+        """Return the batch for the output."""
+        raise NotImplementedError
+
+    def do_transform_caps(self, direction: Any, caps: Any, filter_caps: Any) -> Any:
+        """The output has the element's own size."""
+        sizes = None
+        if direction == Gst.PadDirection.SINK:
+            sizes = {"width": int(self.values["width"]), "height": int(self.values["height"])}
+        made = relabelled(caps, True, ("width", "height", *self.FRAMES), sizes)
+        return made if filter_caps is None else filter_caps.intersect(made)
+
+    def _output(self, buffer: Any) -> Any:
+        batch = self.batch_of(buffer)
+        made = Gst.Buffer.new_allocate(None, DUMMY_BYTES, None)
+        made.pts, made.duration = buffer.pts, buffer.duration
+        bridge().attach(hash(made), self.remade(batch))
+        return Gst.FlowReturn.OK, made
+
+    do_prepare_output_buffer = guarded(_output, (Gst.FlowReturn.ERROR, None))
+
+    def do_transform(self, buffer: Any, made: Any) -> Any:
+        """Do nothing: the output was made whole."""
+        return Gst.FlowReturn.OK

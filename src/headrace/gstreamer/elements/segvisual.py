@@ -1,0 +1,73 @@
+"""nvsegvisual: class maps as pictures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from headrace.gstreamer.elements.element import NVMM, pad
+from headrace.gstreamer.elements.properties import COMMON, Property
+from headrace.gstreamer.elements.remake import Remaking
+from headrace.gstreamer.elements.surface import Surface, scaled
+from headrace.gstreamer.elements.tree import frames_of, picture_of, with_surfaces
+from headrace.gstreamer.pyds.meta import NvDsBatchMeta, NvDsFrameMeta, NvDsMetaType, items
+from headrace.media.draw.canvas import canvas_for
+from headrace.media.draw.overlays import Overlay, class_map_overlay
+from headrace.media.frame import Frame
+from headrace.media.pixel_format import PixelFormat
+
+PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "qos")} | {
+    "unique-id": Property("uint", 0, "accepted"),
+    "batch-size": Property("uint", 1, "accepted", 1),
+    "width": Property("uint", 1280, "of the pictures made"),
+    "height": Property("uint", 720, "of the pictures made"),
+    "original-background": Property("bool", False, "draw over the frame; else over black"),
+    "class-id": Property("uint", 0, "with original-background: the class that is see-through"),
+    "operate-on-seg-meta-id": Property("int", -1, "class maps of this model; -1: of all", -1),
+    "gpu-on": Property("bool", True, "accepted"),
+    "alpha": Property("float", 1.0, "opacity of classes over the frame", 0.0, 1.0),
+}
+
+
+class NvSegVisual(Remaking):
+    """Gives each frame's class map in colours; frames without one are black."""
+
+    __gtype_name__ = "GstNvSegVisual"
+    __gstmetadata__ = ("NvSegVisual plugin", "Filter/Video", "Draws class maps", "Headrace")
+    __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
+    PROPERTIES = PROPERTIES
+
+    def remade(self, batch: NvDsBatchMeta) -> NvDsBatchMeta:
+        """Return the batch with the pictures of its class maps; the first keeps its own."""
+        made = with_surfaces(batch, list(batch.surfaces))
+        for frame in frames_of(batch):
+            made.surfaces[frame.batch_id] = Surface(self._drawn(batch, frame))
+        return made
+
+    def _drawn(self, batch: NvDsBatchMeta, frame: NvDsFrameMeta) -> Frame:
+        width, height = int(self.values["width"]), int(self.values["height"])
+        whole = (0.0, 0.0, float(width), float(height))
+        over = self.values["original-background"]
+        if over:
+            picture = scaled(picture_of(batch, frame), width, height)
+        else:
+            black = np.zeros((height, width, 3), np.uint8)
+            picture = Frame.from_array(black, PixelFormat.RGB)
+        canvas = canvas_for(picture)
+        opacity = self.values["alpha"] if over else 1.0
+        for user in items(frame, "frame_user_meta_list"):
+            if user.base_meta.meta_type == NvDsMetaType.NVDSINFER_SEGMENTATION_META:
+                found = user.user_meta_data.priv_data
+                if self.values["operate-on-seg-meta-id"] not in (-1, found.component_id):
+                    continue
+                overlay = class_map_overlay(found, whole, width, height, opacity)
+                if overlay is not None:
+                    canvas.blend(self._over(overlay) if over else overlay)
+        return canvas.frame()
+
+    def _over(self, overlay: Overlay) -> Overlay:
+        """An overlay that leaves the background's class see-through."""
+        slot = self.values["class-id"] + 1
+        kept = [0.0 if i == slot else one for i, one in enumerate(overlay.opacities)]
+        return replace(overlay, opacities=tuple(kept))

@@ -1,0 +1,322 @@
+"""Sources by address: nvurisrcbin and, with a multiplexer behind several, nvmultiurisrcbin."""
+
+from __future__ import annotations
+
+from threading import Thread
+from typing import Any
+
+from headrace._core.errors import ConfigError, MediaError
+from headrace.config.paths import safe_uri
+from headrace.gstreamer.elements.bindings import Gst
+from headrace.gstreamer.elements.bins import DECODER_MEMORY, SKIPPED, PartsBin
+from headrace.gstreamer.elements.convert import is_nvmm
+from headrace.gstreamer.elements.element import NVMM, pad, weakly
+from headrace.gstreamer.elements.properties import COMMON, NO_EFFECT, Choices, Property
+from headrace.gstreamer.elements.reconnect import Patience, Reconnector
+from headrace.gstreamer.elements.streammux import PROPERTIES as MUX_PROPERTIES
+
+_OF_RTSP = {"latency": "latency", "udp-buffer-size": "udp-buffer-size"}
+_OF_RTSP |= {"select-rtp-protocol": "protocols"}
+_OF_RTSP |= {"drop-on-latency": "drop-on-latency", "buffer-mode": "buffer-mode"}
+
+_MEMORY = Choices.of("GstNvUriSrcBinCudaDecMemType", *DECODER_MEMORY)
+_SKIPPED = Choices.of("SkipFrames", *SKIPPED)
+_MODES = Choices.of("GstNvMultiUriSrcBinModeType2", "video-only", "audio-only")
+_RECORDING = Choices.of(
+    "SmartRecordType", "smart-rec-disable", "smart-rec-cloud", "smart-rec-multi"
+)
+_RECORDED = Choices.of(
+    "SmartRecordMode", "smart-rec-mode-av", "smart-rec-mode-video", "smart-rec-mode-audio"
+)
+_PROTOCOLS = Choices(
+    "RtpProtocol",
+    (
+        (0, "rtp-unknown"), (1, "rtp-udp"), (2, "rtp-udp-mcast"), (4, "rtp-tcp"),
+        (7, "rtp-udp-udpmcast-tcp"), (10, "rtp-http"), (20, "rtp-tls"),
+    ),
+)  # fmt: skip
+_FLAGS = {10: 0x10, 20: 0x20}  # numbers of the original -> flags of rtspsrc
+URI_PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
+    "uri": Property("str", None, "address of the film or the camera"),
+    "source-id": Property("int", -1, "accepted", -1),
+    "type": Property(
+        "enum",
+        0,
+        "accepted; the address tells it",
+        choices=Choices.of("GstNvSourceType", "auto", "uri", "rtsp"),
+    ),
+    "num-extra-surfaces": Property("uint", 1, "accepted"),
+    "cudadec-memtype": Property("enum", 0, "accepted", choices=_MEMORY),
+    "drop-frame-interval": Property("uint", 0, "keep every Nth frame; 0: all", 0, 30),
+    "dec-skip-frames": Property("enum", 0, NO_EFFECT, choices=_SKIPPED),
+    "file-loop": Property("bool", False, "start again at the end of the film"),
+    "disable-audio": Property("bool", True, "accepted; sound is never decoded"),
+    "disable-passthrough": Property("bool", False, "accepted"),
+    "latency": Property("uint", 100, "of RTSP, in milliseconds"),
+    "drop-on-latency": Property("bool", True, "RTSP drops what comes too late"),
+    "select-rtp-protocol": Property(
+        "enum", 7, "of RTSP: 4 is TCP alone, 7 any", choices=_PROTOCOLS
+    ),
+    "udp-buffer-size": Property("uint", 524288, "of RTSP, in bytes"),
+    "rtsp-reconnect-interval": Property(
+        "uint", 0, "seconds without a picture of RTSP before it is opened again; 0: never"
+    ),
+    "init-rtsp-reconnect-interval": Property(
+        "uint", 0, "the same after an error before the first picture"
+    ),
+    "rtsp-reconnect-attempts": Property(
+        "int", -1, "attempts that may fail one after the other; -1: any number"
+    ),
+    "buffer-mode": Property(
+        "enum",
+        3,
+        "of RTSP",
+        choices=Choices.of("BufferMode", "unknown", "slave", "buffer", "auto", "synced"),
+    ),
+    "smart-record": Property("enum", 0, NO_EFFECT, choices=_RECORDING),
+    "smart-rec-dir-path": Property("str", None, NO_EFFECT),
+    "smart-rec-file-prefix": Property("str", "Smart_Record", NO_EFFECT),
+    "smart-rec-cache": Property("uint", 20, NO_EFFECT),
+    "smart-rec-video-cache": Property("uint", 20, NO_EFFECT),
+    "smart-rec-container": Property(
+        "enum",
+        0,
+        NO_EFFECT,
+        choices=Choices.of("SmartRecordContainerType", "smart-rec-mp4", "smart-rec-mkv"),
+    ),
+    "smart-rec-mode": Property("enum", 0, NO_EFFECT, choices=_RECORDED),
+    "smart-rec-default-duration": Property("uint", 20, NO_EFFECT),
+    "extract-sei-type5-data": Property("bool", False, NO_EFFECT),
+    "sei-uuid": Property("str", None, NO_EFFECT),
+    "low-latency-mode": Property("bool", False, "accepted"),
+    "leaky": Property(
+        "enum",
+        0,
+        NO_EFFECT,
+        choices=Choices.of("Leaky", "no-leak", "upstream-leak", "downstream-leak"),
+    ),
+    "max-size-buffers": Property("uint", 200, "accepted"),
+}
+
+
+class NvUriSrcBin(PartsBin):
+    """Opens and decodes the pictures of an address; the pad comes when they are known."""
+
+    __gtype_name__ = "GstNvUriSrcBin"
+    __gstmetadata__ = ("NvUriSrc Bin", "Source/Video", "Decodes an address", "Headrace")
+    __gsttemplates__ = (pad("vsrc_%u", "src", "sometimes", NVMM),)
+    PROPERTIES = URI_PROPERTIES
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._offset_ns = self._end_ns = 0
+        self._again = False
+        self._reconnector: Reconnector | None = None
+        self._pad: Any = None
+        only = Gst.Caps.from_string("video/x-raw(ANY)")
+        self._decode = self.part("uridecodebin", caps=only, expose_all_streams=False)
+        self._decode.connect("pad-added", weakly(self._found))
+        self._decode.connect("source-setup", weakly(self._prepare))
+        self._decode.connect("element-added", weakly(self._inside))
+        self.setup()
+
+    def changed(self, name: str) -> None:
+        """Pass the address on."""
+        if name == "uri":
+            self._decode.set_property("uri", self.values[name])
+
+    def _prepare(self, decode: Any, source: Any) -> None:
+        if source.find_property("protocols") is not None:  # rtspsrc
+            for own, other in _OF_RTSP.items():
+                value = self.values[own]
+                if own == "select-rtp-protocol":
+                    value = _FLAGS.get(value, value)
+                Gst.util_set_object_arg(source, other, str(value).lower())
+
+    def _inside(self, owner: Any, element: Any) -> None:
+        """Reach the decoder, which a bin inside of a bin makes."""
+        if isinstance(element, Gst.Bin):
+            element.connect("element-added", weakly(self._inside))
+        keep = self.values["drop-frame-interval"]
+        factory = element.get_factory()
+        if keep > 1 and factory is not None and factory.get_name() == "nvv4l2decoder":
+            element.set_property("drop-frame-interval", keep)
+
+    def _found(self, decode: Any, source: Any) -> None:
+        caps = source.get_current_caps() or source.query_caps(None)
+        if not is_nvmm(caps):
+            convert = self.part("nvvideoconvert")
+            tag = self.part("capsfilter", caps=Gst.Caps.from_string(NVMM))
+            convert.link(tag)
+            for part in (convert, tag):
+                part.sync_state_with_parent()
+            source.link(convert.get_static_pad("sink"))
+            source = tag.get_static_pad("src")
+        if self.values["file-loop"]:
+            kinds = Gst.PadProbeType.EVENT_DOWNSTREAM | Gst.PadProbeType.EVENT_FLUSH
+            loop = weakly(self._loop, Gst.PadProbeReturn.OK)
+            source.add_probe(kinds | Gst.PadProbeType.BUFFER, loop)
+        if self._pad is not None and self._reconnector is not None:  # opened again
+            self._pad.set_target(source)
+            return
+        self._pad = self.ghost("vsrc_%u", source, f"vsrc_{len(self.srcpads)}")
+        if self._reconnector is not None:
+            kinds = Gst.PadProbeType.EVENT_DOWNSTREAM | Gst.PadProbeType.BUFFER
+            self._pad.add_probe(kinds, weakly(self._watch, Gst.PadProbeReturn.OK))
+
+    # ---- reconnecting
+
+    def do_change_state(self, change: Any) -> Any:
+        """Watch an RTSP source between READY and PAUSED, if it is to be opened again."""
+        if change == Gst.StateChange.READY_TO_PAUSED and (patience := self._patience()):
+            reopen, give_up = weakly(self._reopen), weakly(self._give_up)
+            self._reconnector = Reconnector(patience, reopen, give_up)
+        elif change == Gst.StateChange.PAUSED_TO_READY and self._reconnector is not None:
+            self._reconnector.close()
+        done = Gst.Bin.do_change_state(self, change)
+        if change == Gst.StateChange.PAUSED_TO_READY:
+            self._reconnector = None
+        return done
+
+    def _patience(self) -> Patience | None:
+        interval_s = self.values["rtsp-reconnect-interval"]
+        first_s = self.values["init-rtsp-reconnect-interval"]
+        if not (interval_s or first_s) or not str(self.values["uri"]).startswith("rtsp"):
+            return None
+        attempts = self.values["rtsp-reconnect-attempts"]
+        return Patience(interval_s, first_s, attempts or -1)  # 0 is -1 in the original, too
+
+    def do_handle_message(self, message: Any) -> None:
+        """Keep an error of the source back if it is opened again."""
+        watch = None if self.disposed else self._reconnector
+        if watch is not None and message.type == Gst.MessageType.ERROR:  # noqa: SIM102 - for mypy
+            if watch.problem(message.parse_error()[0].message):
+                return
+        Gst.Bin.do_handle_message(self, message)
+
+    def _watch(self, ghost: Any, info: Any) -> Any:
+        watch = self._reconnector
+        if watch is None:
+            return Gst.PadProbeReturn.OK
+        if info.type & Gst.PadProbeType.BUFFER:
+            watch.picture()
+        elif info.get_event().type == Gst.EventType.EOS and watch.problem("the stream ended"):
+            return Gst.PadProbeReturn.DROP
+        return Gst.PadProbeReturn.OK
+
+    def _reopen(self, problem: str) -> None:
+        self.post_warning(f"{safe_uri(self.values['uri'])}: {problem}: it is opened again")
+        self._decode.set_state(Gst.State.NULL)
+        self._decode.sync_state_with_parent()
+        # An error amid the pipeline's start leaves the bin behind. Not from this thread: who stops
+        # the bin waits for it.
+        self.call_async(Gst.Element.sync_state_with_parent)
+
+    def _give_up(self, problem: str) -> None:
+        attempts = self.values["rtsp-reconnect-attempts"]
+        text = f"{safe_uri(self.values['uri'])}: {problem}, after {attempts} attempts"
+        if self._pad is None:
+            self.post_error(MediaError(text, where=self.get_name()))
+            return
+        self.post_warning(text)
+        peer = self._pad.get_peer()
+        if peer is not None:  # past the pad, which takes no second end of a stream
+            peer.send_event(Gst.Event.new_eos())
+
+    def _loop(self, source: Any, info: Any) -> Any:
+        """Turn the end into a jump to the start; times go on, and elements behind see no jump."""
+        if info.type & Gst.PadProbeType.BUFFER:
+            buffer = info.get_buffer()
+            if buffer.pts != Gst.CLOCK_TIME_NONE:
+                if self._again:
+                    self._again, self._offset_ns = False, self._end_ns - buffer.pts
+                buffer.pts += self._offset_ns
+                length = buffer.duration if buffer.duration != Gst.CLOCK_TIME_NONE else 0
+                self._end_ns = buffer.pts + length
+            return Gst.PadProbeReturn.OK
+        kind = info.get_event().type
+        if kind == Gst.EventType.EOS:
+            self._again = True
+            # The thread that brings the event cannot wait for itself.
+            Thread(target=self._restart, args=(source,), name="nvurisrcbin", daemon=True).start()
+            return Gst.PadProbeReturn.DROP
+        if kind in (Gst.EventType.FLUSH_START, Gst.EventType.FLUSH_STOP):
+            return Gst.PadProbeReturn.DROP
+        return Gst.PadProbeReturn.OK
+
+    def _restart(self, source: Any) -> None:
+        seek = Gst.Event.new_seek(
+            1.0, Gst.Format.TIME, Gst.SeekFlags.FLUSH, Gst.SeekType.SET, 0, Gst.SeekType.NONE, 0
+        )
+        if not source.send_event(seek) and self.get_state(0).state >= Gst.State.PAUSED:
+            self.post_error(RuntimeError(f"{self.values['uri']} cannot start again: file-loop"))
+
+
+_OF_MUX = {name: row for name, row in MUX_PROPERTIES.items() if name not in COMMON}
+_OF_MUX |= {"interpolation-method": MUX_PROPERTIES["interpolation-method"]}
+del _OF_MUX["batch-size"]
+
+
+class NvMultiUriSrcBin(PartsBin):
+    """Opens several addresses and batches their frames; sources do not change while it runs."""
+
+    __gtype_name__ = "GstNvMultiUriSrcBin"
+    __gstmetadata__ = ("NvMultiUriSrc Bin", "Source/Video", "Batches several addresses", "Headrace")
+    __gsttemplates__ = (pad("src", "src", "always", NVMM),)
+    PROPERTIES = (URI_PROPERTIES | _OF_MUX) | {
+        "uri-list": Property("str", "", "addresses, with commas between"),
+        "sensor-id-list": Property("str", "", "of the sources, for messages on the bus"),
+        "sensor-name-list": Property("str", "", "of the sources, for messages on the bus"),
+        "max-batch-size": Property("uint", 30, "most frames of a batch; 0: the addresses"),
+        "port": Property("str", "9000", "accepted; no server for commands is started"),
+        "ip-address": Property("str", "localhost", "accepted"),
+        "mode": Property("enum", 0, "accepted; sound is never decoded", choices=_MODES),
+    }
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._mux = self.part("nvstreammux")
+        self._sources: list[Any] = []
+        self.ghost("src", self._mux.get_static_pad("src"))
+        self.setup()
+
+    def changed(self, name: str) -> None:
+        """Pass properties of the multiplexer on."""
+        if name in _OF_MUX and _OF_MUX[name].text != NO_EFFECT:
+            self._mux.set_property(name, self.values[name])
+
+    def do_change_state(self, change: Any) -> Any:
+        """Make the sources before the first start."""
+        if change == Gst.StateChange.NULL_TO_READY and not self._sources:
+            try:
+                self._open()
+            except Exception as error:  # PyGObject would print it and go on
+                self.post_error(error)
+                return Gst.StateChangeReturn.FAILURE
+        return Gst.Bin.do_change_state(self, change)
+
+    def _open(self) -> None:
+        addresses = [uri.strip() for uri in self.values["uri-list"].split(",") if uri.strip()]
+        if not addresses:
+            raise ConfigError(
+                "uri-list is empty",
+                where=self.get_name(),
+                expected="addresses, with commas between",
+            )
+        self._mux.set_property("batch-size", self.values["max-batch-size"] or len(addresses) or 1)
+        passed = set(URI_PROPERTIES) & self.assigned - {"uri"}
+        ids, names = (self._listed(key) for key in ("sensor-id-list", "sensor-name-list"))
+        for number, uri in enumerate(addresses):
+            source = self.part("nvurisrcbin", uri=uri, **{n: self.values[n] for n in passed})
+            sink = self._mux.request_pad_simple(f"sink_{number}")
+            source.connect("pad-added", lambda _, found, sink=sink: found.link(sink))
+            self._sources.append(source)
+            added = Gst.Structure.new_empty("stream-add")
+            added.set_value("source-id", number)
+            added.set_value("uri", uri)
+            added.set_value("sensor-id", ids[number] if number < len(ids) else "")
+            added.set_value("sensor-name", names[number] if number < len(names) else "")
+            self.post_message(Gst.Message.new_element(self, added))
+
+    def _listed(self, name: str) -> list[str]:
+        return [text.strip() for text in self.values[name].split(",")]

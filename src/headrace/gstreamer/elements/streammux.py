@@ -1,0 +1,399 @@
+"""nvstreammux: frames of several sources in batches, scaled to one size, with their metadata."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from threading import Condition, Thread
+from typing import Any
+
+import numpy as np
+
+from headrace.gstreamer import pyds
+from headrace.gstreamer.elements.bindings import Element, GObject, Gst, GstVideo
+from headrace.gstreamer.elements.element import NVMM, SYSTEM, NvElement, pad, refusal, timed, weakly
+from headrace.gstreamer.elements.properties import (
+    COMMON,
+    INTERPOLATION,
+    NO_EFFECT,
+    SCALING,
+    UINT_MAX,
+    Property,
+)
+from headrace.gstreamer.elements.surface import CapsReader, Surface, scaled
+from headrace.gstreamer.pyds.bridge import bridge
+from headrace.gstreamer.pyds.functions import (
+    nvds_acquire_frame_meta_from_pool,
+    nvds_add_frame_meta_to_batch,
+)
+
+QUEUED = 4  # frames of a source that wait; decoders are held back beyond
+POLL_S = 0.2
+DUMMY_BYTES = 64  # a batch's buffer holds no pixels, as in the original
+
+PROPERTIES = COMMON | {
+    "batch-size": Property("uint", 0, "most frames of a batch", 0, 1024),
+    "batched-push-timeout": Property("int", -1, "microseconds to wait for a full batch", -1),
+    "width": Property("uint", 0, "of all frames; 0: of the first one"),
+    "height": Property("uint", 0, "of all frames; 0: of the first one"),
+    "enable-padding": Property("bool", False, "keep the aspect ratio, with black bars"),
+    "live-source": Property("bool", False, "sources are live"),
+    "attach-sys-ts": Property("bool", True, "frames get the time of the system"),
+    "async-process": Property("bool", True, "accepted"),
+    "sync-inputs": Property("bool", False, NO_EFFECT),
+    "max-latency": Property("uint", 0, NO_EFFECT),
+    "num-surfaces-per-frame": Property("uint", 1, "accepted", 1, 4),
+    "buffer-pool-size": Property("uint", 4, "accepted", 4, 1024),
+    "drop-pipeline-eos": Property("bool", False, "no end of stream is passed on"),
+    "frame-num-reset-on-eos": Property("bool", False, "a source counts from 0 again after its end"),
+    "frame-num-reset-on-stream-reset": Property("bool", False, NO_EFFECT),
+    "frame-duration": Property("uint64", (1 << 64) - 1, NO_EFFECT),
+    "config-file-path": Property("str", None, "accepted"),
+    "interpolation-method": Property("enum", 1, SCALING, choices=INTERPOLATION),
+}  # fmt: skip
+UNKNOWN_RATE = (30, 1)  # frames of a stream that names no rate, such as pictures in a row
+
+
+_NTP = Gst.Caps.from_string("timestamp/x-ntp")
+_NTP_TO_UNIX_NS = 2_208_988_800 * Gst.SECOND  # from 1900 to 1970
+
+
+def _sender_time_ns(buffer: Any) -> int:
+    """The time that an RTSP sender gave a frame, in ns since 1970; 0 if none is known."""
+    meta = buffer.get_reference_timestamp_meta(_NTP)
+    return 0 if meta is None else max(0, meta.timestamp - _NTP_TO_UNIX_NS)
+
+
+class _Source:
+    """One sink pad: its waiting frames and its state."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.waiting: deque[tuple[Surface, int, int, tuple[int, int], int]] = deque()
+        self.reader: CapsReader | None = None
+        self.framerate = UNKNOWN_RATE
+        self.frames = self.received = 0
+        self.ended = self.announced = self.flushing = False
+
+    def next_pts_ns(self) -> int:
+        """Time of the next frame by the frame rate, for streams that have none, such as JPEG."""
+        top, bottom = self.framerate
+        return int(self.received * Gst.SECOND * bottom // top)
+
+
+class NvStreamMux(NvElement, Element):
+    """Collects a frame of each source, and pushes them from a thread of its own."""
+
+    __gtype_name__ = "GstNvStreamMux"
+    __gstmetadata__ = (
+        "Stream multiplexer", "Generic", "Batches frames of several sources", "Headrace"
+    )  # fmt: skip
+    __gsttemplates__ = (
+        pad("sink_%u", "sink", "request", NVMM, SYSTEM),
+        pad("src", "src", "always", NVMM),
+    )
+    PROPERTIES = PROPERTIES
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sources: dict[Any, _Source] = {}
+        self._changed = Condition()
+        self._thread: Thread | None = None
+        self._stopping = False
+        self._flow = Gst.FlowReturn.OK
+        self._turn = 0
+        self._ended: list[int] = []
+        self._size = (0, 0)
+        self._pts_ns = -1  # of the last batch
+        self._src = Gst.Pad.new_from_template(self.template("src"), "src")
+        self.add_pad(self._src)
+        self.setup()
+
+    # ---- pads
+
+    def do_request_new_pad(self, template: Any, name: str | None, caps: Any) -> Any:
+        """Make the sink pad of a source; its number is that of the name, else the lowest free."""
+        with self._changed:
+            taken = {source.number for source in self._sources.values()}
+            number = next(i for i in range(len(taken) + 1) if i not in taken)
+            if name and name.rpartition("_")[2].isdigit():
+                number = int(name.rpartition("_")[2])
+            if number in taken:
+                return None
+            sink = Gst.Pad.new_from_template(template, f"sink_{number}")
+            self._sources[sink] = _Source(number)
+        sink.set_chain_function_full(weakly(self._chain, Gst.FlowReturn.EOS))
+        sink.set_event_function_full(weakly(self._event, False))
+        sink.set_query_function_full(weakly(self._query, False))
+        sink.set_active(True)
+        self.add_pad(sink)
+        return sink
+
+    def do_release_pad(self, sink: Any) -> None:
+        """Forget a source."""
+        if self.disposed:
+            self.remove_pad(sink)
+            return
+        with self._changed:
+            source = self._sources.get(sink)
+            if source is not None:
+                source.flushing = True
+                source.waiting.clear()
+                self._changed.notify_all()
+        sink.set_active(False)
+        with self._changed:
+            self._sources.pop(sink, None)
+            self._changed.notify_all()
+        self.remove_pad(sink)
+
+    def _query(self, sink: Any, parent: Any, query: Any) -> bool:
+        if query.type == Gst.QueryType.ALLOCATION:
+            GstVideo.video_meta_api_get_type()
+            # Decoders then give away their own padded pictures instead of copies.
+            query.add_allocation_meta(GObject.type_from_name("GstVideoMetaAPI"), None)
+            return True
+        return bool(sink.query_default(parent, query))
+
+    def _event(self, sink: Any, parent: Any, event: Any) -> bool:
+        source = self._sources.get(sink)
+        if source is None:
+            return False
+        match event.type:
+            case Gst.EventType.CAPS:
+                caps = event.parse_caps()
+                try:
+                    source.reader = CapsReader(caps)
+                except Exception as error:  # an unknown format ends the pipeline, with its name
+                    self.post_error(error)
+                    return False
+                found, top, bottom = caps.get_structure(0).get_fraction("framerate")
+                source.framerate = (top, bottom) if found and top > 0 else UNKNOWN_RATE
+            case Gst.EventType.EOS:
+                with self._changed:
+                    source.ended = True
+                    self._changed.notify_all()
+            case Gst.EventType.STREAM_START:
+                with self._changed:
+                    if source.ended and self.values["frame-num-reset-on-eos"]:
+                        source.frames = 0
+                    source.ended = source.announced = False
+                    self._changed.notify_all()
+            case Gst.EventType.FLUSH_START | Gst.EventType.FLUSH_STOP:
+                with self._changed:
+                    source.flushing = event.type == Gst.EventType.FLUSH_START
+                    source.waiting.clear()
+                    if source.flushing:  # a jump may lead back
+                        self._pts_ns = -1
+                    self._changed.notify_all()
+        return True
+
+    def _chain(self, sink: Any, parent: Any, buffer: Any) -> Any:
+        source = self._sources.get(sink)
+        if source is None or source.reader is None:
+            return Gst.FlowReturn.NOT_NEGOTIATED
+        try:
+            surface, size = self._fitted(source.reader, buffer)
+            ntp_ns = 0 if self.values["attach-sys-ts"] else _sender_time_ns(buffer)
+        except Exception as error:  # PyGObject would print it and go on
+            self.post_error(error)
+            return Gst.FlowReturn.ERROR
+        with self._changed:
+            while len(source.waiting) >= QUEUED and not (source.flushing or self._stopping):
+                self._changed.wait(POLL_S)
+            if source.flushing or self._stopping:
+                return Gst.FlowReturn.FLUSHING
+            if self._flow not in (Gst.FlowReturn.OK, Gst.FlowReturn.EOS):
+                return self._flow
+            duration = buffer.duration if buffer.duration != Gst.CLOCK_TIME_NONE else 0
+            pts = buffer.pts if buffer.pts != Gst.CLOCK_TIME_NONE else source.next_pts_ns()
+            source.waiting.append((surface, pts, duration, size, ntp_ns))
+            source.received += 1
+            self._changed.notify_all()
+        return Gst.FlowReturn.OK
+
+    @timed
+    def _fitted(self, reader: CapsReader, buffer: Any) -> tuple[Surface, tuple[int, int]]:
+        """The picture at the batch's size, and its own size."""
+        surface = reader.surface(buffer)
+        own = surface.width, surface.height
+        width, height = self.values["width"], self.values["height"]
+        if not (width and height):
+            if self._size == (0, 0):
+                self._size = own
+            width, height = self._size
+        if own == (width, height):
+            return surface, own
+        frame = surface.frame()
+        if not self.values["enable-padding"]:
+            return Surface(scaled(frame, width, height)), own
+        ratio = min(width / own[0], height / own[1])
+        fitted = Surface(scaled(frame, max(2, int(own[0] * ratio)), max(2, int(own[1] * ratio))))
+        canvas = np.zeros((height, width, 4), np.uint8)
+        canvas[:, :, 3] = 255
+        canvas[: fitted.height, : fitted.width] = fitted.rgba()
+        return Surface(None, canvas), own
+
+    # ---- batches
+
+    def do_change_state(self, change: Any) -> Any:
+        """Run the thread between READY and PAUSED."""
+        if change == Gst.StateChange.READY_TO_PAUSED:
+            self._stopping, self._flow, self._size = False, Gst.FlowReturn.OK, (0, 0)
+            self._pts_ns = -1
+            for source in self._sources.values():
+                source.ended = source.announced = source.flushing = False
+                source.frames = source.received = 0
+        elif change == Gst.StateChange.PAUSED_TO_READY:
+            self._stop()
+        done = Gst.Element.do_change_state(self, change)
+        if change == Gst.StateChange.READY_TO_PAUSED and done != Gst.StateChangeReturn.FAILURE:
+            self._thread = Thread(target=self._run, name="nvstreammux", daemon=True)
+            self._thread.start()
+        elif change == Gst.StateChange.PAUSED_TO_READY and self._thread is not None:
+            self._thread.join(timeout=10)
+            self._thread = None
+            for source in self._sources.values():
+                source.waiting.clear()
+        return done
+
+    def _stop(self) -> None:
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+
+    def _run(self) -> None:
+        try:
+            self._push_batches()
+        except Exception as error:  # of a thread: nobody else reports it
+            self.post_error(error)
+
+    def _push_batches(self) -> None:
+        started = False
+        while not self._stopping:
+            taken = self._take()
+            for source in self._newly_ended():
+                self._announce(source)
+            if taken:
+                if not started:
+                    self._start_stream(taken)
+                    started = True
+                if not self._push(taken):
+                    return
+            elif self._all_ended():
+                if not self.values["drop-pipeline-eos"]:
+                    if not started:
+                        self._src.push_event(Gst.Event.new_stream_start("nvstreammux"))
+                    self._src.push_event(Gst.Event.new_eos())
+                self._wait_for_more()
+
+    def _wait_for_more(self) -> None:
+        with self._changed:
+            while not self._stopping and self._all_ended():
+                self._changed.wait(POLL_S)
+
+    def _all_ended(self) -> bool:
+        sources = list(self._sources.values())
+        return bool(sources) and all(s.ended and not s.waiting for s in sources)
+
+    def _newly_ended(self) -> list[_Source]:
+        with self._changed:
+            found = [
+                s for s in self._sources.values() if s.ended and not s.waiting and not s.announced
+            ]
+            for source in found:
+                source.announced = True
+        return found
+
+    def _take(self) -> list[tuple[_Source, Any]]:
+        """Wait for a batch: a frame of each source, or those there when the time is up."""
+        most = self.values["batch-size"] or 1
+        timeout_us = self.values["batched-push-timeout"]
+        deadline: float | None = None
+        with self._changed:
+            while not self._stopping:
+                sources = sorted(self._sources.values(), key=lambda s: s.number)
+                full = [s for s in sources if s.waiting]
+                open_ = [s for s in sources if not s.ended or s.waiting]
+                if not open_ and sources:
+                    return []
+                if full:
+                    now = time.monotonic()
+                    if deadline is None and timeout_us >= 0:
+                        deadline = now + timeout_us / 1e6
+                    if len(full) >= min(most, len(open_)) or (
+                        deadline is not None and now >= deadline
+                    ):
+                        return [(s, s.waiting.popleft()) for s in self._next(full, most)]
+                if any(s.ended and not s.waiting and not s.announced for s in sources):
+                    return []
+                wait = (
+                    POLL_S
+                    if deadline is None
+                    else max(0.0, min(POLL_S, deadline - time.monotonic()))
+                )
+                self._changed.wait(wait)
+        return []
+
+    def _next(self, full: list[_Source], most: int) -> list[_Source]:
+        """Take turns where there are more sources than places."""
+        if len(full) <= most:
+            self._changed.notify_all()
+            return full
+        start = self._turn % len(full)
+        self._turn += most
+        self._changed.notify_all()
+        return sorted((full[start:] + full[:start])[:most], key=lambda s: s.number)
+
+    def _start_stream(self, taken: list[tuple[_Source, Any]]) -> None:
+        source, (surface, *_) = taken[0]
+        top, bottom = source.framerate
+        caps = (
+            f"video/x-raw(memory:NVMM), format=(string)NV12, width=(int){surface.width}, "
+            f"height=(int){surface.height}, framerate=(fraction){top}/{bottom}, "
+            f"batch-size=(int){self.values['batch-size'] or 1}, num-surfaces-per-frame=(int)1"
+        )
+        self._src.push_event(Gst.Event.new_stream_start("nvstreammux"))
+        self._src.push_event(Gst.Event.new_caps(Gst.Caps.from_string(caps)))
+        segment = Gst.Segment()
+        segment.init(Gst.Format.TIME)
+        self._src.push_event(Gst.Event.new_segment(segment))
+
+    def _push(self, taken: list[tuple[_Source, Any]]) -> bool:
+        batch = pyds.NvDsBatchMeta()
+        batch.base_meta.batch_meta = batch
+        batch.base_meta.meta_type = pyds.NvDsMetaType.NVDS_BATCH_META
+        batch.max_frames_in_batch = self.values["batch-size"] or 1
+        batch.ended, self._ended = self._ended, []
+        now_ns = time.time_ns() if self.values["attach-sys-ts"] else 0
+        times, durations = [], []
+        for place, (source, (surface, pts, duration, size, ntp_ns)) in enumerate(taken):
+            frame = nvds_acquire_frame_meta_from_pool(batch)
+            frame.pad_index = frame.source_id = source.number
+            frame.batch_id, frame.frame_num, frame.buf_pts = place, source.frames, pts
+            frame.ntp_timestamp = ntp_ns or now_ns
+            frame.source_frame_width, frame.source_frame_height = size
+            frame.pipeline_width, frame.pipeline_height = surface.width, surface.height
+            source.frames = (source.frames + 1) & UINT_MAX
+            batch.surfaces.append(surface)
+            nvds_add_frame_meta_to_batch(batch, frame)
+            times.append(pts)
+            durations.append(duration)
+        buffer = Gst.Buffer.new_allocate(None, DUMMY_BYTES, None)
+        # A source behind the others may fill a batch alone: times must not go back for that.
+        self._pts_ns = max(self._pts_ns + 1, *times)
+        buffer.pts, buffer.duration = self._pts_ns, max(durations) or Gst.CLOCK_TIME_NONE
+        bridge().attach(hash(buffer), batch)
+        flow = self._src.push(buffer)
+        if (error := refusal(flow, self._src)) is not None:
+            self.post_error(error)  # before the sources hear of it, which tell less
+        with self._changed:
+            self._flow = flow
+            self._changed.notify_all()
+        return bool(flow == Gst.FlowReturn.OK)
+
+    def _announce(self, source: _Source) -> None:
+        """Tell the application that a source is over, as the original does on the bus."""
+        structure = Gst.Structure.new_empty("stream-eos")
+        structure.set_value("stream-id", source.number)
+        self.post_message(Gst.Message.new_element(self, structure))
+        self._ended.append(source.number)

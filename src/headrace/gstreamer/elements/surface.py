@@ -1,0 +1,255 @@
+"""Pictures of a batch: views on decoders' buffers, or arrays that applications write into."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import c_size_t, c_void_p
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headrace._core.errors import MediaError
+from headrace._core.text import error_text
+from headrace.gstreamer.elements.bindings import GstVideo
+from headrace.gstreamer.pyds.bridge import function
+from headrace.media.frame import Frame
+from headrace.media.pixel_format import ColorSpace, PixelFormat, Plane, matrix_code, plane_shapes
+from headrace.media.pixels import plane_views, to_av
+
+RAW_FORMATS = ("NV12", "I420", "RGBA", "BGRx", "RGB", "BGR", "GRAY8")
+_PLANAR = {"NV12": PixelFormat.NV12, "I420": PixelFormat.I420, "GRAY8": PixelFormat.GRAY}
+_PACKED = {"RGB": PixelFormat.RGB, "BGR": PixelFormat.BGR}
+_AV_FORMATS = {
+    "NV12": "nv12", "I420": "yuv420p", "RGBA": "rgba", "BGRx": "bgr0", "RGB": "rgb24",
+    "BGR": "bgr24", "GRAY8": "gray",
+}  # fmt: skip
+_MAP_READ = 1
+_MAP_INFO_BYTES, _DATA_AT, _SIZE_AT = 104, 16, 24  # GstMapInfo on machines of 64 bits
+
+
+@cache
+def _library() -> tuple[Any, Any]:
+    library = ctypes.CDLL("libgstreamer-1.0.so.0")
+    mapping = function(library.gst_buffer_map, ctypes.c_int, c_void_p, c_void_p, ctypes.c_int)
+    return mapping, function(library.gst_buffer_unmap, None, c_void_p, c_void_p)
+
+
+class MappedBuffer:
+    """The bytes of a GStreamer buffer, which live as long as this.
+
+    Attributes:
+        data: (size,) uint8.
+
+    Raises:
+        MediaError: the buffer cannot be mapped.
+    """
+
+    def __init__(self, buffer: Any) -> None:
+        self._buffer = buffer  # holds a reference
+        self._info = ctypes.create_string_buffer(_MAP_INFO_BYTES)
+        mapping, self._unmap = _library()
+        if not mapping(hash(buffer), self._info, _MAP_READ):
+            raise MediaError("a buffer's memory cannot be mapped")
+        address = c_void_p.from_buffer(self._info, _DATA_AT).value
+        size = c_size_t.from_buffer(self._info, _SIZE_AT).value
+        memory: Any = (ctypes.c_uint8 * size).from_address(address or 0)
+        self.data: Plane = np.frombuffer(memory, np.uint8)
+        self.data.flags.writeable = False
+
+    def __del__(self) -> None:
+        if hasattr(self, "data"):
+            self._unmap(hash(self._buffer), self._info)
+
+
+class Surface:
+    """One picture: planes as a decoder gave them, or RGBA once an application asked for it.
+
+    Attributes:
+        width, height: in pixels.
+    """
+
+    def __init__(self, frame: Frame | None, rgba: npt.NDArray[np.uint8] | None = None) -> None:
+        self._frame, self._rgba = frame, rgba
+        if frame is not None:
+            self.width, self.height = frame.width, frame.height
+        elif rgba is not None:
+            self.height, self.width = rgba.shape[:2]
+
+    def rgba(self) -> npt.NDArray[np.uint8]:
+        """Return the picture as (height, width, 4) RGBA; writes change it from now on."""
+        if self._rgba is None:
+            assert self._frame is not None
+            self._rgba = packed(self._frame, "RGBA")
+            self._frame = None
+        return self._rgba
+
+    @property
+    def is_rgba(self) -> bool:
+        """True once an application asked for RGBA."""
+        return self._rgba is not None
+
+    def frame(self, **attributes: Any) -> Frame:
+        """Return the picture as a frame; a copy if it is RGBA.
+
+        Args:
+            attributes: source, number and time of the frame.
+        """
+        known = self._frame
+        if known is None:
+            assert self._rgba is not None
+            return Frame.from_array(self._rgba[:, :, :3], PixelFormat.RGB, **attributes)
+        return Frame(
+            known.planes, known.format, known.width, known.height, known.color,
+            owner=known.owner, **attributes,
+        )  # fmt: skip
+
+    def draw(self, frame: Frame) -> None:
+        """Replace the picture by one that was drawn over it; writers keep their RGBA array."""
+        if self._rgba is None:
+            self._frame = frame
+        else:
+            self._rgba[:, :, :3] = frame.to_rgb()
+
+
+def packed(frame: Frame, format: str, width: int = 0, height: int = 0) -> npt.NDArray[np.uint8]:
+    """Convert a frame to a packed format of GStreamer, scaled if a size is given.
+
+    Returns:
+        (height, width, channels) uint8, writable.
+    """
+    picture = _reformatted(frame, _AV_FORMATS[format], width, height)
+    channels = {"RGBA": 4, "BGRx": 4, "RGB": 3, "BGR": 3}[format]
+    plane = picture.planes[0]
+    rows = np.frombuffer(plane, np.uint8).reshape(picture.height, plane.line_size)
+    pixels = rows[:, : channels * picture.width].reshape(picture.height, picture.width, channels)
+    return pixels.copy()
+
+
+def scaled(frame: Frame, width: int, height: int) -> Frame:
+    """Scale a frame, bilinearly, in its own format."""
+    if (frame.width, frame.height) == (width, height):
+        return frame
+    picture = _reformatted(frame, None, width, height)
+    planes = plane_views(picture, frame.format, width, height)
+    return Frame(
+        planes, frame.format, width, height, frame.color, frame.pts_ns, frame.frame, frame.source,
+        frame.source_id, picture,
+    )  # fmt: skip
+
+
+def _reformatted(frame: Frame, format: str | None, width: int, height: int) -> Any:
+    code = matrix_code(frame.color)
+    options: dict[str, Any] = {"interpolation": "BILINEAR"}
+    if frame.format in (PixelFormat.I420, PixelFormat.NV12):
+        options |= {"src_colorspace": code, "dst_colorspace": code}
+    width, height = width or frame.width, height or frame.height
+    try:
+        return to_av(frame).reformat(width=width, height=height, format=format, **options)
+    except (ValueError, MemoryError) as error:  # of FFmpeg
+        raise MediaError(
+            f"a picture of {frame.width}x{frame.height} cannot be made one of {width}x{height}",
+            where=error_text(error),
+        ) from error
+
+
+def system_bytes(surface: Surface, format: str, info: Any) -> bytes:
+    """Lay a picture out as GStreamer has it in system memory.
+
+    Args:
+        surface: the picture; it is scaled to the size of `info`.
+        format: of GStreamer.
+        info: a `GstVideo.VideoInfo`: sizes, offsets and strides of planes.
+    """
+    width, height = info.width, info.height
+    if format == "RGBA" and surface.is_rgba and (surface.width, surface.height) == (width, height):
+        planes: tuple[npt.NDArray[np.uint8], ...] = (surface.rgba(),)
+    elif format in _PLANAR:
+        frame, kind = scaled(surface.frame(), width, height), _PLANAR[format]
+        if frame.format is kind:
+            planes = tuple(frame.planes)
+        else:
+            picture = _reformatted(frame, _AV_FORMATS[format], 0, 0)
+            planes = tuple(plane.copy() for plane in plane_views(picture, kind, width, height))
+    else:
+        planes = (packed(surface.frame(), format, width, height),)
+    target = np.zeros(info.size, np.uint8)
+    offsets, strides = info.offset, info.stride
+    for i, plane in enumerate(planes):
+        rows = plane.reshape(plane.shape[0], -1) if plane.ndim == 3 else plane
+        into = target[offsets[i] : offsets[i] + strides[i] * len(rows)].reshape(len(rows), -1)
+        into[:, : rows.shape[1]] = rows
+    return target.tobytes()
+
+
+def video_info(caps: Any) -> Any:
+    """Return the layout of pictures in system memory.
+
+    Raises:
+        MediaError: GStreamer has none for pictures of that size.
+    """
+    try:
+        return GstVideo.VideoInfo.new_from_caps(caps)
+    except TypeError:  # its constructor gave nothing
+        raise MediaError(f"no picture has these caps: {caps.to_string()}") from None
+
+
+class CapsReader:
+    """Reads buffers of one set of caps as frames.
+
+    Attributes:
+        width, height: in pixels.
+    """
+
+    def __init__(self, caps: Any) -> None:
+        structure = caps.get_structure(0)
+        self.format = str(structure.get_string("format"))
+        if self.format not in RAW_FORMATS:
+            raise MediaError(
+                f"pictures of format {self.format}", expected="one of " + ", ".join(RAW_FORMATS)
+            )
+        info = video_info(caps)
+        self.width, self.height = info.width, info.height
+        self._planes = info.finfo.n_planes
+        self._offsets, self._strides = list(info.offset), list(info.stride)
+        color = structure.get_string("colorimetry") or ""
+        self._color = ColorSpace.BT709 if "bt709" in color else ColorSpace.BT601
+
+    def surface(self, buffer: Any, **attributes: Any) -> Surface:
+        """Make a surface over a buffer, without a copy where its format allows."""
+        mapped = MappedBuffer(buffer)
+        offsets, strides = self._offsets, self._strides
+        if (meta := GstVideo.buffer_get_video_meta(buffer)) is not None:
+            offsets, strides = list(meta.offset), list(meta.stride)
+        data = mapped.data
+        if self.format in ("RGBA", "BGRx"):
+            shape = (self.height, self.width, 4)
+            pixels = _strided(data, offsets[0], shape, strides[0])
+            order = [0, 1, 2, 3] if self.format == "RGBA" else [2, 1, 0, 3]
+            return Surface(None, np.ascontiguousarray(pixels[:, :, order]))
+        kind = _PLANAR.get(self.format) or _PACKED[self.format]
+        planes: list[Plane] = [
+            _strided(data, offsets[i], shape, strides[i])
+            for i, shape in enumerate(plane_shapes(kind, self.width, self.height))
+        ]
+        return Surface(
+            Frame(
+                tuple(planes), kind, self.width, self.height, self._color, owner=mapped,
+                **attributes,
+            )
+        )  # fmt: skip
+
+
+def _strided(data: Plane, offset: int, shape: tuple[int, ...], stride: int) -> Plane:
+    strides = (stride, 1) if len(shape) == 2 else (stride, shape[2], 1)
+    return np.ndarray(
+        shape, np.uint8, data, offset, strides
+    )  # as_strided takes eight times as long
+
+
+def planar(frame: Frame) -> Frame:
+    """Convert a frame to I420."""
+    picture = _reformatted(frame, "yuv420p", 0, 0)
+    planes = plane_views(picture, PixelFormat.I420, frame.width, frame.height)
+    return Frame(planes, PixelFormat.I420, frame.width, frame.height, frame.color, owner=picture)

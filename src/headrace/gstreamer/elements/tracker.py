@@ -1,0 +1,136 @@
+"""nvtracker: the same object has the same number in every frame of its source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from headrace.gstreamer.elements.bindings import Gst
+from headrace.gstreamer.elements.element import NVMM, InPlace, pad
+from headrace.gstreamer.elements.properties import COMMON, NO_EFFECT, Property
+from headrace.gstreamer.elements.tree import frames_of, picture_of, style_text, to_frame_meta
+from headrace.gstreamer.pyds.functions import (
+    nvds_acquire_obj_meta_from_pool,
+    nvds_add_obj_meta_to_frame,
+    nvds_remove_obj_meta_from_frame,
+)
+from headrace.gstreamer.pyds.meta import NvDsBatchMeta, NvDsFrameMeta, NvDsObjectMeta
+from headrace.gstreamer.pyds.struct import text_at
+from headrace.meta import UNTRACKED_OBJECT_ID, ClassStyle, FrameMeta
+from headrace.pipeline.track.open import open_tracker
+from headrace.pipeline.track.tracker import Tracker
+
+PREDICTED = -0.1
+"""Confidence of an object that the tracker predicts. Source: the original's convention."""
+_STYLE = ClassStyle(font_size=10)
+
+PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "compute-hw", "qos")} | {
+    "tracker-width": Property("uint", 960, "accepted"),
+    "tracker-height": Property("uint", 544, "accepted"),
+    "ll-lib-file": Property("str", None, "accepted: the trackers are Headrace's"),
+    "ll-config-file": Property("str", None, "configuration; its sections choose the tracker"),
+    "display-tracking-id": Property("bool", True, "texts end with the number"),
+    "enable-batch-process": Property("bool", True, "accepted"),
+    "enable-past-frame": Property("bool", False, "accepted"),
+    "tracking-id-reset-mode": Property("uint", 0, NO_EFFECT, 0, 3),
+    "tracking-surface-type": Property("uint", 0, "accepted"),
+    "input-tensor-meta": Property("bool", False, NO_EFFECT),
+    "tensor-meta-gie-id": Property("uint", 0, "accepted"),
+    "user-meta-pool-size": Property("uint", 32, "accepted", 1),
+    "sub-batches": Property("str", "", "accepted"),
+    "sub-batch-err-recovery-trial-cnt": Property("int", 0, "accepted", -1),
+    "operate-on-class-ids": Property("str", "", "track objects of these classes only: 0:2"),
+}
+
+
+class NvTracker(InPlace):
+    """Gives objects their numbers, and predicts them where no model ran."""
+
+    __gtype_name__ = "GstNvTracker"
+    __gstmetadata__ = ("NvTracker plugin", "NvTracker", "Tracks objects", "Headrace")
+    __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
+    PROPERTIES = PROPERTIES
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tracker: Tracker | None = None
+        self._seen: dict[int, NvDsObjectMeta] = {}  # last object of each class
+
+    def do_start(self) -> bool:
+        """Make the tracker that the configuration asks for; IOU without one."""
+        file = self.values["ll-config-file"]
+        classes = [int(c) for c in self.values["operate-on-class-ids"].split(":") if c]
+        try:
+            known = file and Path(file).is_file()
+            self._tracker = open_tracker(
+                Path(file) if known else "iou", operate_on_class_ids=classes or None
+            )
+        except Exception as error:  # PyGObject would print it and go on
+            self.post_error(error)
+            return False
+        if file and not known:
+            self.post_warning(f"ll-config-file={file} is not there: the IOU tracker runs")
+        return True
+
+    def do_stop(self) -> bool:
+        """Forget all tracks."""
+        if self._tracker is not None:
+            self._tracker.close()
+        self._seen.clear()
+        return True
+
+    def process(self, buffer: Any) -> Any:
+        """Track the objects of each frame."""
+        batch = self.batch_of(buffer)
+        assert self._tracker is not None
+        for frame in frames_of(batch):
+            picture = picture_of(batch, frame)
+            meta, before = to_frame_meta(frame, picture)
+            meta.inferred = bool(frame.bInferDone)
+            self._tracker.update(picture, meta)
+            with batch.meta_mutex:
+                self._apply(batch, frame, meta, before)
+        for source_id in batch.ended:
+            self._tracker.end_of_stream(source_id)
+        return Gst.FlowReturn.OK
+
+    def _apply(
+        self,
+        batch: NvDsBatchMeta,
+        frame: NvDsFrameMeta,
+        meta: FrameMeta,
+        before: list[NvDsObjectMeta],
+    ) -> None:
+        found = meta.objects
+        only = bool(self.values["operate-on-class-ids"])
+        for index, obj in enumerate(before):
+            number = int(found.object_ids[index])
+            if number == UNTRACKED_OBJECT_ID:
+                if not only and obj.parent is None:
+                    nvds_remove_obj_meta_from_frame(frame, obj)
+                continue
+            obj.object_id = number
+            if found.tracker_confidences is not None:
+                obj.tracker_confidence = float(found.tracker_confidences[index])
+            self._place(obj, found.rects[index].tolist(), text_at(obj.text_params.display_text))
+            self._seen[obj.class_id] = obj
+        for index in range(len(before), len(found)):
+            obj = nvds_acquire_obj_meta_from_pool(batch)
+            obj.class_id = int(found.class_ids[index])
+            obj.object_id, obj.confidence = int(found.object_ids[index]), PREDICTED
+            obj.unique_component_id = int(found.component_ids[index])
+            model = self._seen.get(obj.class_id)
+            if model is not None:
+                obj.obj_label = model.obj_label
+                obj.rect_params = model.rect_params
+            self._place(obj, found.rects[index].tolist(), obj.obj_label)
+            nvds_add_obj_meta_to_frame(frame, obj, None)
+
+    def _place(self, obj: NvDsObjectMeta, rect: list[float], text: str | None) -> None:
+        box = obj.tracker_bbox_info.org_bbox_coords
+        for target in (box, obj.rect_params):
+            target.left, target.top, target.width, target.height = rect
+        if self.values["display-tracking-id"]:
+            text = f"{text or ''} {obj.object_id}".strip()
+        # twenty pixels above the object, where nvinfer's text is ten above
+        style_text(obj.text_params, text or "", rect[0], rect[1] - 10, _STYLE)

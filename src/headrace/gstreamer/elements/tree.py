@@ -1,0 +1,196 @@
+"""Metadata as applications see it (a tree of structures), and as stages of inference use it."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from headrace.gstreamer import pyds
+from headrace.gstreamer.elements.outputs import add_outputs
+from headrace.gstreamer.elements.surface import Surface
+from headrace.gstreamer.pyds.functions import (
+    nvds_acquire_classifier_meta_from_pool,
+    nvds_acquire_label_info_meta_from_pool,
+    nvds_acquire_obj_meta_from_pool,
+    nvds_add_classifier_meta_to_object,
+    nvds_add_label_info_meta_to_classifier,
+    nvds_add_obj_meta_to_frame,
+)
+from headrace.gstreamer.pyds.meta import (
+    NvDsBatchMeta,
+    NvDsClassifierMeta,
+    NvDsFrameMeta,
+    NvDsObjectMeta,
+    items,
+)
+from headrace.gstreamer.pyds.struct import text_at
+from headrace.media.frame import Frame
+from headrace.meta import (
+    UNTRACKED_OBJECT_ID,
+    ClassifierMeta,
+    ClassStyle,
+    Detections,
+    FrameMeta,
+    Objects,
+    Space,
+)
+from headrace.meta.objects import DEFAULT_STYLE
+
+
+def frames_of(batch: NvDsBatchMeta) -> list[NvDsFrameMeta]:
+    """List the frames of a batch."""
+    return list(items(batch, "frame_meta_list"))
+
+
+def picture_of(batch: NvDsBatchMeta, frame: NvDsFrameMeta) -> Frame:
+    """Return the picture of a frame, with its number, source and time."""
+    surface: Surface = batch.surfaces[frame.batch_id]
+    return surface.frame(
+        pts_ns=int(frame.buf_pts), frame=int(frame.frame_num), source=f"source {frame.source_id}",
+        source_id=int(frame.source_id),
+    )  # fmt: skip
+
+
+def with_surfaces(batch: NvDsBatchMeta, surfaces: list[Surface]) -> NvDsBatchMeta:
+    """Return a batch with other pictures; it shares the metadata, and keeps their owner."""
+    made = copy.copy(batch)
+    made.surfaces, made.owner = surfaces, batch
+    return made
+
+
+def to_frame_meta(frame: NvDsFrameMeta, picture: Frame) -> tuple[FrameMeta, list[NvDsObjectMeta]]:
+    """Make metadata for a stage of the objects of a frame, in their order.
+
+    Returns:
+        The metadata, and the objects by their index in it.
+    """
+    meta = FrameMeta(
+        picture.source, picture.source_id, picture.frame, picture.pts_ns,
+        picture.width, picture.height,
+    )  # fmt: skip
+    objects: list[NvDsObjectMeta] = list(items(frame, "obj_meta_list"))
+    places = {id(obj): place for place, obj in enumerate(objects)}
+    start = 0
+    for end in range(1, len(objects) + 1):  # those of one model and parent go in together
+        first = objects[start]
+        if end < len(objects) and (
+            objects[end].unique_component_id == first.unique_component_id
+            and objects[end].parent is first.parent
+        ):
+            continue
+        part = objects[start:end]
+        rects = [o.rect_params for o in part]
+        boxes = np.array([(r.left, r.top, r.width, r.height) for r in rects], np.float32)
+        found = Detections.unchecked(
+            boxes,
+            np.array([o.confidence for o in part], np.float32),
+            np.array([o.class_id for o in part], np.int32),
+            space=Space.FRAME,
+        )
+        parent = -1 if first.parent is None else places.get(id(first.parent), -1)
+        meta.objects.append(found, int(first.unique_component_id), parent=parent)
+        start = end
+    if objects:
+        meta.objects.object_ids[:] = [o.object_id for o in objects]
+        for place, obj in enumerate(objects):
+            meta.objects.texts[place] = text_at(obj.text_params.display_text) or obj.obj_label
+    return meta, objects
+
+
+def add_results(
+    batch: NvDsBatchMeta, frame: NvDsFrameMeta, meta: FrameMeta, before: list[NvDsObjectMeta]
+) -> None:
+    """Add the results of a model to the tree: new objects, classes and texts of known ones.
+
+    Args:
+        batch: of the frame.
+        frame: in the tree.
+        meta: as `to_frame_meta` made it, after the model.
+        before: objects of the tree by their index in `meta`.
+    """
+    found = meta.objects
+    known = list(before)
+    for index in range(len(before), len(found)):
+        known.append(_new_object(batch, found, index, meta))
+        parent = int(found.parents[index])
+        nvds_add_obj_meta_to_frame(frame, known[index], known[parent] if parent >= 0 else None)
+    for index, results in found.classifiers.items():
+        for result in results:
+            made = classifier_meta(batch, result)
+            nvds_add_classifier_meta_to_object(known[index], made)
+        known[index].text_params.display_text = found.display_text(index)
+    add_outputs(batch, frame, meta, known)
+
+
+def _new_object(
+    batch: NvDsBatchMeta, found: Objects, index: int, meta: FrameMeta
+) -> NvDsObjectMeta:
+    obj = nvds_acquire_obj_meta_from_pool(batch)
+    component, class_id = int(found.component_ids[index]), int(found.class_ids[index])
+    style = found.styles.get(component, {}).get(class_id, DEFAULT_STYLE)
+    obj.unique_component_id, obj.class_id = component, class_id
+    obj.confidence = float(found.confidences[index])
+    obj.obj_label = found[index].label
+    left, top, width, height = found.rects[index].tolist()
+    rect, box = obj.rect_params, obj.detector_bbox_info.org_bbox_coords
+    for target in (rect, box):
+        target.left, target.top, target.width, target.height = left, top, width, height
+    _style_rect(rect, style)
+    style_text(obj.text_params, found.display_text(index), left, top, style)
+    if found.masks is not None and found.masks[index].size:
+        _set_mask(obj, found.masks[index], found.mask_thresholds.get(component, 0.0))
+    elif found.keypoints is not None and len(found.keypoints[index]):
+        # As parsers of poses leave them; in pixels of the frame, which the sizes say too.
+        _set_mask(obj, found.keypoints[index], 0.0)
+        obj.mask_params.width, obj.mask_params.height = meta.width, meta.height
+    return obj
+
+
+def _set_mask(obj: NvDsObjectMeta, values: Any, threshold: float) -> None:
+    mask = obj.mask_params
+    mask.height, mask.width = values.shape
+    mask.data, mask.size, mask.threshold = values, values.nbytes, threshold
+
+
+def _style_rect(rect: Any, style: ClassStyle) -> None:
+    rect.border_width = style.border_width
+    rect.border_color.set(*style.border_color)
+    if style.bg_color is not None:
+        rect.has_bg_color = 1
+        rect.bg_color.set(*style.bg_color)
+
+
+def style_text(
+    params: Any, text: str, left: float, top: float, style: ClassStyle = DEFAULT_STYLE
+) -> None:
+    """Set a text and its look; its box is ten pixels above the object. Source: spec B.7."""
+    params.display_text = text
+    params.x_offset, params.y_offset = max(0, int(left)), max(0, int(top - 10))
+    font = params.font_params
+    font.font_name, font.font_size = style.font, style.font_size
+    font.font_color.set(*style.font_color)
+    if style.text_bg_color is not None:
+        params.set_bg_clr = 1
+        params.text_bg_clr.set(*style.text_bg_color)
+
+
+def classifier_meta(batch: NvDsBatchMeta, result: ClassifierMeta) -> NvDsClassifierMeta:
+    """Make the metadata of a classifier's result."""
+    made = nvds_acquire_classifier_meta_from_pool(batch)
+    made.unique_component_id, made.classifier_type = result.component_id, result.classifier_type
+    for info in result.labels:
+        label = nvds_acquire_label_info_meta_from_pool(batch)
+        label.result_label, label.result_class_id = info.label, info.value
+        label.label_id, label.result_prob = info.attribute, info.confidence
+        nvds_add_label_info_meta_to_classifier(made, label)
+    return made
+
+
+def is_tracked(obj: NvDsObjectMeta) -> bool:
+    """True if a tracker gave the object a number."""
+    return bool(obj.object_id != UNTRACKED_OBJECT_ID)
+
+
+assert pyds.UNTRACKED_OBJECT_ID == UNTRACKED_OBJECT_ID

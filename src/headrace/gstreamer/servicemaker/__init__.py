@@ -1,0 +1,107 @@
+"""DeepStream's service maker for Python; applications get it under the name `pyservicemaker`."""
+
+from __future__ import annotations
+
+from headrace.gstreamer.servicemaker import (
+    flow,
+    osd,
+    postprocessing,
+    signal,
+    standard_probes,
+    utils,
+)
+from headrace.gstreamer.servicemaker.buffers import (
+    Buffer,
+    BufferProvider,
+    BufferRetriever,
+    Feeder,
+    Receiver,
+)
+from headrace.gstreamer.servicemaker.description import CameraInfo, SensorInfo, SourceConfig
+from headrace.gstreamer.servicemaker.flow import Flow, RecordConfig, RenderMode
+from headrace.gstreamer.servicemaker.metadata import (
+    BatchMetadata,
+    DisplayMetadata,
+    EventMessageUserMetadata,
+    FrameMetadata,
+    ObjectMetadata,
+    PreprocessBatchUserMetadata,
+    RoiMetadata,
+    UserMetadata,
+)
+from headrace.gstreamer.servicemaker.nodes import Node
+from headrace.gstreamer.servicemaker.pipeline import (
+    DynamicSourceMessage,
+    EOSMessage,
+    Pipeline,
+    PipelineState,
+    StateTransitionMessage,
+)
+from headrace.gstreamer.servicemaker.probes import (
+    BatchMetadataOperator,
+    BufferOperator,
+    CommonFactory,
+    Probe,
+    probe,
+)
+from headrace.gstreamer.servicemaker.results import (
+    AnalyticsFrameMeta,
+    AnalyticsObjInfo,
+    ClassifierMetadata,
+    SegmentationUserMetadata,
+    TensorOutputUserMetadata,
+)
+from headrace.gstreamer.servicemaker.tensor import ColorFormat, Tensor, as_tensor
+
+__all__ = [
+    "AnalyticsFrameMeta",
+    "AnalyticsObjInfo",
+    "BatchMetadata",
+    "BatchMetadataOperator",
+    "Buffer",
+    "BufferOperator",
+    "BufferProvider",
+    "BufferRetriever",
+    "CameraInfo",
+    "ClassifierMetadata",
+    "ColorFormat",
+    "CommonFactory",
+    "DisplayMetadata",
+    "DynamicSourceMessage",
+    "EOSMessage",
+    "EventMessageUserMetadata",
+    "Feeder",
+    "Flow",
+    "FrameMetadata",
+    "Node",
+    "ObjectMetadata",
+    "Pipeline",
+    "PipelineState",
+    "PreprocessBatchUserMetadata",
+    "Probe",
+    "Receiver",
+    "RecordConfig",
+    "RenderMode",
+    "RoiMetadata",
+    "SegmentationUserMetadata",
+    "SensorInfo",
+    "SourceConfig",
+    "StateTransitionMessage",
+    "Tensor",
+    "TensorOutputUserMetadata",
+    "UserMetadata",
+    "as_tensor",
+    "flow",
+    "osd",
+    "postprocessing",
+    "probe",
+    "signal",
+    "standard_probes",
+    "utils",
+]
+
+
+def __getattr__(name: str) -> object:
+    raise AttributeError(
+        f"pyservicemaker of Headrace has no {name!r}; docs/gstreamer.md lists the names that it has"
+    )

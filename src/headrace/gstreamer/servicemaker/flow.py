@@ -1,0 +1,351 @@
+"""Pipelines as a chain of operations: `Flow`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from headrace._core.errors import ConfigError
+from headrace.gstreamer.servicemaker.buffers import (
+    BufferProvider,
+    BufferRetriever,
+    Feeder,
+    Receiver,
+)
+from headrace.gstreamer.servicemaker.description import SensorInfo, SourceConfig
+from headrace.gstreamer.servicemaker.pipeline import Pipeline
+from headrace.gstreamer.servicemaker.probes import Probe
+
+_SIZE = {"width": 1920, "height": 1080}
+_TILES = {"width": 1280, "height": 720}
+_MUX_TIMEOUT_US = 33_000
+_CONTAINERS = {".mp4": "mp4mux", ".mkv": "matroskamux", ".mov": "qtmux", ".h264": "", ".h265": ""}
+
+
+class RenderMode(Enum):
+    """Where pictures go."""
+
+    DISPLAY = "display"
+    DISCARD = "discard"
+    STREAM = "stream"
+
+
+@dataclass
+class RecordConfig:
+    """Settings of smart recording, which is not available; `Flow` refuses it."""
+
+    recording_type: str = "local"
+    proto_lib: str | None = None
+    conn_str: str | None = None
+    msgconv_config_file: str | None = None
+    proto_config_file: str | None = None
+    topic_list: str | None = None
+    rec_cache: int = 20
+    rec_container: int = 0
+    rec_dir_path: str = "."
+    rec_mode: int = 0
+
+
+class Flow:
+    """Operations on the streams of a pipeline; each gives the flow behind it.
+
+    Keyword arguments are properties of the operation's element, with `_` for `-`. An operation
+    continues the flow that it is called on, too; behind `fork` each one starts a branch.
+
+    Args:
+        pipeline: that gets the elements.
+        streams: names of elements that the flow starts from.
+        parent: the flow before it.
+    """
+
+    def __init__(
+        self, pipeline: Pipeline, streams: Sequence[str] = (), parent: Flow | None = None
+    ) -> None:
+        self._pipeline, self._streams, self._parent = pipeline, list(streams), parent
+        self._batched: bool = parent._batched if parent else bool(streams)
+        self._sources: int = parent._sources if parent else 1
+        self._forked = False
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline."""
+        return self._pipeline
+
+    def _name(self, operation: str, part: str) -> str:
+        number = 0
+        while (name := f"{operation}-{part}-{number}") in self._pipeline:
+            number += 1
+        return name
+
+    def _behind(self, streams: Sequence[str], *, batched: bool | None = None) -> Flow:
+        made = Flow(self._pipeline, streams, self)
+        made._batched = self._batched if batched is None else batched
+        if not self._forked:
+            self._streams, self._batched = list(streams), made._batched
+        return made
+
+    def _chain(self, operation: str, stream: str, *parts: tuple[str, Mapping[str, Any]]) -> str:
+        """Add elements in a row behind one; returns the last."""
+        if self._forked:
+            parts = (("queue", {}), *parts)
+        for kind, properties in parts:
+            name = self._name(operation, kind)
+            self._pipeline.add(kind, name, properties)
+            self._pipeline.link(stream, name)
+            stream = name
+        return stream
+
+    def _one(self, operation: str) -> str:
+        """The batched stream, multiplexed first if it is not."""
+        if not self._streams:
+            raise ConfigError(
+                f"{operation} has no stream to work on",
+                fix="batch_capture, capture or inject first",
+            )
+        if not self._batched:
+            self.batch()
+        return self._streams[0]
+
+    def _step(self, operation: str, kind: str, **properties: Any) -> Flow:
+        return self._behind([self._chain(operation, self._one(operation), (kind, properties))])
+
+    def batch_capture(
+        self,
+        inputs: str | Path | Sequence[str],
+        record_config: RecordConfig | None = None,
+        **options: Any,
+    ) -> Flow:
+        """Open sources and batch their frames.
+
+        Args:
+            inputs: addresses or paths of films; or the path of a YAML list of sources.
+            record_config: of smart recording.
+            options: properties of the multiplexer and of the sources.
+
+        Raises:
+            ConfigError: a file cannot be read, an option is unknown, or recording is asked for.
+        """
+        if record_config is not None:
+            raise ConfigError(
+                "smart recording is not available", fix="headrace run -o clip:DIR records events"
+            )
+        config = SourceConfig("nvurisrcbin")
+        if isinstance(inputs, str | Path):
+            config.load(inputs)
+        else:
+            config.sensor_list = [SensorInfo(uri=_address(one)) for one in inputs]
+        given = _hyphened(options)
+        if config.source_type == "nvmultiurisrcbin":
+            sensors = config.sensor_list
+            listed = {
+                "uri-list": ",".join(one.uri for one in sensors),
+                "sensor-id-list": ",".join(one.sensor_id for one in sensors),
+                "sensor-name-list": ",".join(one.sensor_name for one in sensors),
+            }
+            name = self._name("batch_capture", "source")
+            self._pipeline.add(config.source_type, name, config.source_properties | listed | given)
+            self._sources = len(config.sensor_list)
+            return self._behind([name], batched=True)
+        mux = self._mux("batch_capture", len(config.sensor_list), config.source_properties | given)
+        base = self._name("batch_capture", "source")
+        for number, sensor in enumerate(config.sensor_list):
+            name = f"{base}_{number}"
+            self._pipeline.add(config.source_type, name, {"uri": sensor.uri})
+            node = self._pipeline[name]
+            for key, value in (config.source_properties | given).items():
+                if node.element.find_property(key) is not None:
+                    node.set(key, value)
+            self._pipeline.link((name, mux), ("", "sink_%u"))
+        return self._behind([mux], batched=True)
+
+    def _mux(self, operation: str, count: int, given: Mapping[str, Any]) -> str:
+        self._sources = count
+        name = self._name(operation, "mux")
+        defaults = _SIZE | {"batch-size": count, "batched-push-timeout": _MUX_TIMEOUT_US}
+        self._pipeline.add("nvstreammux", name, defaults)
+        node = self._pipeline[name]
+        for key, value in given.items():
+            if node.element.find_property(key) is not None:
+                node.set(key, value)
+        return name
+
+    def capture(self, inputs: Sequence[str], **options: Any) -> Flow:
+        """Open sources, a stream each."""
+        names = []
+        for one in inputs:
+            names.append(self._name("capture", "source"))
+            given = {"uri": _address(one)} | _hyphened(options)
+            self._pipeline.add("nvurisrcbin", names[-1], given)
+        return self._behind(names, batched=False)
+
+    def inject(self, providers: Sequence[BufferProvider]) -> Flow:
+        """Take pictures that the application makes, a stream for each provider."""
+        names = []
+        for provider in providers:
+            memory = "(memory:NVMM)" if provider.device == "gpu" else ""
+            caps = (
+                f"video/x-raw{memory}, format={provider.format}, width={provider.width}, "
+                f"height={provider.height}, framerate={provider.framerate}/1"
+            )
+            source = self._name("inject", "appsrc")
+            self._pipeline.add("appsrc", source, {"caps": caps, "do-timestamp": True})
+            self._pipeline.attach(source, Feeder(f"{source}-feeder", provider))
+            nvmm = {"caps": "video/x-raw(memory:NVMM), format=NV12"}
+            names.append(
+                self._chain("inject", source, ("nvvideoconvert", {}), ("capsfilter", nvmm))
+            )
+        return self._behind(names, batched=False)
+
+    def decode(self) -> Flow:
+        """Decode streams that `inject` or another element gives as H.264, H.265 or JPEG."""
+        names = [self._chain("decode", one, ("nvv4l2decoder", {})) for one in self._streams]
+        return self._behind(names, batched=False)
+
+    def batch(self, **options: Any) -> Flow:
+        """Batch the frames of all streams."""
+        mux = self._mux("batch", len(self._streams), _hyphened(options))
+        for stream in self._streams:
+            self._pipeline.link((stream, mux), ("", "sink_%u"))
+        return self._behind([mux], batched=True)
+
+    def preprocess(self, config: str | Path, **options: Any) -> Flow:
+        """Prepare tensors with `nvdspreprocess`."""
+        given = {"config-file": str(config)} | _hyphened(options)
+        return self._step("preprocess", "nvdspreprocess", **given)
+
+    def infer(self, config: str | Path, with_triton: bool = False, **options: Any) -> Flow:
+        """Run a model with `nvinfer`, or `nvinferserver` if `with_triton`."""
+        given = {"config-file-path": str(config)} | _hyphened(options)
+        return self._step("infer", "nvinferserver" if with_triton else "nvinfer", **given)
+
+    def track(self, **options: Any) -> Flow:
+        """Follow objects with `nvtracker`."""
+        return self._step("track", "nvtracker", **_hyphened(options))
+
+    def analyze(self, config: str | Path, **options: Any) -> Flow:
+        """Count with `nvdsanalytics`."""
+        given = {"config-file": str(config)} | _hyphened(options)
+        return self._step("analyze", "nvdsanalytics", **given)
+
+    def attach(
+        self,
+        what: Probe | str,
+        name: str = "",
+        tips: str = "",
+        properties: Mapping[str, Any] | None = None,
+    ) -> Flow:
+        """Attach a probe or a named operator to the last element; see `Pipeline.attach`."""
+        for stream in self._streams:
+            self._pipeline.attach(stream, what, name, tips, properties)
+        return self._behind(self._streams)
+
+    def fork(self) -> Flow:
+        """Split the stream: each operation on the flow that comes back starts a branch."""
+        made = self._behind([self._chain("fork", self._one("fork"), ("tee", {}))])
+        made._forked = True
+        return made
+
+    def publish(
+        self,
+        msg_broker_proto_lib: str,
+        msg_broker_conn_str: str,
+        topic: str,
+        msg_conv_config: str | Path,
+        **options: Any,
+    ) -> Flow:
+        """Send events to a broker with `nvmsgconv` and `nvmsgbroker`."""
+        broker = {"proto-lib": msg_broker_proto_lib, "conn-str": msg_broker_conn_str}
+        broker |= {"topic": topic} | _hyphened(options)
+        parts = ("nvmsgconv", {"config": str(msg_conv_config)}), ("nvmsgbroker", broker)
+        return self._behind([self._chain("publish", self._one("publish"), *parts)])
+
+    def _tiled(self, options: dict[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+        """One picture of the batch: tiles where there are several sources."""
+        size = {key: options.pop(key) for key in _TILES if key in options}
+        if self._sources < 2 and not size:
+            return []
+        return [("nvmultistreamtiler", _TILES | size)]
+
+    def render(
+        self, mode: RenderMode = RenderMode.DISPLAY, enable_osd: bool = True, **options: Any
+    ) -> Flow:
+        """Show the pictures, or drop them.
+
+        Args:
+            mode: a display, nothing, or an RTSP server: `rtsp_port` (8554) and
+                `rtsp_mount_point` (`/ds-test`).
+            enable_osd: draw objects and figures first.
+            options: `width` and `height` of the tiles; properties of the sink.
+
+        Raises:
+            ConfigError: an option is unknown.
+        """
+        stream, given = self._one("render"), _hyphened(options)
+        parts = self._tiled(given)
+        if enable_osd:
+            parts.append(("nvosdbin", {}))
+        if mode is RenderMode.STREAM:
+            parts.append(("nvrtspoutsinkbin", given))
+        else:
+            sink = "nveglglessink" if mode is RenderMode.DISPLAY else "fakesink"
+            known = {"async-handling": "async"}
+            parts.append((sink, {known.get(key, key): value for key, value in given.items()}))
+        return self._behind([self._chain("render", stream, *parts)])
+
+    def encode(
+        self, dest: str | Path, profile: Any = None, use_sw_codec: Any = True, **options: Any
+    ) -> Flow:
+        """Write a film; the ending of its name chooses the container.
+
+        Args:
+            dest: path, or address of a file: `.mp4`, `.mkv`, `.mov`, or bare `.h264`, `.h265`.
+            profile: accepted.
+            use_sw_codec: accepted; the processor encodes.
+            options: `width` and `height` of the tiles; properties of the encoder.
+
+        Raises:
+            ConfigError: the ending is unknown, or an option.
+        """
+        text = str(dest)
+        path = Path(unquote(urlsplit(text).path) if text.startswith("file:") else text)
+        container = _CONTAINERS.get(path.suffix.lower())
+        if container is None:
+            raise ConfigError(
+                f"a film cannot be written to {path.name!r}", expected=", ".join(_CONTAINERS)
+            )
+        stream, given = self._one("encode"), _hyphened(options)
+        codec = "h265" if path.suffix.lower() == ".h265" else "h264"
+        parts = [*self._tiled(given), ("nvvideoconvert", {}), (f"nvv4l2{codec}enc", given)]
+        parts.append((f"{codec}parse", {}))
+        if container:
+            parts.append((container, {}))
+        parts.append(("filesink", {"location": str(path)}))
+        return self._behind([self._chain("encode", stream, *parts)])
+
+    def retrieve(self, retriever: BufferRetriever, **options: Any) -> Flow:
+        """Hand the pictures to the application, as RGB."""
+        rgb = {"caps": "video/x-raw(memory:NVMM), format=RGB"}
+        sink = {"emit-signals": True, "sync": False} | _hyphened(options)
+        name = self._chain(
+            "retrieve", self._one("retrieve"),
+            ("nvvideoconvert", {}), ("capsfilter", rgb), ("appsink", sink),
+        )  # fmt: skip
+        self._pipeline.attach(name, Receiver(f"{name}-receiver", retriever))
+        return self._behind([name])
+
+    def __call__(self, on_message: Callable[[Any], None] | None = None) -> None:
+        """Start the pipeline and wait for its end; see `Pipeline.wait`."""
+        self._pipeline.start(on_message).wait()
+
+
+def _hyphened(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {key.replace("_", "-"): value for key, value in options.items()}
+
+
+def _address(text: str | Path) -> str:
+    """A path as an address; an address stays."""
+    return str(text) if "://" in str(text) else Path(text).resolve().as_uri()

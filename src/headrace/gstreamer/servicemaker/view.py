@@ -1,0 +1,74 @@
+"""Views of `pyds` structures under the names of the service maker."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+from headrace.gstreamer.pyds.struct import Struct, Text, text_at
+
+
+class Alias:
+    """An attribute of a view that reads and writes a field of its structure."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, view: Any, owner: type) -> Any:
+        if view is None:
+            return self
+        value = getattr(view.meta, self._name)
+        if isinstance(vars(type(view.meta)).get(self._name), Text):
+            return text_at(value) or ""
+        return value
+
+    def __set__(self, view: Any, value: Any) -> None:
+        if isinstance(value, bytes):
+            value = value.decode(errors="replace")
+        setattr(view.meta, self._name, str(value) if isinstance(value, str) else value)
+
+
+class ViewField:
+    """An attribute that shows a nested structure as a view, None without; assigning copies it."""
+
+    def __init__(self, name: str, kind: type[MetaView]) -> None:
+        self._name, self._kind = name, kind
+
+    def __get__(self, view: Any, owner: type) -> Any:
+        if view is None:
+            return self
+        found = getattr(view.meta, self._name)
+        return None if found is None else self._kind.of(found)
+
+    def __set__(self, view: Any, value: MetaView) -> None:
+        setattr(view.meta, self._name, value.meta)
+
+
+class MetaView:
+    """Base of the views.
+
+    Attributes:
+        KIND: the structure that a view makes for itself.
+        meta: the structure that it shows.
+    """
+
+    KIND: ClassVar[type[Struct]]
+    meta: Any
+
+    def __init__(self) -> None:
+        self.meta = self.KIND()
+
+    @classmethod
+    def of(cls, meta: Any) -> Self:
+        """Show a structure that is there."""
+        made = cls.__new__(cls)
+        made.meta = meta
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MetaView) and other.meta is self.meta
+
+    def __hash__(self) -> int:
+        return id(self.meta)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.meta!r})"

@@ -1,0 +1,497 @@
+"""A config's engine with everything around it, ready to run. One `Inferencer` may change models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headrace._core.errors import ConfigError, CustomLibraryError, EngineError
+from headrace._core.gpu.cuda import gpu_decodes
+from headrace._core.notices import Notice, notices_on_errors
+from headrace.config.enums import ClusterMode, NetworkType, ProcessMode
+from headrace.config.profile import with_profile
+from headrace.engine.device import CPU, LANES, Device
+from headrace.engine.machine import usable_cores
+from headrace.infer.attach import Generation
+from headrace.infer.class_checks import outputs_notices, refuse_classes
+from headrace.infer.class_maps import SegmentationPostprocessor
+from headrace.infer.classify import narrow_outputs
+from headrace.infer.model import load_or_build
+from headrace.infer.model.picture_input import network_dims
+from headrace.infer.parser_choice import (
+    Choice,
+    choose_parser,
+    custom_library,
+    require_grid_outputs,
+    skipped_files,
+)
+from headrace.infer.parsers import parse_coverage_bbox
+from headrace.infer.parsers.labels import Labels, load_labels
+from headrace.infer.postprocess import (
+    ClassifierPostprocessor,
+    DetectorPostprocessor,
+    Postprocessor,
+)
+from headrace.infer.preprocess import Preprocessor
+from headrace.infer.record import Record
+from headrace.infer.selection import Selector
+from headrace.infer.watch import Watch
+from headrace.meta import ClassifierParams, NetworkInfo
+
+if TYPE_CHECKING:
+    from headrace.config import ModelConfig
+    from headrace.custom import CustomLibrary
+    from headrace.custom.guard import GuardMode
+    from headrace.engine.plan import Plan
+    from headrace.engine.session import Session
+    from headrace.infer.gpu.hits import HitFinder
+    from headrace.infer.gpu.scaler import GpuScaler
+    from headrace.network.tensor_spec import TensorSpec
+
+MAX_STREAMS = 4  # each holds the engine's memory for one batch
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """How a model is loaded; kept for the models that replace it.
+
+    Attributes:
+        threads: CPU threads of one run of the engine; None is one per core.
+        streams: runs of the engine at the same time; None is what the engine was tuned for, else
+            one per thread, at most 4, sharing the threads.
+        abi: box layout of a C++ parser; None takes the config's.
+        guard: whether a user's library runs in a worker process; None takes the config's.
+        rebuild: build the engine even if a valid one is saved.
+        generation: whose rules apply where they differ.
+        parser: the program's own parser; None takes the config's.
+        device: where the engine runs.
+        clip_to_roi: cut objects at the edges of the region of a caller's tensor.
+    """
+
+    threads: int | None = None
+    abi: str | None = None
+    rebuild: bool = False
+    generation: Generation = "9.1"
+    streams: int | None = 1
+    guard: GuardMode | None = None
+    parser: Callable[..., Any] | None = None
+    device: Device = CPU
+    clip_to_roi: bool = True
+
+
+@dataclass(slots=True, weakref_slot=True)
+class Model:
+    """Engine, scaler, parser and labels of one config.
+
+    Attributes:
+        input_name: the picture input.
+        preprocessor: None where the caller prepares the tensors.
+        postprocessor: None for network-type 100.
+        parser: where the parser comes from, if there is one.
+        selector: which objects are inferred on (secondary mode), else None.
+        extra_inputs: constants for the inputs beside the first, where the caller gives no tensor.
+        notices: what was decided while loading.
+        engine_path: the saved engine; None if it could not be saved.
+        watch: the plausibility watch; None where nothing is parsed or scaled here.
+        gpu_scaler: does the preprocessor's work where the engine is on a GPU; else None.
+        device: where the engine runs.
+        gpu_hits: finds the candidates on that GPU, where the parser needs nothing else of the
+            outputs; else None.
+    """
+
+    config: ModelConfig
+    session: Session
+    network: NetworkInfo
+    preprocessor: Preprocessor | None
+    postprocessor: Postprocessor | None
+    parser: Choice | None
+    labels: Labels
+    selector: Selector | None
+    extra_inputs: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    notices: list[Notice] = field(default_factory=list)
+    engine_path: Path | None = None
+    watch: Watch | None = None
+    gpu_scaler: GpuScaler | None = None
+    gpu_hits: HitFinder | None = None
+    device: Device = CPU
+
+    @property
+    def input_name(self) -> str:
+        """Name of the picture input."""
+        return self.session.inputs[0].name
+
+    @property
+    def asynchronous(self) -> ClassifierPostprocessor | None:
+        """Postprocessor of an asynchronous classifier: results go to the history only; or None.
+
+        Source: spec D.4.
+        """
+        post = self.postprocessor
+        if not self.config.classifier_async_mode or self.selector is None:
+            return None
+        return post if isinstance(post, ClassifierPostprocessor) else None
+
+    @classmethod
+    def load(cls, cfg: ModelConfig, options: LoadOptions, record: Record) -> Model:
+        """Check, load or build the engine, and get everything ready. Source: spec D.7.
+
+        Raises:
+            ConfigError, ModelError, EngineError, CustomLibraryError, ParserError: whatever is
+                wrong, before the first frame; with the notices so far.
+        """
+        cfg = with_profile(cfg)
+        notices = [*options.device.notices, *cfg.notices]
+        of_parser: list[Notice] = []
+        with options.device.entered(), notices_on_errors(notices, of_parser):
+            choice, labels = _checked(cfg, options, notices)
+            of_parser += choice_notices(choice)
+            session, plan = _open(cfg, options)
+            notices += plan.decisions
+            return cls._ready(cfg, session, choice, labels, notices, options, record, plan.path)
+
+    @classmethod
+    def around(
+        cls, cfg: ModelConfig, session: Session, options: LoadOptions, record: Record
+    ) -> Model:
+        """`load` with an engine that is open already; it is closed if anything is wrong.
+
+        Raises:
+            ConfigError, CustomLibraryError, ParserError: as `load`.
+        """
+        cfg = with_profile(cfg)
+        notices = [*options.device.notices, *cfg.notices]
+        with options.device.entered(), notices_on_errors(notices):
+            try:
+                choice, labels = _checked(cfg, options, notices)
+            except BaseException:
+                session.close()
+                raise
+            return cls._ready(cfg, session, choice, labels, notices, options, record, None)
+
+    @classmethod
+    def _ready(
+        cls,
+        cfg: ModelConfig,
+        session: Session,
+        choice: Choice | None,
+        labels: Labels,
+        notices: list[Notice],
+        options: LoadOptions,
+        record: Record,
+        engine_path: Path | None,
+    ) -> Model:
+        try:
+            network = _network(cfg, session)
+            preprocessor = None
+            if not cfg.input_tensor_from_meta:
+                preprocessor = Preprocessor.from_config(
+                    cfg, network.width, network.height, network.channels
+                )
+                notices += preprocessor.notices
+            gpu_scaler = None if preprocessor is None else _gpu_scaler(preprocessor, session)
+            if choice is not None and choice.parser is parse_coverage_bbox:
+                require_grid_outputs(cfg, session.outputs, network)
+            notices += outputs_notices(cfg, choice, session.outputs, network, labels)
+            refuse_classes(choice, notices)
+            if cfg.network_type is NetworkType.CLASSIFIER and choice and choice.parser is None:
+                notices += narrow_outputs(session.outputs)
+            selector = None
+            if cfg.process_mode is ProcessMode.SECONDARY and not cfg.input_tensor_from_meta:
+                selector = Selector(cfg, generation=options.generation, tally=record.tally.objects)
+            model = cls(
+                cfg,
+                session,
+                network,
+                preprocessor,
+                postprocessor_of(cfg, network, choice, labels, selector, options, record),
+                choice,
+                labels,
+                selector,
+                notices=notices,
+                engine_path=engine_path,
+                gpu_scaler=gpu_scaler,
+                device=options.device,
+            )
+            if gpu_scaler is not None:
+                model.gpu_hits = _hit_finder(model)
+            library = _library(cfg, choice, options) if len(session.inputs) > 1 else None
+            model.extra_inputs = initialize_extra_inputs(cfg, session, network, library)
+            if choice is not None and hasattr(session, "output_memory"):
+                session.output_memory = getattr(choice.library, "output_memory", None)
+            if preprocessor is not None and choice is not None and model.asynchronous is None:
+                model.watch = Watch(model, record)
+            if cfg.warmup_engine and not session.options.graph:  # its first run is for its graph
+                model._warm_up()
+        except BaseException:
+            session.close()
+            raise
+        return model
+
+    def close(self) -> None:
+        """Release the engine, and end the library's worker process if it has one."""
+        with self.device.entered():
+            self.session.close()
+            end = getattr(self.parser and self.parser.library, "close", None)
+            if end is not None:
+                end()
+
+    def all_notices(self) -> list[Notice]:
+        """Decisions so far, those of the custom library and its parser included."""
+        notices = [*self.notices, *choice_notices(self.parser)]
+        if self.selector is not None:
+            notices += self.selector.notices
+        return notices
+
+    def feeds(self, tensor: Any) -> dict[str, Any]:
+        """The inputs of one run: the pictures, and as many rows of each constant input."""
+        return self.filled({self.input_name: tensor}, int(tensor.shape[0]))
+
+    def filled(self, given: dict[str, Any], rows: int) -> dict[str, Any]:
+        """The inputs of a run of `rows` items: the given ones, and constants for the others."""
+        feeds = dict(given)
+        for name, constant in self.extra_inputs.items():
+            if name not in feeds:
+                batched = name in self.session.batched_inputs
+                feeds[name] = constant[:rows] if batched else constant
+        return feeds
+
+    def _warm_up(self) -> None:
+        """Run once for each batch size, on zeros; a failure is a notice. Source: spec D.7."""
+        spec = self.session.inputs[0]
+        item = [d for d in spec.shape[1:] if isinstance(d, int)]
+        for size in range(1, min(self.session.max_batch, self.config.batch_size) + 1):
+            try:
+                self.session.run(self.feeds(np.zeros((size, *item), spec.dtype)))
+            except EngineError as error:
+                text = f"warm-up with a batch of {size} failed: {error.found}"
+                where = str(self.config.path)
+                self.notices.append(Notice("warning", text, where, rule="warm-up-failed"))
+                return
+
+
+def choice_notices(choice: Choice | None) -> list[Notice]:
+    """Those of a parser and its library."""
+    if choice is None:
+        return []
+    of_library = [] if choice.library is None else choice.library.decisions
+    return [*choice.notices, *of_library, *getattr(choice.parser, "notices", ())]
+
+
+def _checked(
+    cfg: ModelConfig, options: LoadOptions, notices: list[Notice]
+) -> tuple[Choice | None, Labels]:
+    """Parser and labels, which need no engine; adds to `notices`."""
+    cfg.check_files(skip=skipped_files(cfg))
+    return parser_and_labels(cfg, options, notices)
+
+
+def parser_and_labels(
+    cfg: ModelConfig, options: LoadOptions, notices: list[Notice]
+) -> tuple[Choice | None, Labels]:
+    """Choose the parser and read the labels; adds to `notices`.
+
+    Raises:
+        ConfigError, CustomLibraryError: as `Model.load`.
+    """
+    require_runnable(cfg)
+    labels = Labels(())
+    if cfg.labelfile_path and cfg.network_type is not NetworkType.OTHER:
+        labels = load_labels(cfg.labelfile_path)
+        notices += labels.notices
+    elif cfg.labels:
+        labels = Labels(cfg.labels)
+    choice = choose_parser(
+        cfg,
+        abi=options.abi,
+        generation=options.generation,
+        guard=options.guard,
+        function=options.parser,
+    )
+    return choice, labels
+
+
+def require_runnable(cfg: ModelConfig) -> None:
+    """Refuse combinations that the original refuses at start.
+
+    Raises:
+        ConfigError: clustering that a mask does not survive; no instance parser.
+    Source: spec 0.3, C.1, D.6; config facts 5.9 (X12).
+    """
+    if cfg.cluster_mode is not ClusterMode.NONE:
+        mode = f"cluster-mode={int(cfg.cluster_mode)}"
+        where = cfg.origin("cluster_mode").where or str(cfg.path)
+        if cfg.network_type is NetworkType.INSTANCE_SEGMENTATION:
+            raise ConfigError(
+                f"{mode} with network-type=3 (instance segmentation)",
+                where=where,
+                expected="cluster-mode=4: the parser suppresses boxes itself",
+                fix="set cluster-mode=4",
+                rule="masks-clustered",
+            )
+        if cfg.output_instance_mask:
+            raise ConfigError(
+                f"{mode} with output-instance-mask=1",
+                where=where,
+                expected="cluster-mode=4: merged boxes have no mask",
+                fix="set cluster-mode=4, or leave output-instance-mask out",
+                rule="masks-clustered",
+            )
+
+
+def _library(cfg: ModelConfig, choice: Choice | None, options: LoadOptions) -> CustomLibrary | None:
+    """The custom library, loaded for its parser already or for its other functions now."""
+    if choice is not None and choice.library is not None:
+        return choice.library
+    if cfg.custom_lib_path is None:
+        return None
+    return custom_library(cfg, cfg.custom_lib_path, abi=options.abi, guard=options.guard)
+
+
+def _network(cfg: ModelConfig, session: Session) -> NetworkInfo:
+    spec = session.inputs[0]
+    if not cfg.input_tensor_from_meta or len(spec.shape) == 4:
+        channels, height, width = network_dims(spec, cfg)
+        return NetworkInfo(width, height, channels)
+    # the caller's tensors may have any axes; parsers get the last three
+    dims: Sequence[int] = [d if isinstance(d, int) else 1 for d in spec.shape[1:]]
+    channels, height, width = (1, 1, 1, *dims)[-3:]
+    return NetworkInfo(width, height, channels)
+
+
+def postprocessor_of(
+    cfg: ModelConfig,
+    network: NetworkInfo,
+    choice: Choice | None,
+    labels: Labels,
+    selector: Selector | None,
+    options: LoadOptions,
+    record: Record,
+) -> Postprocessor | None:
+    """The steps from the outputs of a model to metadata; None if nothing is parsed."""
+    if choice is None:
+        return None
+    rules: Any = {"generation": options.generation, "record": record}
+    if cfg.network_type is NetworkType.CLASSIFIER:
+        params = ClassifierParams(cfg.classifier_threshold, labels.records)
+        return ClassifierPostprocessor(
+            cfg, network, choice.parser, params, selector=selector, **rules
+        )
+    names = labels.detector
+    if cfg.network_type is NetworkType.SEGMENTATION:
+        return SegmentationPostprocessor(cfg, network, choice.parser, labels=names, **rules)
+    rules["clip_to_roi"] = options.clip_to_roi
+    return DetectorPostprocessor(cfg, network, choice.parser, choice.source, labels=names, **rules)
+
+
+def _open(cfg: ModelConfig, options: LoadOptions) -> tuple[Session, Plan]:
+    if options.guard is not None:
+        cfg = cfg.with_overrides(custom_lib_guard=options.guard)
+    threads, streams = options.threads, options.streams
+    free = threads is None and streams is None
+    if streams is None and options.device.is_gpu:
+        streams = LANES
+    elif streams is None:
+        total = threads or usable_cores()
+        streams = min(total, MAX_STREAMS)
+        threads = max(1, total // streams)
+    plan = load_or_build(
+        cfg,
+        threads=threads,
+        streams=streams,
+        rebuild=options.rebuild,
+        device=options.device.kind,
+    )
+    if free and plan.decides_sharing:
+        plan.threads, threads, streams = None, None, None
+    if plan.tactic is not None and plan.tactic.graph:
+        reason = None
+        if streams not in (None, 1):
+            reason = f": {streams} runs at the same time are asked for"
+        elif gpu_decodes():
+            reason = " as long as films are decoded on the GPU: it was opened beside them"
+        if reason:
+            text = f"its CUDA graph is not used{reason}"
+            plan.decisions.append(Notice("info", text, str(cfg.path)))
+    return plan.open_session(threads=threads, streams=streams), plan
+
+
+def _gpu_scaler(preprocessor: Preprocessor, session: Session) -> GpuScaler | None:
+    """The scaler of an engine on a GPU; None elsewhere, or where the input is of another type."""
+    dtype = session.inputs[0].dtype
+    if not session.device.startswith("cuda") or dtype not in (np.float32, np.float16):
+        return None
+    from headrace.infer.gpu.scaler import GpuScaler
+
+    return GpuScaler(preprocessor, half=dtype == np.float16)
+
+
+def _hit_finder(model: Model) -> HitFinder | None:
+    """What finds a model's candidates on the GPU; None where its outputs are read otherwise."""
+    post, outputs = model.postprocessor, model.session.outputs
+    if not isinstance(post, DetectorPostprocessor) or not post.reads_tables:
+        return None
+    if any(o.dtype not in (np.float32, np.float16) or len(o.shape) < 2 for o in outputs):
+        return None
+    from headrace.infer.gpu.hits import HitFinder
+
+    return HitFinder()
+
+
+INITIALIZER = "NvDsInferInitializeInputLayers"
+
+
+def unfilled_inputs(cfg: ModelConfig, extra: Sequence[TensorSpec]) -> CustomLibraryError:
+    """Make the error for inputs beside the first that no library fills."""
+    names = ", ".join(map(str, extra))
+    return CustomLibraryError(
+        f"the model has further inputs ({names}), and nothing fills them",
+        where=str(cfg.custom_lib_path or cfg.path),
+        expected=f"a function {INITIALIZER} in the library that custom-lib-path names",
+        fix=(
+            f"Python: def {INITIALIZER}(layers, network, max_batch): "
+            "layers['name'][:] = …; return True",
+            "or make these inputs constants (initialisers) of the model",
+        ),
+        rule="inputs-unfilled",
+    )
+
+
+def initialize_extra_inputs(
+    cfg: ModelConfig,
+    session: Session,
+    network: NetworkInfo,
+    library: CustomLibrary | None,
+) -> dict[str, npt.NDArray[Any]]:
+    """Zero-filled arrays for every input but the first, handed once to the custom library.
+
+    Args:
+        cfg: the config, for errors.
+        session: its inputs are filled.
+        network: size of the picture input.
+        library: the one that `custom-lib-path` names, if it is loaded.
+
+    Returns:
+        Name -> (max_batch, ...) array for batched inputs, or the input's own shape.
+
+    Raises:
+        CustomLibraryError: there are such inputs, and no library that can fill them.
+    """
+    extra = session.inputs[1:]
+    if not extra:
+        return {}
+    arrays = {}
+    for spec in extra:
+        shape = [d if isinstance(d, int) else session.max_batch for d in spec.shape]
+        if spec.name in session.batched_inputs:
+            shape[0] = session.max_batch
+        arrays[spec.name] = np.zeros(shape, spec.dtype)
+    initialize = library.input_initializer() if library is not None else None
+    if initialize is None:
+        raise unfilled_inputs(cfg, extra)
+    initialize(arrays, network, session.max_batch)
+    return arrays

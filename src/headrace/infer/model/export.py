@@ -1,0 +1,120 @@
+"""A config's model as an ONNX file in another precision."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace._core.errors import EngineError
+from headrace._core.files import write_atomically
+from headrace.config.model_files import model_paths
+from headrace.engine.input_shapes import complete_infer_dims, resolve_shape
+from headrace.engine.onnx_message import model_bytes
+from headrace.engine.precision.explicit import (
+    Exported,
+    ExportPrecision,
+    export,
+    require_nodes,
+    with_outputs,
+)
+from headrace.engine.precision.prepare import prepare
+from headrace.infer.model.picture_input import axis_order
+from headrace.infer.model.precision import precision_rules
+from headrace.infer.model.source import model_source
+
+if TYPE_CHECKING:
+    from headrace.config.model_config import ModelConfig
+
+
+def export_onnx(
+    cfg: ModelConfig, path: str | Path, precision: ExportPrecision, *, keep: Collection[str] = ()
+) -> Exported:
+    """Write the model of a config as ONNX in a precision, see `export_model` and `write_onnx`."""
+    done = export_model(cfg, precision, keep=keep)
+    write_onnx(cfg, done, path)
+    return done
+
+
+def export_model(
+    cfg: ModelConfig, precision: ExportPrecision, *, keep: Collection[str] = ()
+) -> Exported:
+    """Write a precision into the graph of a config's model.
+
+    Scales come from the config's `int8-calib-file`. Layers that its `layer-device-precision` pins
+    get that precision, those of `keep` FP32; outputs the types of `output-io-formats`.
+
+    Raises:
+        ConfigError: a bad item in `layer-device-precision` or `output-io-formats`.
+        EngineError: the config names no model; int8 without a usable `int8-calib-file`.
+        ModelError: the model cannot be read or written.
+    """
+    source = model_source(cfg)
+    if source is None:
+        raise EngineError(
+            "the config names no model that can be read",
+            where=str(cfg.path),
+            expected="onnx-file=<model.onnx>, or the keys of a Caffe, UFF or Darknet model",
+        )
+    rules, notices = precision_rules(cfg, precision)
+    network = source.network()
+    if keep:
+        require_nodes(prepare(network.to_proto()), keep, str(cfg.path))
+    done = export(
+        network,
+        precision,
+        rules.scales,
+        keep=(*keep, *rules.keep),
+        pins=rules.pins,
+        skip_unknown=True,
+        tensors=rules.tensors,
+    )
+    done.notices[:0] = notices
+    if rules.outputs:
+        done.notices += with_outputs(done, rules.outputs, rules.scales)
+    return done
+
+
+def write_onnx(cfg: ModelConfig, done: Exported, path: str | Path) -> None:
+    """Write an exported model; height and width that it leaves free are those of `infer-dims`.
+
+    An ONNX model at `path` is replaced, unless it is the one that the config names.
+
+    Raises:
+        EngineError: `infer-dims` contradicts the model; the file cannot be written, or something
+            else stands there.
+        ModelError: the model is over 2 GiB.
+    """
+    _check_target(cfg, done, Path(path))
+    data = _fixed_bytes(cfg, done)
+    try:
+        write_atomically(Path(os.path.realpath(path)), [data])
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise EngineError(f"the model cannot be written: {reason}", where=str(path)) from error
+
+
+def _check_target(cfg: ModelConfig, done: Exported, path: Path) -> None:
+    """Refuse to replace files that the config is made of, and files that are no ONNX model."""
+    if not path.is_file():  # devices, pipes and folders: `write_atomically`
+        return
+    sources = [*model_paths(cfg).values(), *done.network.external_locations.values()]
+    with open(path, "rb") as file:
+        head = file.read(1)
+    if any(source.exists() and path.samefile(source) for source in sources):
+        found = "is the model itself and is not overwritten"
+    elif head not in (b"", b"\x08"):  # ONNX begins with field 1, the version of its format
+        found = "is not an ONNX model and is not overwritten"
+    else:
+        return
+    raise EngineError(found, where=str(path), fix="choose another name")
+
+
+def _fixed_bytes(cfg: ModelConfig, done: Exported) -> bytes:
+    network = done.network
+    dims, where = complete_infer_dims(cfg.infer_dims), str(network.path or cfg.path)
+    shape: tuple[int | None, ...] = ()
+    if dims is not None and network.inputs:
+        shape = resolve_shape(network.inputs[0], dims, axis_order(cfg), where=where)
+    return model_bytes(network, shape=shape, where=where, decisions=done.notices)

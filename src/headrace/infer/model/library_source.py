@@ -1,0 +1,207 @@
+"""The function of the custom library that makes a config's network.
+
+The order is the original's: the function that `engine-create-func-name` names, then
+`NvDsInferCudaEngineGet`, then `NvDsInferCreateModelParser`; each goes before every model file.
+Source: custom-library spec 2.2, 3.1.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headrace._core.errors import CustomLibraryError
+from headrace._core.notices import Notice
+from headrace.binary.symbol_names import missing_name_hints
+from headrace.config.model_files import model_kind
+from headrace.infer.model.source import CUDA_ENGINE_GET, MODEL_PARSER, FunctionSource
+
+if TYPE_CHECKING:
+    from headrace.binary.elf import ElfFile
+    from headrace.config.model_config import ModelConfig
+    from headrace.custom.python_library import PythonLibrary
+    from headrace.infer.model.engine_functions import CppEngines
+    from headrace.infer.model.guarded_engines import GuardedEngines
+    from headrace.network.network import Network
+
+
+_FACTORY = "NvDsInferPluginFactory(Caffe|Uff|Runtime)Get"
+
+
+def library_source(cfg: ModelConfig, notices: list[Notice]) -> FunctionSource | None:
+    """Find the function of the custom library that makes the network; None if none applies.
+
+    A library of plugins or networks is loaded into this process and stays there, or into a worker,
+    as `custom-lib-guard` asks. Its notices are appended.
+
+    Raises:
+        CustomLibraryError: the library cannot be loaded; the function that the config names is not
+            in it, was compiled against other headers and no model file could do instead, or takes
+            other arguments.
+    """
+    path = cfg.custom_lib_path
+    assert path is not None
+    if not path.is_file():
+        return None
+    if path.suffix.lower() in (".py", ".pyw"):
+        from headrace.custom.python_library import PythonLibrary
+
+        made = _python_source(cfg, PythonLibrary(path))
+        if made is not None and cfg.custom_lib_guard == "always":
+            text = "networks that Python makes are not guarded: its function runs in this process"
+            notices.append(Notice("warning", text, str(path), rule="not-guarded"))
+        return made
+    from headrace.binary.elf import ElfError, ElfFile  # for C++ libraries alone
+    from headrace.binary.entry_points import checked_kind, made_for_tensorrt, uses_host
+
+    try:
+        elf = ElfFile.read(path)
+    except (ElfError, OSError):
+        return None  # opening it for its parser raises the error
+    exported = elf.exported()
+    named = cfg.engine_create_func_name
+    if named and named not in exported:
+        from headrace.custom.load_errors import named_at, no_such_function
+
+        macro = "CHECK_CUSTOM_ENGINE_CREATE_FUNC_PROTOTYPE"
+        error = no_such_function(elf, named, "engine creator", macro)
+        raise named_at(error, cfg.origin("engine_create_func_name"))
+    if named and (kind := checked_kind(elf, named)) not in (None, "engine creator"):
+        from headrace.custom.load_errors import named_at, of_another_kind
+
+        error = of_another_kind(elf, named, "engine creator", kind)
+        raise named_at(error, cfg.origin("engine_create_func_name"))
+    function = function_of(cfg, exported)
+    ours = uses_host(elf) or (function is not None and made_for_tensorrt(elf) is not None)
+    if not ours:
+        if function is not None:
+            _note_not_callable(cfg, function, notices)
+        return None
+    engines = _engines(cfg, path, elf, notices)
+    if function is None:
+        return None
+    later: list[Notice] = []  # of `make`
+    return FunctionSource.of(cfg, path, function, lambda: engines.make(function, later), later)
+
+
+def function_of(cfg: ModelConfig, names: Collection[str]) -> str | None:
+    """Choose the function that makes the network: the named one, else one of fixed name."""
+    fixed = (n for n in (CUDA_ENGINE_GET, MODEL_PARSER) if n in names)
+    return cfg.engine_create_func_name or next(fixed, None)
+
+
+def _engines(
+    cfg: ModelConfig, path: Path, elf: ElfFile, notices: list[Notice]
+) -> CppEngines | GuardedEngines:
+    """Open the library in this process or in a worker, as `custom-lib-guard` asks."""
+    from headrace.custom.library import is_guarded
+
+    guarded, reasons = is_guarded(path, False, cfg.custom_lib_guard)
+    notices += reasons
+    factories = [n for n in elf.exported() if re.fullmatch(_FACTORY, n)]
+    if guarded and factories:
+        text = (
+            f"its networks and plugins are not guarded, but run in this process: {factories[0]} "
+            "gives objects of the time before plugin creators"
+        )
+        notices.append(Notice("warning", text, str(path), rule="not-guarded"))
+    engines: CppEngines | GuardedEngines
+    if guarded and not factories:
+        from headrace.custom.guard import GuardOptions
+        from headrace.infer.model.guarded_engines import GuardedEngines
+
+        options = GuardOptions(
+            timeout_s=cfg.custom_lib_guard_timeout,
+            memory_mib=cfg.custom_lib_guard_memory,
+            restarts=cfg.custom_lib_guard_restarts,
+        )
+        engines = GuardedEngines(cfg, path, options)
+    else:
+        from headrace.infer.model.engine_functions import CppEngines
+
+        engines = CppEngines(cfg, path, elf)
+    notices += engines.decisions
+    return engines
+
+
+def _note_not_callable(cfg: ModelConfig, function: str, notices: list[Notice]) -> None:
+    """Append the notice that a model file replaces a function compiled for TensorRT.
+
+    Raises:
+        CustomLibraryError: the config names no model file, nor an engine.
+    """
+    path = cfg.custom_lib_path
+    assert path is not None
+    kind = model_kind(cfg)
+    if kind is None:
+        if cfg.model_engine_file is not None:
+            return
+        raise CustomLibraryError(
+            f"{function} is compiled against TensorRT's own headers and cannot be called here",
+            where=str(path),
+            fix=f"compile the library's sources for headrace: headrace compile … -o {path.name}",
+        )
+    text = f"{function} of {path.name} builds engines for TensorRT; headrace reads the {kind} model"
+    where = cfg.where("engine_create_func_name")
+    notices.append(Notice("info", text, where, rule="builder-unused"))
+
+
+_SIGNATURES = {
+    CUDA_ENGINE_GET: "def NvDsInferCudaEngineGet(builder, initParams, dataType) -> engine",
+    MODEL_PARSER: "def NvDsInferCreateModelParser(initParams) -> IModelParser",
+}
+
+
+def _python_source(cfg: ModelConfig, library: PythonLibrary) -> FunctionSource | None:
+    """Find the function of `library` that makes the network of `cfg`; None if it has none."""
+    named = cfg.engine_create_func_name
+    names = [named] if named else [CUDA_ENGINE_GET, MODEL_PARSER]
+    found = next((n for n in names if library.entry_point(n) is not None), None)
+    if found is None:
+        if named:
+            from headrace.custom.load_errors import named_at  # brings the readers of ELF files
+
+            error = CustomLibraryError(
+                f"there is no function {named!r}",
+                where=str(library.path),
+                expected=engine_signature(named),
+                fix=missing_name_hints(named, library.functions(), kind="functions"),
+            )
+            raise named_at(error, cfg.origin("engine_create_func_name"))
+        return None
+    _check(library.entry_point(found), found, library.path)
+    notices: list[Notice] = []
+
+    def make() -> Network:
+        from headrace.infer.model.engine_functions import PythonEngine  # brings headrace.trt
+
+        return PythonEngine(cfg, library, found, notices).make()
+
+    return FunctionSource.of(cfg, library.path, found, make, notices)
+
+
+def engine_signature(name: str) -> str:
+    """Write the signature of a function that makes a network, as Python has it."""
+    return _SIGNATURES.get(name, f"def {name}(builder, config, initParams, dataType) -> engine")
+
+
+def _check(function: Any, name: str, path: Path) -> None:
+    where = f"{path}: {name}"
+    if not callable(function):
+        raise CustomLibraryError(
+            f"{name} is a {type(function).__name__}, not a function", where=where,
+            expected=engine_signature(name),
+        )  # fmt: skip
+    count = {CUDA_ENGINE_GET: 3, MODEL_PARSER: 1}.get(name, 4)
+    try:
+        inspect.signature(function).bind(*[None] * count)
+    except TypeError as error:
+        raise CustomLibraryError(
+            f"it cannot be called with {count} argument{'s' if count > 1 else ''}: {error}",
+            where=where, expected=engine_signature(name),
+        ) from error  # fmt: skip
+    except ValueError:
+        return  # compiled code without a signature: the call will show

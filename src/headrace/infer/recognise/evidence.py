@@ -1,0 +1,123 @@
+"""Facts of an ONNX file: graph, metadata, names of nodes, shapes."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headrace.infer.recognise.stem import PASSIVE, Stem, read_stem
+from headrace.network import network_from_onnx
+from headrace.network.shapes.graph_shapes import ShapeView
+from headrace.network.tensor_spec import TensorSpec
+
+if TYPE_CHECKING:
+    from headrace.network.network import Network
+
+_CLASS = re.compile(r"\b((?:torchvision|timm|ultralytics|mmdet|yolox|transformers)\.[\w.]+)")
+
+
+@dataclass(frozen=True)
+class FileEvidence:
+    """The facts of one file; nothing here is a conclusion.
+
+    Attributes:
+        path: of the file.
+        network: the graph.
+        stem: the beginning of the file.
+        producer: name and version of the exporting program.
+        input: the first input, as declared.
+        more_inputs: the others.
+    """
+
+    path: Path
+    network: Network
+    stem: Stem
+    producer: str
+    input: TensorSpec
+    more_inputs: tuple[TensorSpec, ...] = field(default=())
+
+    @classmethod
+    def read(cls, path: Path) -> FileEvidence:
+        """Read a file.
+
+        Raises:
+            ModelError: it is no usable ONNX file.
+        """
+        network = network_from_onnx(path)
+        model = network.model
+        stem = read_stem(path, sys.maxsize) or Stem()
+        producer = f"{model.producer_name or ''} {model.producer_version or ''}".strip()
+        first, *more = network.inputs
+        return cls(path, network, stem, producer, first, tuple(more))
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """Texts of the file's `metadata_props`."""
+        return self.stem.metadata
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """As declared; see `outputs_for` for those of one picture size."""
+        return self.network.outputs
+
+    @cached_property
+    def nodes(self) -> list[Any]:
+        """All nodes of the main graph, in order."""
+        return list(self.network.model.graph)
+
+    @cached_property
+    def operators(self) -> frozenset[str]:
+        """Names of the operators."""
+        return frozenset(node.op_type for node in self.nodes)
+
+    @cached_property
+    def ends(self) -> dict[str, str]:
+        """Output -> the operator that computes its values (not one that only reorders them)."""
+        found = {}
+        for value in self.network.model.graph.outputs:
+            node = value.producer()
+            while node is not None and node.op_type in PASSIVE and node.inputs:
+                source = node.inputs[0]
+                node = None if source is None else source.producer()
+            found[str(value.name)] = "" if node is None else str(node.op_type)
+        return found
+
+    @cached_property
+    def module_classes(self) -> tuple[str, ...]:
+        """Python classes of the modules that newer PyTorch exports write beside their nodes."""
+        found: dict[str, None] = {}
+        for node in self.nodes[:200]:
+            text = node.metadata_props.get("pkg.torch.onnx.class_hierarchy", "")
+            found |= dict.fromkeys(_CLASS.findall(str(text)))
+        return tuple(found)
+
+    @cached_property
+    def node_names(self) -> frozenset[str]:
+        """First two parts of the names that PyTorch and Keras give nodes: `model.22/cv3`."""
+        names = (str(node.name or "").strip("/") for node in self.nodes)
+        return frozenset("/".join(name.split("/")[:2]) for name in names if name)
+
+    def outputs_for(self, dims: tuple[int, ...]) -> tuple[TensorSpec, ...]:
+        """The outputs for one item of this input shape (without the batch).
+
+        Axes that stay free are None; the first axis of each output is the batch.
+        """
+        if all(isinstance(d, int) for o in self.outputs for d in o.shape[1:]):
+            return self.outputs
+        batch = self.input.shape[0] if self.input.shape else None
+        view = ShapeView(
+            self.network.graph_proto(),
+            {self.input.name: (batch if isinstance(batch, int) else 1, *dims)},
+        )
+        specs = []
+        for spec, known in zip(
+            self.outputs, view.known([o.name for o in self.outputs]), strict=True
+        ):
+            axes = known.axes if known is not None else None
+            specs.append(spec if axes is None else TensorSpec(spec.name, spec.dtype, axes))
+        return tuple(specs)

@@ -1,0 +1,522 @@
+"""Making a `ModelConfig` of a bare ONNX file, every value with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headrace._core.errors import HeadraceError, ModelError
+from headrace._core.gpu.cuda import why_no_gpu
+from headrace._core.notices import Notice
+from headrace._core.text import quoted
+from headrace.config import ModelConfig
+from headrace.config.class_attrs import ClassAttrs
+from headrace.config.document import AddedLine
+from headrace.config.enums import (
+    ClusterMode,
+    ColorFormat,
+    NetworkType,
+    ProcessMode,
+    ScalingFilter,
+    TensorOrder,
+)
+from headrace.config.origin import OVERRIDE, Origin
+from headrace.config.overrides import Overrides
+from headrace.engine.input_shapes import sample_inputs
+from headrace.infer.model import load_or_build
+from headrace.infer.model.picture_input import picture_range
+from headrace.infer.parsers.labels import load_labels
+from headrace.infer.parsers.text import CTC
+from headrace.infer.recognise import exporters
+from headrace.infer.recognise.evidence import FileEvidence
+from headrace.infer.recognise.exporters import USUAL, Exporter, exporter_of
+from headrace.infer.recognise.first_layers import weigh
+from headrace.infer.recognise.heads import HeadReading, Probe, View, readings
+from headrace.infer.recognise.names import COCO, characters_in, names_in
+from headrace.infer.recognise.pictures import (
+    Pictures,
+    Question,
+    UndecidedError,
+    options_of,
+    read_pictures,
+)
+from headrace.meta.layers import NetworkInfo
+
+PROFILE = "modern"
+"""The profile of bare models."""
+
+CLASS_FIELDS = ("pre_cluster_threshold", "nms_iou_threshold", "topk")
+"""Settings of all classes that a recognised model has."""
+
+_MOST_BOXES = 300
+_NOTHING = Overrides()
+_PARSERS = {
+    NetworkType.DETECTOR: "parse_bbox_func_name",
+    NetworkType.CLASSIFIER: "parse_classifier_func_name",
+    NetworkType.SEGMENTATION: "parse_segmentation_func_name",
+    NetworkType.INSTANCE_SEGMENTATION: "parse_bbox_instance_mask_func_name",
+}
+_WORDS = {"stretch": "stretched to the input", "centre": "fitted in, bars around",
+          "corner": "fitted in, bars right or below"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Recognition:
+    """A bare model, recognised.
+
+    Attributes:
+        config: runs it; its notices say in three lines what was recognised.
+        reasons: field of the config -> what tells its value.
+        evidence, exporter, pictures: what they were read from.
+        reading: of the outputs; None if no built-in parser fits them.
+        names: of the classes, or the characters of a reader of text.
+        run: outputs of one picture of noise, without the batch axis: name -> array.
+    """
+
+    config: ModelConfig
+    reasons: Mapping[str, str]
+    evidence: FileEvidence
+    exporter: Exporter | None
+    pictures: Pictures
+    reading: HeadReading | None
+    names: tuple[str, ...]
+    run: Probe
+
+    @property
+    def lines(self) -> list[str]:
+        """The three lines."""
+        return [n.message for n in self._own_notices][:3]
+
+    @property
+    def notices(self) -> list[Notice]:
+        """The three lines, and a warning about names that are not used."""
+        lines = self.lines
+        return [n for n in self._own_notices if n.message in lines or n.rule == "labels-count"]
+
+    @property
+    def _own_notices(self) -> list[Notice]:
+        return [n for n in self.config.notices if n.where == str(self.evidence.path)]
+
+
+def recognise(path: str | Path, given: Mapping[str, Any] | None = None) -> Recognition:
+    """Recognise a model by its file: head, exporter, classes, names, pictures.
+
+    Values that only running tells (corners or centres, pixels or 0..1) are looked at in one run on
+    noise, with the engine that is saved beside the model.
+
+    Args:
+        path: an ONNX file.
+        given: fields of `ModelConfig` with values; they are taken as they are.
+
+    Raises:
+        ModelError: the file cannot be read; its input is no picture; no built-in parser reads its
+            outputs; or two or three answers are as likely, each named with what chooses it.
+    """
+    return _recognise(Path(path), dict(given or {}))
+
+
+def load_bare_model(path: str | Path, overrides: Overrides) -> ModelConfig:
+    """The config of a bare model, as `ModelConfig.load` gives it.
+
+    Args:
+        path: an ONNX file.
+        overrides: keys of the command line; what they decide is not looked for.
+
+    Raises:
+        ModelError: see `recognise`.
+        ConfigError: a key is refused.
+    """
+    return _with(Path(path), {}, overrides, required=True).config
+
+
+def recognise_for_init(
+    path: Path,
+    given: Mapping[str, Any],
+    overrides: Overrides = _NOTHING,
+    *,
+    save: bool = True,
+) -> Recognition:
+    """`recognise`, but outputs that no built-in parser reads are no error.
+
+    Args:
+        path: an ONNX file.
+        given: see `recognise`.
+        overrides: keys of the command line, which win.
+        save: False keeps a new engine in memory.
+
+    Raises:
+        ModelError: see `recognise`.
+        ConfigError: a key is refused.
+    """
+    return _with(path, given, overrides, required=False, save=save)
+
+
+def _with(
+    path: Path,
+    given: Mapping[str, Any],
+    overrides: Overrides,
+    *,
+    required: bool,
+    save: bool = True,
+) -> Recognition:
+    # groups of classes have to wait until the classes are counted
+    cfg = ModelConfig().with_lines([x for x in overrides.lines if x.group == "property"])
+    names = (name for name in ModelConfig.FIELDS if cfg.origin(name).kind != "default")
+    fields = {**given, **{name: getattr(cfg, name) for name in names}}
+    found = _recognise(path, fields, overrides, required=required, save=save)
+    return replace(found, config=overrides.on(found.config))
+
+
+def _recognise(
+    path: Path,
+    given: dict[str, Any],
+    overrides: Overrides = _NOTHING,
+    *,
+    required: bool = True,
+    save: bool = True,
+) -> Recognition:
+    evidence = FileEvidence.read(path)
+    if evidence.more_inputs:
+        more = ", ".join(map(str, evidence.more_inputs))
+        raise ModelError(
+            f"the model has further inputs ({more}), and nothing fills them",
+            where=str(path),
+            fix="write a config with custom-lib-path: its NvDsInferInitializeInputLayers fills "
+            "them, or make them constants of the model",
+        )
+    layers = weigh(evidence.stem)
+    exporter, told = exporter_of(evidence, layers) or (None, "")
+    pictures = read_pictures(evidence, layers, exporter, given)
+    base = _base(evidence, pictures, given)
+
+    built: list[Notice] = []
+
+    @cache
+    def probe() -> Mapping[str, Any]:
+        cfg = ModelConfig(**{**base, **_engine_fields(given)})
+        return _run_once(cfg.of_model(path, ()), built, save=save)
+
+    if any(q.key == "infer-dims" for q in pictures.questions):
+        raise UndecidedError(path, pictures.questions)  # the outputs have no shapes yet
+    reading, names, source = _reading(evidence, exporter, pictures, probe, given)
+    if reading is None and required and given.get("network_type") != NetworkType.OTHER:
+        raise _unread(evidence, pictures, overrides)
+    uncounted = reading is not None and _uncounted(reading, given)
+    if questions := [*pictures.questions, *([uncounted] if uncounted else [])]:
+        raise UndecidedError(path, questions)
+    own, reasons = _values(exporter, pictures, reading)
+    values = base | own
+    origins = {name: Origin("model", text=reasons.get(name)) for name in values}
+    if "all_classes" in values:
+        why = Origin("model", text=reasons.get("all_classes"))
+        origins |= {f"all_classes.{name}": why for name in CLASS_FIELDS}
+    values |= given
+    reasons |= dict.fromkeys(given, "as given")
+    origins |= dict.fromkeys(given, OVERRIDE)
+    where = str(path)
+    notices = [
+        Notice("info", text, where)
+        for text in _lines(exporter, told, pictures, reading, values, names, source)
+    ]
+    unused = _unused_names(evidence, reading, given)
+    made = ModelConfig().changed(values, origins, [*notices, *unused, *built])
+    config = made.of_model(path, _records(values, names, evidence))
+    return Recognition(config, reasons, evidence, exporter, pictures, reading, names, probe)
+
+
+def _base(evidence: FileEvidence, pictures: Pictures, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that an engine depends on."""
+    values: dict[str, Any] = {"onnx_file": evidence.path.absolute()}
+    size = (pictures.channels, pictures.height, pictures.width)
+    if pictures.chosen or pictures.interleaved:
+        values["infer_dims"] = given.get("infer_dims", size)
+        _, pictures.height, pictures.width = values["infer_dims"]
+    if pictures.interleaved:
+        values["network_input_order"] = TensorOrder.NHWC
+    order = {"RGB": ColorFormat.RGB, "BGR": ColorFormat.BGR, "GRAY": ColorFormat.GRAY}
+    values["model_color_format"] = order[pictures.order]
+    values["net_scale_factor"] = pictures.scaling.factor
+    if pictures.scaling.offsets:
+        values["offsets"] = pictures.scaling.offsets
+    return values
+
+
+def _reading(
+    evidence: FileEvidence,
+    exporter: Exporter | None,
+    pictures: Pictures,
+    probe: Probe,
+    given: Mapping[str, Any],
+) -> tuple[HeadReading | None, tuple[str, ...], str]:
+    """The reading of the outputs, the names of the classes, and where these come from."""
+    known = names_in(evidence.metadata)
+    if given.get("labelfile_path"):
+        known = tuple(load_labels(given["labelfile_path"]).detector), "labelfile-path"
+    count = given.get("num_detected_classes") or (len(known[0]) if known else 0)
+    network = NetworkInfo(pictures.width, pictures.height, pictures.channels)
+    outputs = evidence.outputs_for(pictures.dims)
+    if given.get("network_type") == NetworkType.OTHER:  # the caller reads the outputs
+        return None, known[0] if known else (), ""
+    view = View(evidence, exporter, outputs, network, count, probe)
+    found = readings(view)
+    asked = next((given[f] for f in _PARSERS.values() if f in given), None)
+    if asked is not None:
+        found = [r for r in found if r.parser == asked] or [_as_asked(given, view, found)]
+    if len(found) > 1:
+        outs = ", ".join(str(o) for o in outputs)
+        text = f"{len(found)} built-in parsers read outputs like these ({outs})"
+        choices = [((f"{r.key}={r.parser}",), f"{r.words}, {_counted(r.classes)}") for r in found]
+        raise UndecidedError(evidence.path, [*pictures.questions, Question(text, choices)])
+    if not found:
+        return None, known[0] if known else (), "named in the metadata" if known else ""
+    reading = found[0]
+    names, source = _names(evidence, reading, known)
+    if reading.classes is None and reading.kind is NetworkType.DETECTOR and names:
+        reading = replace(reading, classes=len(names), counted=source)
+    return reading, names, source
+
+
+def _uncounted(reading: HeadReading, given: Mapping[str, Any]) -> Question | None:
+    """The question for the number of classes, where nothing tells it."""
+    if reading.kind is not NetworkType.DETECTOR or reading.classes is not None:
+        return None
+    if "num_detected_classes" in given:
+        return None
+    return Question(
+        f"{reading.words}: the outputs do not say how many classes there are",
+        [(("num-detected-classes=80",), "COCO"), (("num-detected-classes=1",), "one kind")],
+    )
+
+
+def _as_asked(given: Mapping[str, Any], view: View, others: list[HeadReading]) -> HeadReading:
+    """The reading by the parser that is asked for, with the classes that all `others` count."""
+    kind, name = next((k, given[f]) for k, f in _PARSERS.items() if f in given)
+    counts = {r.classes: r for r in others if r.kind is kind}
+    known = next(iter(counts.values())) if len(counts) == 1 else None
+    if view.names or known is None:
+        return HeadReading(kind, str(name), view.names or None, kind.label, "as asked")
+    return replace(known, parser=str(name), words=kind.label, why="as asked", suppressed=False,
+                   counted=known.counted or known.why)  # fmt: skip
+
+
+def _engine_fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    fields = ("infer_dims", "network_mode", "batch_size", "model_engine_file", "custom_lib_path",
+              "gpu_id", "net_scale_factor", "offsets", "model_color_format")  # fmt: skip
+    return {name: given[name] for name in fields if name in given}
+
+
+def _run_once(cfg: ModelConfig, built: list[Notice], *, save: bool) -> dict[str, Any]:
+    """The outputs of one picture of noise, without the batch axis; `built` gets a new engine's."""
+    low, high = picture_range(cfg)
+    save = save and why_no_gpu() is not None  # a run on the GPU would not use this engine
+    try:
+        plan = load_or_build(cfg, threads=1, save=save)
+        if save:
+            notices = (n for n in plan.decisions if n.level == "info")
+            built += [n for n in notices if n.message.startswith("built")]
+        with plan.open_session() as session:
+            feeds = sample_inputs(session.inputs, 1, low=low, high=high)
+            return {name: np.asarray(a)[0] for name, a in session.run(feeds).items()}
+    except HeadraceError as error:  # what this config leaves out is not the user's to hear of
+        error.notices = [n for n in error.notices if n not in cfg.notices]
+        raise
+
+
+def _unread(evidence: FileEvidence, pictures: Pictures, overrides: Overrides) -> ModelError:
+    name, outputs = evidence.path.name, evidence.outputs_for(pictures.dims)
+    words = ["headrace init", name, "-o", evidence.path.stem]
+    words += [options_of([_option(line)]) for line in overrides.lines]
+    choices = [[option] for question in pictures.questions for option in question.options]
+    many = " (choose how values are scaled)" if choices else ""
+    return ModelError(
+        "no built-in parser reads these outputs: " + ", ".join(map(str, outputs)),
+        where=str(evidence.path),
+        expected="a parser that knows what they mean",
+        fix=[
+            f"write one, with the names and shapes in place{many}:",
+            *("  " + " ".join([*words, *choice]) for choice in choices or [[]]),
+        ],
+    )
+
+
+def _option(line: AddedLine) -> str:
+    group = "" if line.group == "property" else f"{line.group}."
+    return f"{group}{line.key}={line.text}"
+
+
+def _names(
+    evidence: FileEvidence, reading: HeadReading, known: tuple[tuple[str, ...], str] | None
+) -> tuple[tuple[str, ...], str]:
+    if reading.parser == CTC:
+        found = characters_in(evidence.metadata)
+        return found, "listed in the metadata" if found else ""
+    if known and known[1] == "labelfile-path":  # it is used whatever it holds
+        return known[0], "named in the label file"
+    if known and reading.classes in (None, len(known[0])):
+        return known[0], f"named in the metadata, {known[1]}"
+    if reading.own_names:
+        return reading.own_names, ""
+    if reading.classes == len(COCO) and reading.kind is not NetworkType.CLASSIFIER:
+        return COCO, "taken for COCO's: there are 80"
+    return (), f"the metadata name {len(known[0])} in {known[1]}" if known else ""
+
+
+def _unused_names(
+    evidence: FileEvidence, reading: HeadReading | None, given: Mapping[str, Any]
+) -> list[Notice]:
+    """A warning if the metadata name another number of classes than the outputs hold."""
+    known = names_in(evidence.metadata)
+    if reading is None or known is None or given.get("labelfile_path") or reading.parser == CTC:
+        return []
+    names, key = known
+    if reading.classes in (None, len(names)):
+        return []
+    number = "1 class" if len(names) == 1 else f"{len(names)} classes"
+    text = f"the metadata name {number} in {key}, and the outputs hold "
+    text += f"{reading.classes}: these names are not used; --labels names the classes"
+    return [Notice("warning", text, str(evidence.path), rule="labels-count")]
+
+
+def _records(
+    values: Mapping[str, Any], names: tuple[str, ...], evidence: FileEvidence
+) -> tuple[tuple[str, ...], ...]:
+    """The names as records of a label file."""
+    if values.get("network_type") is not NetworkType.CLASSIFIER:
+        return tuple((name,) for name in names)
+    if values.get("parse_classifier_func_name") == CTC:
+        return tuple((name,) for name in names)
+    attributes = []
+    for output in evidence.outputs:
+        count = next((d for d in output.shape[1:] if isinstance(d, int) and d != 1), 0)
+        own = names if len(names) == count else tuple(f"class {i}" for i in range(count))
+        attributes.append(own)
+    return tuple(attributes)
+
+
+def _values(
+    exporter: Exporter | None, pictures: Pictures, reading: HeadReading | None
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Fields of the config, and the reason of each."""
+    why = pictures.reasons
+    # the pipeline changes both where several models run
+    values: dict[str, Any] = {"gie_unique_id": 1, "process_mode": ProcessMode.PRIMARY}
+    reasons = {
+        "onnx_file": "the model",
+        "infer_dims": why["size"],
+        "model_color_format": why["order"],
+        "net_scale_factor": why.get("scaling", "given"),
+        "offsets": why.get("scaling", "given"),
+        "maintain_aspect_ratio": why["fit"],
+        "symmetric_padding": why["fit"],
+    }
+    values["maintain_aspect_ratio"] = pictures.fit != "stretch"
+    values["symmetric_padding"] = pictures.fit == "centre"
+    values["scaling_filter"] = ScalingFilter.BILINEAR
+    reasons["scaling_filter"] = "bilinear, as training frameworks scale"
+    values["profile"] = PROFILE
+    reasons["profile"] = "the profile of bare models: what their training frameworks do"
+    if reading is None:
+        return values, reasons
+    values["network_type"] = reading.kind
+    reasons["network_type"] = f"{reading.words}: {reading.why}"
+    if reading.parser:
+        values[_PARSERS[reading.kind]] = reading.parser
+        reasons[_PARSERS[reading.kind]] = reading.why
+    if reading.classes and reading.kind is not NetworkType.CLASSIFIER:
+        values["num_detected_classes"] = reading.classes
+        reasons["num_detected_classes"] = reading.counted or reading.why
+    trainer = exporter or exporters.Exporter("")
+    if reading.kind is NetworkType.DETECTOR:
+        mode = ClusterMode.NONE if reading.suppressed else ClusterMode.NMS
+        values["cluster_mode"] = mode
+        reasons["cluster_mode"] = (
+            "the boxes are final" if reading.suppressed else "the boxes overlap"
+        )
+        if reading.rotated:
+            values["rotated_boxes"] = True
+            reasons["rotated_boxes"] = reading.why
+        values["all_classes"] = ClassAttrs(
+            pre_cluster_threshold=trainer.threshold,
+            nms_iou_threshold=trainer.iou,
+            topk=_MOST_BOXES,
+        )
+        reasons["all_classes"] = f"as {exporter.name} does" if exporter else "usual values"
+    elif reading.kind is NetworkType.INSTANCE_SEGMENTATION:
+        values["cluster_mode"] = ClusterMode.NONE
+        values["output_instance_mask"] = True
+        values["all_classes"] = ClassAttrs(
+            pre_cluster_threshold=trainer.threshold, topk=_MOST_BOXES
+        )
+    elif reading.kind is NetworkType.CLASSIFIER:
+        values["classifier_type"] = "text" if reading.parser == CTC else "class"
+    return values, reasons
+
+
+def _counted(classes: int | None) -> str:
+    return "classes not counted" if classes is None else f"{classes} classes"
+
+
+def _lines(
+    exporter: Exporter | None,
+    told: str,
+    pictures: Pictures,
+    reading: HeadReading | None,
+    values: Mapping[str, Any],
+    names: tuple[str, ...],
+    source: str,
+) -> list[str]:
+    """Model, pictures, and where each comes from."""
+    if reading is None:
+        raw = values.get("network_type") == NetworkType.OTHER
+        words = "outputs as they are" if raw else "no built-in parser reads the outputs"
+    else:
+        parser = reading.parser or "built in"
+        count = values.get("num_detected_classes") or reading.classes
+        number = "1 class" if count == 1 else f"{count} classes"
+        if reading.parser == CTC:
+            number = f"{len(names)} characters"
+        known = exporter is not None and exporter.name not in reading.words
+        of = f" of {exporter.name}" if exporter is not None and known else ""
+        words = f"{reading.words}{of}, parser {parser}, {number}"
+    size = f"{pictures.width}x{pictures.height}"
+    scaling = pictures.scaling.words if "scaling" in pictures.reasons else _scaled(values)
+    first = ", ".join(quoted(name) for name in names[:3]) + ", …" * (len(names) > 3)
+    named = f": {first}" if names else ", which nothing names"
+    named += f" ({source})" if source else ""
+    model = f"the model: {words}{named if reading is not None else ''}"
+    seen = f"pictures: {size} {pictures.order} {scaling}, {_WORDS[pictures.fit]}"
+    return [model, seen, _sources(told, pictures, reading)]
+
+
+def _scaled(values: Mapping[str, Any]) -> str:
+    """The scaling that is given, in words."""
+    factor, offsets = float(values["net_scale_factor"]), tuple(values.get("offsets", ()))
+    for usual in USUAL:
+        close = np.isclose(factor, usual.factor, rtol=1e-5) and len(offsets) == len(usual.offsets)
+        if close and np.allclose(offsets, usual.offsets):
+            return f"{usual.words}, as given"
+    means = f"(x - {', '.join(f'{n:g}' for n in offsets)})" if offsets else "x"
+    return f"{means} * {factor:.6g}, as given"
+
+
+def _sources(told: str, pictures: Pictures, reading: HeadReading | None) -> str:
+    """Where each of the two other lines comes from."""
+    parts = [told, reading.why if reading is not None else ""]
+    parts += [pictures.reasons.get("layers", "")]
+    by_reason: dict[str, list[str]] = {}
+    for name in ("size", "scaling", "order", "fit"):
+        if name in pictures.reasons and name not in pictures.assumed:
+            by_reason.setdefault(pictures.reasons[name], []).append(name)
+    parts += [f"{', '.join(names)}: {why}" for why, names in by_reason.items()]
+    text = "; ".join(part for part in dict.fromkeys(parts) if part)
+    if pictures.assumed:
+        keys = {"size": "infer-dims", "order": "model-color-format",
+                "fit": "maintain-aspect-ratio", "scaling": "net-scale-factor"}  # fmt: skip
+        named = ", ".join(f"{name} ({keys[name]})" for name in pictures.assumed)
+        text += f"; assumed, for nothing in the file tells: {named}"
+    return f"from {text}"

@@ -1,0 +1,489 @@
+"""Objects, masks and class maps on frames: how each looks, where it goes, and the legend."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from headrace.media import Frame, as_frame
+from headrace.media.draw.canvas import Box, Canvas, canvas_for
+from headrace.media.draw.colors import Rgb, component_color, readable_on
+from headrace.media.draw.figures import PX_PER_PT, byte_color, draw_figures
+from headrace.media.draw.overlays import (
+    Overlay,
+    class_map_overlay,
+    is_background,
+    mask_overlay,
+    polygon_overlay,
+)
+from headrace.media.draw.skeleton import skeleton_overlays
+from headrace.media.draw.text import TextBox, render_text
+from headrace.meta import (
+    UNTRACKED_OBJECT_ID,
+    ClassStyle,
+    FrameMeta,
+    Objects,
+    SegmentationMeta,
+    mask_border_colors,
+)
+from headrace.meta.figures import Rgba
+from headrace.meta.masks import object_mask
+from headrace.meta.shapes import skeleton_of_object, turned
+
+if TYPE_CHECKING:
+    from headrace.config import OsdSpec
+
+WHOLE_FRAME = -1
+"""Class of a primary classifier's object. Source: spec C.3."""
+MAX_TEXT = 48
+_DEFAULT_STYLE = ClassStyle()
+_DEFAULT_BORDER = _DEFAULT_STYLE.border_color
+_FRAME_STYLE = ClassStyle(border_width=6)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How one object is drawn, in pixels and bytes."""
+
+    border: tuple[int, int, int, float]
+    border_width: int
+    fill: tuple[int, int, int, float] | None
+    text: TextBox | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looks:
+    """Makes the look of objects; the attributes are the options of `Painter`."""
+
+    palette: Literal["auto", "config"] = "auto"
+    confidence: bool = True
+    labels: bool = True
+    ids: bool = True
+    boxes: bool = True
+    font: str | None = None
+    border_width: int | None = None
+    text_size: int | None = None
+    text_color: Rgba | None = None
+    text_bg_color: Rgba | None = None
+
+    def colored(self, objects: Objects) -> bool:
+        """Whether the colours of the metadata count for these objects.
+
+        In `auto` they do if the config set one for any class: all-red is what it is without.
+        """
+        return self.palette == "config" or any(
+            style.border_color != _DEFAULT_BORDER
+            for styles in objects.styles.values()
+            for style in styles.values()
+        )
+
+    def border(self, objects: Objects, index: int, colored: bool) -> tuple[int, int, int, float]:
+        """The colour of an object."""
+        if objects.border_colors is not None:
+            r, g, b, a = own = tuple(objects.border_colors[index].tolist())
+            # Colours that only say that there is a mask change with every frame.
+            if not math.isnan(sum(own)) and (
+                self.palette == "config" or own not in _seeded_colors()
+            ):
+                return byte_color((r, g, b, a))
+        if colored:
+            return byte_color(_style(objects, index).border_color)
+        component = int(objects.component_ids[index])
+        return (*component_color(component, int(objects.class_ids[index])), 1.0)
+
+    def look(self, objects: Objects, index: int, scale: float, colored: bool) -> Look:
+        """The look of object `index` on a picture where sizes are multiplied by `scale`."""
+        style = _style(objects, index)
+        exact = self.palette == "config"
+        border = self.border(objects, index, colored)
+        wanted = style.border_width if self.border_width is None else self.border_width
+        width = max(1, round(wanted * scale))
+        if not exact:
+            if objects.parents[index] >= 0:
+                scale *= 0.85  # within another object
+                width = 2
+            else:
+                width = max(2, round(wanted * scale / 2) * 2)
+        if not (wanted and self.boxes):
+            width = 0
+        points = style.font_size if self.text_size is None else self.text_size
+        size = max(6 if exact else 11, round(points * PX_PER_PT * scale))
+        text = self.text(objects, index)
+        if not text:
+            box = None
+        else:
+            if exact:
+                family, padding = self.font or style.font, 2
+                ink = byte_color(style.font_color)
+                paper = None if style.text_bg_color is None else byte_color(style.text_bg_color)
+            else:
+                family, padding = self.font or "", max(3, size // 4)
+                ink, paper = (*readable_on(border[:3]), 1.0), (*border[:3], 1.0)
+            if self.text_color is not None:
+                ink = byte_color(self.text_color)
+            if self.text_bg_color is not None:
+                paper = byte_color(self.text_bg_color)
+            box = render_text(text, family, size, ink, paper, padding)
+        fill = None if style.bg_color is None or not self.boxes else byte_color(style.bg_color)
+        return Look(border, width, fill, box)
+
+    def text(self, objects: Objects, index: int) -> str:
+        """Text beside object `index`, or nothing."""
+        if not self.labels:
+            return ""
+        exact = self.palette == "config"
+        text = objects.display_text(index)
+        class_id = int(objects.class_ids[index])
+        if not exact:
+            # Texts of classifiers end with a blank each.
+            text = " ".join(text.split())
+            if len(text) > MAX_TEXT:
+                text = text[: MAX_TEXT - 1] + "…"
+            if not text and class_id != WHOLE_FRAME:
+                text = f"class {class_id}"
+        tracked = int(objects.object_ids[index])
+        if text and self.ids and tracked != UNTRACKED_OBJECT_ID:
+            text += f" {tracked}" if exact else f" #{tracked}"
+        if text and self.confidence and class_id != WHOLE_FRAME:
+            gap = " " if exact else "  "  # the small font has narrow blanks
+            text += f"{gap}{float(objects.confidences[index]):.2f}"
+        return text
+
+
+def _style(objects: Objects, index: int) -> ClassStyle:
+    class_id = int(objects.class_ids[index])
+    default = _FRAME_STYLE if class_id == WHOLE_FRAME else _DEFAULT_STYLE
+    return objects.styles.get(int(objects.component_ids[index]), {}).get(class_id, default)
+
+
+@cache
+def _seeded_colors() -> frozenset[tuple[float, ...]]:
+    """The colours that masked objects get one after the other. Source: spec C.1."""
+    masks = [np.ones((1, 1), np.float32)] * 2048
+    return frozenset(tuple(color) for color in mask_border_colors(masks).tolist())
+
+
+_INK, _PAPER = (255, 255, 255, 1.0), (16, 18, 22)
+_MAX_ROWS = 8
+
+
+class Legend:
+    """Collects the classes of a frame's class maps and draws a panel in the top right corner."""
+
+    def __init__(self) -> None:
+        self._areas: dict[tuple[int, int], float] = {}
+        self._known: dict[tuple[int, int], tuple[str, Rgb]] = {}
+
+    def add(self, found: SegmentationMeta, overlay: Overlay) -> None:
+        """Count the pixels of each class of `overlay`, but not of background."""
+        areas = overlay.class_areas().tolist()
+        for class_id, area in enumerate(areas[1:]):
+            if not area or is_background(found, class_id):
+                continue
+            key = (found.component_id, class_id)
+            self._areas[key] = self._areas.get(key, 0.0) + area
+            named = class_id < len(found.labels) and found.labels[class_id].strip()
+            self._known[key] = (named or f"class {class_id}", overlay.colors[class_id + 1])
+
+    def rows(self, pixels: int) -> list[tuple[Rgb, str, str]]:
+        """Colour, name and share of `pixels` as text, the largest first."""
+        order = sorted(self._areas, key=lambda key: (-self._areas[key], key))
+        rows = []
+        for key in order[:_MAX_ROWS]:
+            name, color = self._known[key]
+            name = name if len(name) <= 24 else name[:23] + "…"
+            share = round(100 * self._areas[key] / pixels)
+            rows.append((color, name, f"{share} %" if share else "<1 %"))
+        return rows
+
+    def draw(self, canvas: Canvas, font_px: int, family: str) -> None:
+        """Draw the panel; nothing without classes, or where there is no room for a row."""
+        rows = self.rows(canvas.width * canvas.height)
+        hidden = len(self._areas) - len(rows)
+        if not rows:
+            return
+        gap = font_px // 4 * 2
+        texts = [
+            (color, render_text(name, family, font_px, _INK, None, 2), share)
+            for color, name, share in rows
+        ]
+        shares = [render_text(share, family, font_px, _INK, None, 2) for _, _, share in rows]
+        more = render_text(f"and {hidden} more", family, font_px, _INK, None, 2) if hidden else None
+        line = texts[0][1].height
+        swatch = font_px * 3 // 8 * 2
+        names = max([text.width for _, text, _ in texts] + ([more.width] if more else []))
+        numbers = max(text.width for text in shares)
+        width = gap + swatch + gap + names + gap + numbers + gap
+        right = (canvas.width - gap) // 2 * 2
+        left, top = right - width, gap
+        if left < 0:
+            return
+        room = (canvas.height - 2 * gap - gap) // line
+        shown = min(len(texts), room)
+        if shown < 1:
+            return
+        last = more is not None and shown < room
+        bottom = top + gap + (shown + last) * line + gap
+        canvas.fill((left, top, right, bottom), _PAPER, 0.66)
+        y = top + gap
+        for (color, text, _), share in list(zip(texts, shares, strict=True))[:shown]:
+            inset = (line - swatch) // 4 * 2
+            x = left + gap
+            canvas.fill((x, y + inset, x + swatch, y + inset + swatch), color)
+            canvas.paste(text, x + swatch + gap, y)
+            canvas.paste(share, right - gap - share.width, y)
+            y += line
+        if last and more is not None:
+            canvas.paste(more, left + gap + swatch + gap, y)
+
+
+@dataclass(frozen=True, slots=True)
+class _Label:
+    """A text and where it goes."""
+
+    text: TextBox
+    left: int
+    top: int
+
+    def hides(self, other: _Label) -> bool:
+        return (
+            self.left < other.left + other.text.width
+            and other.left < self.left + self.text.width
+            and self.top < other.top + other.text.height
+            and other.top < self.top + self.text.height
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Painter(Looks):
+    """Draws the metadata of a frame on a copy of it.
+
+    From below to above: class maps, instance masks in their object's colour, backgrounds and
+    borders, labels, figures, the legend of the class maps.
+
+    Args:
+        palette: `auto` gives every class its own colour, unless the config sets a colour for any
+            class; lines and text grow with the frame, the label sits on the box, objects found in
+            others have thin borders. `config` draws exactly what the metadata say: colours, a 3
+            pixel border, Serif 11 text on black whose corner is at (left, top - 10) (spec B.7).
+        confidence: add the confidence to the label ("car 0.87").
+        labels: draw labels at all.
+        scale: factor on line width and text size; None means by frame height for `auto` and 1 for
+            `config`.
+        font: a font file, instead of the built-in font or the one in the metadata.
+        masks: draw instance masks and class maps.
+        keypoints: draw the keypoints of objects, with their bones; `auto` alone does.
+        boxes: draw borders and backgrounds of objects.
+        ids: add the tracking id to the label.
+        figures: draw the lines and texts of the metadata.
+        legend: name the classes of class maps with their share of the frame.
+        opacity: of masks and class maps, 0..1.
+        border_width: in pixels, instead of that in the metadata; it grows with the frame like that.
+        text_size: in points, likewise.
+        text_color: r, g, b, a in 0..1.
+        text_bg_color: likewise.
+
+    One painter may be used from several threads.
+    """
+
+    scale: float | None = None
+    masks: bool = True
+    keypoints: bool = True
+    figures: bool = True
+    legend: bool = True
+    opacity: float = 0.45
+
+    @classmethod
+    def from_spec(cls, spec: OsdSpec, **options: Any) -> Painter:
+        """A painter as the `osd` part of a pipeline file wants it; `options` win over it."""
+        shown = spec.show
+        asked: dict[str, Any] = {
+            "boxes": shown and spec.show_boxes,
+            "labels": shown and spec.show_text,
+            "masks": shown and spec.show_masks,
+            "ids": spec.show_ids,
+            "confidence": spec.show_confidence,
+        }
+        same = ("font", "border_width", "text_size", "text_color", "text_bg_color")
+        asked |= {name: getattr(spec, name) for name in same}
+        return cls(**(asked | options))
+
+    def draw(self, frame: Frame, meta: FrameMeta) -> Frame:
+        """A new frame with the objects drawn: RGB and BGR stay, others become I420.
+
+        Objects are drawn in attach order, in `auto` the most confident last and children after all
+        others; labels lie above all boxes. `frame` is only read.
+        """
+        canvas = canvas_for(frame)
+        objects = meta.objects
+        scale = self._scale(frame.height)
+        legend = Legend()
+        if self.masks and (meta.segmentations or objects.segmentations):
+            self._draw_class_maps(canvas, meta, legend)
+        if len(objects):
+            self._draw_objects(canvas, objects, scale)
+        if self.figures and meta.figures:
+            draw_figures(canvas, meta.figures, scale)
+        if self.legend:
+            legend.draw(canvas, max(12, round(12 * PX_PER_PT * scale)), self.font or "")
+        return canvas.frame()
+
+    def _draw_class_maps(self, canvas: Canvas, meta: FrameMeta, legend: Legend) -> None:
+        whole = (0.0, 0.0, float(canvas.width), float(canvas.height))
+        shown: list[tuple[SegmentationMeta, tuple[float, ...]]] = [
+            (found, whole) for found in meta.segmentations
+        ]
+        for index, several in meta.objects.segmentations.items():
+            rect = tuple(meta.objects.rects[index].tolist())
+            shown += [(found, rect) for found in several]
+        for found, (left, top, width, height) in shown:
+            place = (left, top, width, height)
+            overlay = class_map_overlay(found, place, canvas.width, canvas.height, self.opacity)
+            if overlay is not None:
+                canvas.blend(overlay)
+                legend.add(found, overlay)
+
+    def _draw_objects(self, canvas: Canvas, objects: Objects, scale: float) -> None:
+        rects = objects.rects
+        nested = bool((objects.parents >= 0).any())
+        order = range(len(objects))
+        if self.palette == "auto":
+            keys = (objects.confidences, objects.parents >= 0) if nested else (objects.confidences,)
+            order = np.lexsort(keys).tolist()
+        colored = self.colored(objects)
+        if self.masks and objects.masks is not None:
+            for i in order:
+                mask = object_mask(objects, i, canvas.width, canvas.height)
+                if mask is not None:
+                    color = self.border(objects, i, colored)[:3]
+                    line = max(1, round(1.5 * scale))
+                    canvas.blend(mask_overlay(mask, color, self.opacity, line))
+        placed: dict[int, _Label] = {}
+        finite: Any = np.isfinite(rects).all(axis=1)
+        shows_points = self.keypoints and self.palette == "auto"
+        stacks: dict[tuple[int, int], int] = {}  # heights of full-frame texts at one place
+        for i in order:
+            if not finite[i]:
+                continue
+            look = self.look(objects, i, scale, colored)
+            angle = 0.0 if objects.angles is None else float(objects.angles[i])
+            if angle % 360 and math.isfinite(angle):
+                box = self._draw_rotated(canvas, rects[i].tolist(), angle, look)
+            else:
+                box = self._box(rects[i].tolist(), canvas)
+                if box is not None:
+                    if look.fill is not None:
+                        canvas.fill(box, look.fill[:3], look.fill[3])
+                    if look.border_width:
+                        canvas.outline(box, look.border_width, look.border[:3], look.border[3])
+            if shows_points and objects.keypoints is not None and len(objects.keypoints[i]):
+                bones = skeleton_of_object(objects, i).bones
+                line = max(2, round(3 * scale))
+                for overlay in skeleton_overlays(
+                    objects.keypoints[i], bones, line, look.border[:3], canvas.size
+                ):
+                    canvas.blend(overlay)
+            if look.text is None or box is None:
+                continue
+            label = _Label(look.text, *self._place(look.text, box, canvas))
+            if self.palette == "auto":
+                if objects.class_ids[i] == WHOLE_FRAME:
+                    place = (label.left, label.top)
+                    label = _Label(look.text, place[0], place[1] + stacks.get(place, 0))
+                    stacks[place] = stacks.get(place, 0) + look.text.height
+                elif nested:
+                    label = self._beside_parent(objects, i, label, box, canvas, placed)
+            placed[i] = label
+        for label in placed.values():
+            canvas.paste(label.text, label.left, label.top)
+
+    def _draw_rotated(
+        self, canvas: Canvas, rect: list[float], angle: float, look: Look
+    ) -> Box | None:
+        """Draw a rectangle turned clockwise about its middle by `angle` degrees; its bounds."""
+        left, top, width, height = (max(-1e4, min(1e4, v)) for v in rect)
+        if width <= 0 or height <= 0:
+            return None
+
+        def corners(inset: float) -> list[tuple[float, float]]:
+            a, b = min(inset, width / 2), min(inset, height / 2)
+            return turned(left + a, top + b, width - 2 * a, height - 2 * b, angle)
+
+        parts = []
+        if look.fill is not None:
+            parts.append(polygon_overlay(corners(0), 0, look.fill[:3], look.fill[3], canvas.size))
+        if look.border_width:
+            inset = corners(look.border_width / 2)
+            border = look.border
+            parts.append(
+                polygon_overlay(inset, look.border_width, border[:3], border[3], canvas.size)
+            )
+        for overlay in parts:
+            if overlay is not None:
+                canvas.blend(overlay)
+        points = corners(0)
+        low = (min(u for u, _ in points), min(v for _, v in points))
+        high = (max(u for u, _ in points), max(v for _, v in points))
+        return self._box([*low, high[0] - low[0], high[1] - low[1]], canvas)
+
+    def _beside_parent(
+        self,
+        objects: Objects,
+        index: int,
+        label: _Label,
+        box: Box,
+        canvas: Canvas,
+        placed: dict[int, _Label],
+    ) -> _Label:
+        """A child's label, below its box if it would hide its parent's."""
+        parent = placed.get(int(objects.parents[index]))
+        if parent is None or not label.hides(parent):
+            return label
+        lower = _Label(label.text, label.left, box[3])
+        if box[3] + label.text.height > canvas.height or lower.hides(parent):
+            return label
+        return lower
+
+    def _scale(self, height: int) -> float:
+        if self.scale is not None:
+            return self.scale
+        # Metadata sizes are made for 1080p; below about 700 lines text would not be readable.
+        return max(0.65, height / 1080) if self.palette == "auto" else 1.0
+
+    def _box(self, rect: list[float], canvas: Canvas) -> Box | None:
+        """Whole pixels of a rectangle; in `auto` even ones, which keeps I420 colours clean."""
+        left, top, width, height = rect
+        # far outside is as good as outside; huge values must not overflow
+        x0, y0 = max(-1e6, left), max(-1e6, top)
+        x1, y1 = min(1e6, left + width), min(1e6, top + height)
+        if x1 <= x0 or y1 <= y0:
+            return None
+        if self.palette == "config":
+            return int(x0), int(y0), math.ceil(x1), math.ceil(y1)
+        even = (2 * round(x0 / 2), 2 * round(y0 / 2), 2 * round(x1 / 2), 2 * round(y1 / 2))
+        box = (even[0], even[1], max(even[0] + 2, even[2]), max(even[1] + 2, even[3]))
+        return box if canvas.clip(box) else None
+
+    def _place(self, text: TextBox, box: Box, canvas: Canvas) -> tuple[int, int]:
+        """Left and top of a label, even."""
+        left, top = box[0], box[1]
+        if self.palette == "config":
+            return max(0, left) // 2 * 2, max(0, top - 10) // 2 * 2
+        y = top - text.height if top >= text.height else max(0, top)
+        x = max(0, min(left, (canvas.width - text.width) // 2 * 2))
+        return x, min(y, max(0, (canvas.height - text.height) // 2 * 2))
+
+
+def show(frame: Any, meta: FrameMeta, **options: Any) -> Frame:
+    """The frame with its objects drawn, which a notebook shows as a picture.
+
+    Args:
+        frame: a `Frame`, or what a model was called with: an array in BGR order, or a path.
+        meta: what is known of it.
+        options: those of `Painter`.
+    """
+    return Painter(**options).draw(as_frame(frame), meta)

@@ -1,0 +1,166 @@
+"""Brokers that keep messages: Kafka, Redis streams, and files of JSON Lines."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from headrace._core.lazy import import_extra
+from headrace.media.messages.address import BrokerAddress
+
+_TIMEOUT_S = 5.0
+
+
+class KafkaBroker:
+    """Produces with acknowledgement of all replicas in sync.
+
+    Options: `partition-key` (a path in the JSON such as `sensor.id`) and `proto-cfg`
+    (`key=value;…` for librdkafka).
+    """
+
+    def __init__(self, address: BrokerAddress) -> None:
+        self._address = address
+        self._key = [p for p in address.options.get("partition-key", "").split(".") if p]
+        self._producer: Any = None
+
+    def publish(self, messages: Sequence[bytes]) -> Sequence[bytes]:
+        """Produce to the topic; an OSError if one is not acknowledged in time."""
+        kafka = import_extra("confluent_kafka", "kafka")
+        producer, topic = self._connected(kafka), self._address.path
+        refused: list[bytes] = []
+        failed: list[str] = []
+        pending = len(messages)
+        content = (kafka.KafkaError.MSG_SIZE_TOO_LARGE, kafka.KafkaError.INVALID_MSG)
+
+        def delivered(error: Any, message: Any) -> None:
+            nonlocal pending
+            pending -= 1
+            if error is None:
+                return
+            if error.code() in content:
+                refused.append(message.value())
+            else:
+                failed.append(error.str())
+
+        for message in messages:
+            try:
+                producer.produce(topic, message, self._key_of(message), on_delivery=delivered)
+            except kafka.KafkaException as error:
+                if error.args[0].code() not in content:
+                    raise ConnectionError(error.args[0].str()) from error
+                refused.append(message)
+                pending -= 1
+            except BufferError as error:
+                raise ConnectionError(str(error)) from error
+        producer.flush(_TIMEOUT_S + 1)
+        if failed or pending:
+            raise ConnectionError(failed[0] if failed else "the broker did not acknowledge in time")
+        return refused
+
+    def close(self) -> None:
+        """Forget the producer; messages that it still holds are sent again by the next."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            producer.purge()
+            producer.flush(0.1)
+
+    def _key_of(self, message: bytes) -> str | None:
+        if not self._key:
+            return None
+        found: Any = None
+        with contextlib.suppress(ValueError):
+            found = json.loads(message)
+        for name in self._key:
+            found = found.get(name) if isinstance(found, dict) else None
+        return found if isinstance(found, str) else None
+
+    def _connected(self, kafka: Any) -> Any:
+        if self._producer is None:
+            address = self._address
+            settings = {
+                "bootstrap.servers": f"{address.host}:{address.port or 9092}",
+                "acks": "all",
+                "message.timeout.ms": int(_TIMEOUT_S * 1000),
+                "linger.ms": 0,
+                "log_level": 0,
+            }
+            if address.user:
+                settings |= {
+                    "security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN",
+                    "sasl.username": address.user, "sasl.password": address.password or "",
+                }  # fmt: skip
+            for pair in address.options.get("proto-cfg", "").strip('"').split(";"):
+                name, equals, value = pair.partition("=")
+                if equals:
+                    settings[name.strip()] = value.strip()
+            try:
+                self._producer = kafka.Producer(settings)
+            except kafka.KafkaException as error:
+                raise ConnectionError(error.args[0].str()) from error
+        return self._producer
+
+
+class RedisBroker:
+    """Adds to a stream with XADD, a batch in one round trip.
+
+    Options: `payloadkey` (the field, `metadata` by default) and `streamsize` (the stream is cut
+    to about so many entries; without it it grows).
+    """
+
+    def __init__(self, address: BrokerAddress) -> None:
+        self._address = address
+        self._client: Any = None
+
+    def publish(self, messages: Sequence[bytes]) -> Sequence[bytes]:
+        """Add the messages; an OSError if the server does not answer for all."""
+        redis = import_extra("redis", "redis")
+        address, options = self._address, self._address.options
+        if self._client is None:
+            tls = {"ssl": True} if address.scheme == "rediss" else {}
+            self._client = redis.Redis(
+                address.host, address.port or 6379, username=address.user,
+                password=address.password, socket_timeout=_TIMEOUT_S,
+                socket_connect_timeout=_TIMEOUT_S, **tls,
+                retry=redis.retry.Retry(redis.backoff.NoBackoff(), 0),  # the sender tries again
+            )  # fmt: skip
+        size = options.get("streamsize", "")
+        limit = int(size) if size.isascii() and size.isdigit() else None
+        try:
+            pipe = self._client.pipeline(transaction=False)
+            for message in messages:
+                pipe.xadd(
+                    address.path, {options.get("payloadkey", "metadata"): message}, maxlen=limit
+                )
+            pipe.execute()
+        except redis.RedisError as error:
+            raise ConnectionError(str(error)) from error
+        return ()
+
+    def close(self) -> None:
+        """Close the connection."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+
+class FileBroker:
+    """Appends to a file, a line each."""
+
+    def __init__(self, address: BrokerAddress) -> None:
+        self._path = Path(address.path)
+
+    def publish(self, messages: Sequence[bytes]) -> Sequence[bytes]:
+        """Append and flush to the disk."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("ab") as file:
+            file.write(b"".join(message + b"\n" for message in messages))
+            file.flush()
+            os.fsync(file.fileno())
+        return ()
+
+    def close(self) -> None:
+        """Do nothing: each batch opens the file."""

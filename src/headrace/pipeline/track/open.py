@@ -1,0 +1,158 @@
+"""`open_tracker`: a tracker from its name with settings, or from a YAML file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from headrace._core.errors import ConfigError
+from headrace._core.notices import Notice
+from headrace.config.keys import nearest
+from headrace.pipeline.track.iou import IouFollower, IouSettings
+from headrace.pipeline.track.library import (
+    LIBRARY_TRACKERS,
+    LibraryFollower,
+    library_settings,
+    library_tracker,
+)
+from headrace.pipeline.track.selection import Selection
+from headrace.pipeline.track.settings import Setting, check_settings, settings_of
+from headrace.pipeline.track.settings_file import read_entries, settings_from
+from headrace.pipeline.track.tracker import Follower, ObjectTracker, Tracker, TrackIds
+
+TRACKERS: Mapping[str, str] = {
+    "iou": "overlap and constant velocity; built in, the fastest",
+    "sort": "Kalman filter and best total overlap (SORT)",
+    "bytetrack": "SORT, with objects of low confidence in a second round (ByteTrack)",
+    "ocsort": "SORT that trusts what it saw more than what it expects (OC-SORT)",
+    "cbiou": "SORT with enlarged boxes, for fast or small objects (C-BIoU)",
+}
+
+_COMMON = (
+    Setting("fill_gaps", True, "show tracked objects in frames that no model ran on"),
+    Setting("max_gap", 30, "in that many frames in a row at most", 0, 1e9),
+    Setting("gap_decay", 0.95, "tracker confidence of such an object, for each frame", 0, 1),
+    Setting("match_classes", True, "objects of different classes are never one track"),
+    Setting("operate_on_gie_id", (), "only objects of these models, also those with a parent"),
+    Setting("operate_on_class_ids", (), "only objects of these classes"),
+)
+
+
+def tracker_settings(name: str) -> tuple[Setting, ...]:
+    """The settings of a tracker, its own first, with their defaults.
+
+    Raises:
+        ConfigError: there is no such tracker, or its library is not installed.
+    """
+    if name == "iou":
+        return settings_of(IouSettings) + _COMMON
+    if name in LIBRARY_TRACKERS:
+        return library_settings(library_tracker(name)) + _COMMON
+    close = nearest(name, list(TRACKERS))
+    raise ConfigError(
+        f"there is no tracker {name!r}",
+        where="tracker",
+        expected="one of " + ", ".join(TRACKERS) + ", or a YAML file",
+        fix=f"did you mean {close}?" if close else None,
+    )
+
+
+def open_tracker(
+    spec: str | Path,
+    *,
+    operate_on_gie_id: int | Iterable[int] | None = None,
+    operate_on_class_ids: int | Iterable[int] | None = None,
+    ids: TrackIds | None = None,
+    **settings: Any,
+) -> Tracker:
+    """Make a tracker.
+
+    Args:
+        spec: a name of `TRACKERS`, with settings if need be (`iou:max_age=30,min_iou=0.3`), or a
+            YAML file: `tracker: NAME` and settings, or the original's `ll-config-file`.
+        operate_on_gie_id: track objects of these models only, also those that have a parent. None
+            or -1 is objects of all models that have no parent.
+        operate_on_class_ids: track objects of these classes only. None or -1 is all.
+        ids: gives out the numbers of tracks; trackers of one pipeline share one.
+        settings: more settings, see `tracker_settings`; they win over those in `spec`.
+
+    Raises:
+        ConfigError: an unknown name or setting, a value that does not fit, a file that cannot be
+            read, or a library that is not installed.
+    """
+    name, values, notices, where = _parse(spec)
+    values |= {key.replace("-", "_"): value for key, value in settings.items()}
+    for key, given in (
+        ("operate_on_gie_id", operate_on_gie_id),
+        ("operate_on_class_ids", operate_on_class_ids),
+    ):
+        if given is not None:
+            values[key] = [given] if isinstance(given, int) else list(given)
+    values = check_settings(values, tracker_settings(name), tracker=name, where=where)
+    common = {s.name: values.pop(s.name, s.default) for s in _COMMON}
+    selection = Selection(
+        _numbers(common["operate_on_gie_id"]),
+        _numbers(common["operate_on_class_ids"]),
+        common["match_classes"],
+    )
+    ids = ids or TrackIds()
+    return ObjectTracker(
+        name,
+        _follower_maker(name, values, ids, where),
+        selection,
+        fill_gaps=common["fill_gaps"],
+        max_gap=common["max_gap"],
+        decay=common["gap_decay"],
+        notices=notices,
+    )
+
+
+def _follower_maker(
+    name: str, values: Mapping[str, Any], ids: TrackIds, where: str
+) -> Callable[[], Follower]:
+    """Factory of the state of a source."""
+    if name == "iou":
+        settings = IouSettings(**values)
+        return lambda: IouFollower(settings, ids)
+    kind = library_tracker(name)
+    try:
+        kind(**values)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(
+            f"the tracker {name} refuses its settings: {error}", where=where
+        ) from None
+    return lambda: LibraryFollower(kind, values, ids)
+
+
+def _numbers(values: tuple[int, ...]) -> frozenset[int] | None:
+    return None if not values or values == (-1,) else frozenset(values)
+
+
+def _parse(spec: str | Path) -> tuple[str, dict[str, Any], tuple[Notice, ...], str]:
+    """Name, settings, notices, and where they were found."""
+    text = str(spec).strip()
+    if isinstance(spec, Path) or text.endswith((".yml", ".yaml")):
+        return _read(Path(spec))
+    name, _, rest = text.partition(":")
+    values: dict[str, Any] = {}
+    for part in filter(None, (p.strip() for p in rest.split(","))):
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise ConfigError(
+                f"{part!r} is not a setting",
+                where=f"tracker {text!r}",
+                expected="name=value, such as iou:max_age=30,min_iou=0.3",
+            )
+        values[key.strip().replace("-", "_")] = value.strip()
+    return name.strip(), values, (), f"tracker {text!r}"
+
+
+def _read(path: Path) -> tuple[str, dict[str, Any], tuple[Notice, ...], str]:
+    entries = read_entries(path)
+    named = entries.pop("tracker", None)
+    if named is None:
+        settings, notices = settings_from(entries, str(path))
+        return "iou", settings, notices, str(path)
+    values = {key.replace("-", "_"): entry.value for key, entry in entries.items()}
+    return str(named.value), values, (), str(path)

@@ -1,0 +1,305 @@
+"""Protocol of trackers, the numbers of tracks, and the base of all trackers of this package.
+
+The base has one state for each source, and puts objects where no model ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from headrace._core.notices import Notice
+from headrace.media.frame import Frame
+from headrace.meta import ClassStyle, Detections, FrameMeta, Objects, Space
+from headrace.pipeline.track.selection import Corners, Found, Index, Selection
+
+
+def predict(
+    corners: Corners,
+    velocities: Corners,
+    frames: npt.NDArray[Any] | int,
+    rigid: npt.NDArray[np.bool_] | None = None,
+) -> Corners:
+    """Boxes some frames later.
+
+    Each edge moves at its own speed, so that a box that enters the picture grows. A rigid box, or
+    one that would turn inside out, keeps its size and moves as its centre does.
+
+    Args:
+        corners: (N, 4) left, top, right, bottom.
+        velocities: (N, 4) pixels per frame of each edge.
+        frames: how many frames later, one number or (N,).
+        rigid: (N,) which boxes keep their size, or None.
+    """
+    step = velocities * np.reshape(frames, (-1, 1))
+    moved: Corners = corners + step
+    stiff = (moved[:, 2:] - moved[:, :2] < 1).any(axis=1)
+    if rigid is not None:
+        stiff |= rigid
+    if stiff.any():
+        shift = (step[stiff, :2] + step[stiff, 2:]) / 2
+        moved[stiff] = corners[stiff] + np.concatenate((shift, shift), axis=1)
+    return moved
+
+
+def inside(corners: Corners, width: int, height: int) -> Corners:
+    """The part of boxes that lies in a picture; a box outside has no area."""
+    low = np.zeros(4)
+    high = np.array([width, height, width, height], np.float64)
+    clipped: Corners = np.clip(corners, low, high)
+    return clipped
+
+
+Ids = npt.NDArray[np.int64]
+
+
+class TrackIds:
+    """Gives out the numbers of tracks: 1, 2, 3 and so on, each once.
+
+    Trackers of one pipeline may share one, so that no two of them use the same number. Safe to use
+    from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._next = 1
+        self._lock = Lock()
+
+    def take(self, count: int) -> Ids:
+        """(count,) int64, numbers never given out before, rising."""
+        with self._lock:
+            first = self._next
+            self._next += count
+        return np.arange(first, first + count, dtype=np.int64)
+
+
+@runtime_checkable
+class Tracker(Protocol):
+    """Gives the same object the same id in every frame of a source.
+
+    Attributes:
+        name: what `open_tracker` calls it.
+    """
+
+    name: str
+
+    @property
+    def notices(self) -> Sequence[Notice]:
+        """Choices and ignored settings so far."""
+
+    def update(self, frame: Frame, meta: FrameMeta) -> None:
+        """Track the objects of the next frame of its source.
+
+        Sets `meta.objects.object_ids` and `tracker_confidences` in place, and may append objects
+        where no model ran (`meta.inferred` is false). A tracker that moves `rects` puts the
+        detector's into `detector_rects`. Objects without a track keep `UNTRACKED_OBJECT_ID`.
+
+        Args:
+            frame: the picture; frames of one source come in order.
+            meta: its metadata.
+        """
+
+    def end_of_stream(self, source_id: int) -> None:
+        """Forget the tracks of a source; their ids are not used again."""
+
+    def close(self) -> None:
+        """Forget everything."""
+
+
+FloatArray = npt.NDArray[np.float32]
+
+
+class Follower(Protocol):
+    """An algorithm at work on one source."""
+
+    def step(self, found: Found, elapsed: int) -> Ids:
+        """Tracks of the objects of a frame, `elapsed` frames after the last call.
+
+        Returns:
+            (N,) int64, 0 for an object without a track.
+        """
+
+    def velocities(self) -> Corners:
+        """(N, 4) float64 pixels per frame of each edge of the objects of the last step."""
+
+    def pass_over(self, elapsed: int) -> None:
+        """A frame in which nothing was looked for, `elapsed` frames after the last call."""
+
+
+@dataclass(slots=True)
+class _Shown:
+    """The objects of the last frame that a model ran on, as they are shown again in a gap.
+
+    Columns are copies of the frame's, made for each frame: rows are chosen when a gap comes, and
+    velocities asked for.
+    """
+
+    found: Found
+    ids: Ids
+    class_ids: npt.NDArray[np.int32]
+    component_ids: npt.NDArray[np.int32]
+    confidences: FloatArray
+    angles: FloatArray | None
+    border_colors: FloatArray | None
+    labels: Mapping[int, Sequence[str]]
+    styles: Mapping[int, Mapping[int, ClassStyle]]
+    velocities: Corners | None = None
+
+    @classmethod
+    def of(cls, found: Found, ids: Ids, objects: Objects) -> _Shown:
+        angles, colors = objects.angles, objects.border_colors
+        return cls(
+            found,
+            ids,
+            objects.class_ids.copy(),
+            objects.component_ids.copy(),
+            objects.confidences.copy(),
+            None if angles is None else angles.copy(),
+            None if colors is None else colors.copy(),
+            dict(objects.labels),
+            dict(objects.styles),
+        )
+
+    @property
+    def rows(self) -> npt.NDArray[np.intp]:
+        """Tracked objects among those found, in their order in the frame."""
+        rows = np.flatnonzero(self.ids > 0)
+        return rows[np.argsort(self.found.index[rows])]
+
+
+@dataclass(slots=True)
+class _Source:
+    follower: Follower
+    frame: int | None = None  # number of the last frame
+    shown: _Shown | None = None
+    gap: int = 0  # frames since a model ran
+    gap_time: int = 0  # the same by the numbers of the frames
+
+
+class ObjectTracker:
+    """Runs one `Follower` for each source and writes its tracks into the metadata.
+
+    Args:
+        name: what `open_tracker` calls it.
+        new_follower: makes the state of a source.
+        selection: which objects are tracked.
+        fill_gaps: put the tracked objects, moved on, into frames that no model ran on.
+        max_gap: of that many frames in a row at most.
+        decay: the tracker's confidence in such an object for each frame, to the power of frames.
+        notices: choices made when it was opened.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        new_follower: Callable[[], Follower],
+        selection: Selection,
+        *,
+        fill_gaps: bool = True,
+        max_gap: int = 30,
+        decay: float = 0.95,
+        notices: Sequence[Notice] = (),
+    ) -> None:
+        self.name = name
+        self.notices = list(notices)
+        self.selection = selection
+        self._new_follower = new_follower
+        self._fill_gaps = fill_gaps
+        self._max_gap = max_gap
+        self._decay = decay
+        self._sources: dict[int, _Source] = {}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {len(self._sources)} sources)"
+
+    def update(self, frame: Frame, meta: FrameMeta) -> None:
+        """Track the objects of the next frame of its source, see `Tracker.update`."""
+        source = self._sources.get(meta.source_id)
+        if source is None:
+            source = self._sources[meta.source_id] = _Source(self._new_follower())
+        elapsed = 1 if source.frame is None else max(1, meta.frame - source.frame)
+        source.frame = meta.frame
+        found = self.selection(meta.objects)
+        if meta.inferred or len(found):
+            self._track(source, found, elapsed, meta.objects)
+        else:
+            self._pass_over(source, elapsed, meta)
+
+    def end_of_stream(self, source_id: int) -> None:
+        """Forget the tracks of a source."""
+        self._sources.pop(source_id, None)
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._sources.clear()
+
+    def _track(self, source: _Source, found: Found, elapsed: int, objects: Objects) -> None:
+        ids = source.follower.step(found, elapsed)
+        # as the native call takes them, whatever a probe has put there; without one no copies
+        objects.object_ids = np.ascontiguousarray(objects.object_ids, np.uint64)
+        confidences = np.ascontiguousarray(_tracker_confidences(objects), np.float32)
+        objects.tracker_confidences = confidences
+        found.write(ids, objects.object_ids, confidences)
+        source.gap = source.gap_time = 0
+        if self._fill_gaps:
+            source.shown = _Shown.of(found, ids, objects)
+
+    def _pass_over(self, source: _Source, elapsed: int, meta: FrameMeta) -> None:
+        shown = source.shown
+        if shown is not None and shown.velocities is None:
+            shown.velocities = source.follower.velocities()
+        source.follower.pass_over(elapsed)
+        source.gap += 1
+        source.gap_time += elapsed
+        _tracker_confidences(meta.objects)
+        if shown is None or shown.velocities is None or source.gap > self._max_gap:
+            source.shown = None
+            return
+        rows = shown.rows
+        moved = predict(shown.found.corners[rows], shown.velocities[rows], source.gap_time)
+        corners = inside(moved, meta.width, meta.height)
+        visible = (corners[:, 2:] - corners[:, :2] >= 1).all(axis=1)
+        confidence = self._decay**source.gap
+        components = shown.component_ids[shown.found.index[rows]]
+        for component in np.unique(components[visible]).tolist():
+            some = np.flatnonzero(visible & (components == component))
+            _append(meta.objects, shown, component, rows[some], corners[some], confidence)
+
+
+def _tracker_confidences(objects: Objects) -> FloatArray:
+    """The column of the objects, made if there is none."""
+    if objects.tracker_confidences is None:
+        objects.tracker_confidences = np.zeros(len(objects), np.float32)
+    return objects.tracker_confidences
+
+
+def _append(
+    objects: Objects,
+    shown: _Shown,
+    component: int,
+    rows: Index,
+    corners: Corners,
+    confidence: float,
+) -> None:
+    """Add the objects `rows` of those found, all of one model, at their predicted places."""
+    first, some = len(objects), shown.found.index[rows]
+    rects = np.concatenate((corners[:, :2], corners[:, 2:] - corners[:, :2]), axis=1)
+    objects.append(
+        Detections.unchecked(
+            rects.astype(np.float32),
+            shown.confidences[some],
+            shown.class_ids[some],
+            angles=None if shown.angles is None else shown.angles[some],
+            space=Space.FRAME,
+        ),
+        component,
+        labels=shown.labels.get(component, ()),
+        styles=shown.styles.get(component),
+        border_colors=None if shown.border_colors is None else shown.border_colors[some],
+    )
+    objects.object_ids[first:] = shown.ids[rows].astype(np.uint64)
+    _tracker_confidences(objects)[first:] = confidence

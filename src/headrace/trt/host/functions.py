@@ -1,0 +1,169 @@
+"""Functions of the headers that belong to no object, and calls with another form in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from headrace import trt
+from headrace.plugins.drivers import deserialising
+from headrace.plugins.registry import PluginRegistry, known_plugins
+from headrace.plugins.registry import get_plugin_registry as _registry
+from headrace.trt.api.reporting import Severity, report
+from headrace.trt.host import creators
+from headrace.trt.host.creators import GIVEN, register_given
+
+_resources: dict[str, list[int]] = {}
+"""Key -> [address of the C++ resource, number of holders]."""
+
+
+def get_plugin_registry() -> PluginRegistry:
+    """getPluginRegistry(): the process's; standard plugins are added when it is searched."""
+    return _registry()
+
+
+def count_creators(registry: PluginRegistry, every: bool) -> int:
+    """IPluginRegistry::getPluginCreatorList and getAllCreators: how many there are."""
+    return len(_creators(registry, every))
+
+
+def creator_at(registry: PluginRegistry, every: bool, index: int, caller: int) -> Any:
+    """Return one of them, for C++ code at the address `caller`."""
+    return creators.find(_creators(registry, every)[index], caller)
+
+
+def _creators(registry: PluginRegistry, every: bool) -> list[Any]:
+    known_plugins()
+    return list(registry.all_creators if every else registry.plugin_creator_list)
+
+
+def init_libnvinfer_plugins(namespace: str = "") -> bool:
+    """initLibNvInferPlugins()."""
+    return bool(trt.init_libnvinfer_plugins(None, namespace))
+
+
+def create_network(builder: Any, flags: int) -> Any:
+    """IBuilder::createNetworkV2: without flag 0 (explicit batch), the batch is implicit."""
+    return trt.INetworkDefinition(builder, builder.logger, flags, implicit=not flags & 1)
+
+
+def build_engine(builder: Any, network: Any, config: Any = None) -> Any:
+    """IBuilder::buildEngineWithConfig, and buildCudaEngine of the generations before."""
+    if config is None:
+        config = _config_of(builder)
+    plan = builder.build_serialized_network(network, config)
+    if plan is None:
+        return None
+    return trt.Runtime(builder.logger).deserialize_cuda_engine(plan)
+
+
+def deserialize_with_factory(runtime: Any, engine: bytes, factory: Any) -> Any:
+    """IRuntime::deserializeCudaEngine with a factory: for layers from before IPluginV2."""
+    register_given()
+    with deserialising({GIVEN: factory.native}):
+        return runtime.deserialize_cuda_engine(engine)
+
+
+def refuse_selector(config: Any) -> None:
+    """IBuilderConfig::setAlgorithmSelector: say that it is not asked."""
+    text = "setAlgorithmSelector: the selector is not asked: each layer has one algorithm on a CPU"
+    report(config._logger, Severity.WARNING, text)
+
+
+def builder_setting(builder: Any, name: str, value: Any) -> bool:
+    """Keep a setting that builders had before there were configs, for `build_engine`."""
+    settings = _settings.setdefault(id(builder), (builder, {}))[1]
+    settings[name] = value
+    return True
+
+
+_settings: dict[int, tuple[Any, dict[str, Any]]] = {}
+
+
+def _config_of(builder: Any) -> Any:
+    config = builder.create_builder_config()
+    _, settings = _settings.pop(id(builder), (builder, {}))
+    for name, value in settings.items():
+        if name == "max_workspace_size":
+            config.max_workspace_size = value
+        elif value:
+            config.set_flag(getattr(trt.BuilderFlag, name))
+    return config
+
+
+def profile_set_dimensions(profile: Any, name: str, which: int, dims: Any) -> bool:
+    """IOptimizationProfile::setDimensions: one of the three shapes at a time."""
+    return _set_one(profile, name, which, dims, partial(profile.set_shape, name))
+
+
+def profile_get_dimensions(profile: Any, name: str, which: int) -> Any:
+    """IOptimizationProfile::getDimensions."""
+    return _shapes(profile).get(name, [None] * 3)[which]
+
+
+def profile_set_values(profile: Any, name: str, which: int, values: list[int]) -> bool:
+    """IOptimizationProfile::setShapeValues."""
+    give = partial(profile.set_shape_input, name)
+    return _set_one(profile, f"values of {name}", which, values, give)
+
+
+def _set_one(profile: Any, key: str, which: int, given: Any, give: Callable[..., Any]) -> bool:
+    """Keep one of three; set all when the last is there."""
+    shapes = _shapes(profile).setdefault(key, [None, None, None])
+    shapes[which] = tuple(given)
+    if None not in shapes:
+        give(*shapes)
+    return True
+
+
+_profiles: dict[int, tuple[Any, dict[str, list[Any]]]] = {}
+
+
+def _shapes(profile: Any) -> dict[str, list[Any]]:
+    return _profiles.setdefault(id(profile), (profile, {}))[1]
+
+
+def forget_partial() -> None:
+    """Drop profiles and settings of builds that have ended."""
+    _profiles.clear()
+    _settings.clear()
+
+
+def uff_register_input(parser: Any, name: str, dims: Any, order: int) -> bool:
+    """IUffParser::registerInput."""
+    return bool(parser.register_input(name, tuple(dims), trt.UffInputOrder(order)))
+
+
+def resource_acquire(key: str) -> Any:
+    """IPluginRegistry::acquirePluginResource: the address of a resource, or None."""
+    held = _resources.get(key)
+    if held is None:
+        return None
+    held[1] += 1
+    return _Address(held[0])
+
+
+def resource_keep(key: str, address: int) -> bool:
+    """Keep the resource of the first caller to acquire a key."""
+    _resources[key] = [address, 1]
+    return True
+
+
+def resource_release(key: str) -> Any:
+    """Release a resource: True while it is held, else its address; None for a wrong key."""
+    held = _resources.get(key)
+    if held is None:
+        return None
+    held[1] -= 1
+    if held[1]:
+        return True
+    del _resources[key]
+    return _Address(held[0])
+
+
+class _Address:
+    """An address on its way to C++."""
+
+    def __init__(self, value: int) -> None:
+        self.__headrace_address__ = value

@@ -1,0 +1,103 @@
+"""Opening a shared library so that it finds the host."""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import threading
+from pathlib import Path
+from typing import Any
+
+from headrace._core import _native
+from headrace._core.notices import Notice
+from headrace.binary.elf import ElfFile
+from headrace.binary.entry_points import CREATORS, REVISION, uses_host
+from headrace.binary.gpu_code import note_pointers
+from headrace.plugins.loading import loading
+from headrace.plugins.registry import PluginRegistry, get_plugin_registry
+from headrace.trt.host import creators
+from headrace.trt.host.callback_errors import collected_errors
+
+EXPORTING = 2
+"""The revision of the headers since which objects know their own classes' names."""
+
+_lock = threading.Lock()
+_ready = False
+
+
+def set_up() -> None:
+    """Give libraries that are opened from now on the host."""
+    global _ready
+    with _lock:
+        if not _ready:
+            # a library of parsers alone does not pay for it
+            from headrace.trt.host.world import World
+
+            _native.host_set_world(World())
+            atexit.register(_close)
+            _ready = True
+
+
+def _close() -> None:
+    """Release libraries while there is still an interpreter for their last calls."""
+    from headrace.trt.host import functions  # loaded with the world
+
+    creators.forget_all(get_plugin_registry())
+    functions.forget_partial()
+    gc.collect()
+    _native.host_forget(0)
+    _native.host_set_world(None)
+
+
+def open_shared_object(path: Path, elf: ElfFile, decisions: list[Notice]) -> Any:
+    """Open the `_native.SharedObject` of a library; its static initialisers may register plugins.
+
+    Args:
+        path: the library.
+        elf: its file.
+        decisions: failures of initialisers are appended, such as a plugin whose name is taken.
+
+    Raises:
+        RuntimeError: as `_native.SharedObject`.
+    """
+    if not uses_host(elf):
+        return _native.SharedObject(str(path))
+    set_up()
+    registry = get_plugin_registry()
+    collisions = len(registry.notices)
+    with loading(path), collected_errors() as errors:
+        opened = _native.SharedObject(str(path))
+        creators.restore(registry, path)
+        if CREATORS in elf.exported():
+            _register_exported(opened, registry, path, decisions)
+    if (image := creators.image_of(registry, path)) is not None:
+        note_pointers(image, path, decisions)
+    decisions += registry.notices[collisions:]
+    for text in dict.fromkeys(errors.failures):
+        text = f"while it was loaded: {text}"
+        decisions.append(Notice("warning", text, str(path), rule="library-while-loaded"))
+    return opened
+
+
+def _register_exported(
+    opened: Any, registry: PluginRegistry, path: Path, decisions: list[Notice]
+) -> None:
+    """Register the creators of `getPluginCreators` that the library has not registered itself."""
+    if _native.library_number(opened, REVISION) < EXPORTING:
+        text = (
+            f"{CREATORS} is not called: the library was compiled with headers of an older headrace"
+        )
+        decisions.append(Notice("warning", text, str(path), rule="library-while-loaded"))
+        return
+    try:
+        found = _native.exported_creators(opened)
+    except _native.CustomCodeError as error:
+        text = f"{CREATORS}: it threw {error}"
+        decisions.append(Notice("warning", text, str(path), rule="library-while-loaded"))
+        return
+    for native in found:
+        made = creators.creator(native)
+        namespace = made.plugin_namespace
+        there = registry.find(made.name, made.plugin_version, namespace)
+        if there is None or getattr(there, "library", None) != str(path):
+            registry.register_creator(made, namespace)

@@ -1,0 +1,204 @@
+"""Answers to calls of C++ libraries, by objects of `headrace.trt` and `headrace.plugins`.
+
+The native module calls every method with the interpreter lock held. An exception is reported
+(`callback_errors.py`), and the library's call fails as the original's would, by null or false.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace import trt
+from headrace.plugins import types
+from headrace.plugins.field_data import PluginFieldCollection
+from headrace.plugins.registry import PluginRegistry, known_plugins
+from headrace.trt.host import creators, functions, running
+from headrace.trt.host.callback_errors import report_failure, report_log
+from headrace.trt.host.forwarding import SharedFields, fields_from, fields_to
+from headrace.trt.host.plugins import plugin_v2, plugin_v3
+
+LAYER_TYPES = [
+    "CONVOLUTION", "CAST", "ACTIVATION", "POOLING", "LRN", "SCALE", "SOFTMAX", "DECONVOLUTION",
+    "CONCATENATION", "ELEMENTWISE", "PLUGIN", "UNARY", "PADDING", "SHUFFLE", "REDUCE", "TOPK",
+    "GATHER", "MATRIX_MULTIPLY", "RAGGED_SOFTMAX", "CONSTANT", "IDENTITY", "PLUGIN_V2", "SLICE",
+    "SHAPE", "PARAMETRIC_RELU", "RESIZE", "TRIP_LIMIT", "RECURRENCE", "ITERATOR", "LOOP_OUTPUT",
+    "SELECT", "FILL", "QUANTIZE", "DEQUANTIZE", "CONDITION", "CONDITIONAL_INPUT",
+    "CONDITIONAL_OUTPUT", "SCATTER", "EINSUM", "ASSERTION", "ONE_HOT", "NON_ZERO",
+    "GRID_SAMPLE", "NMS", "REVERSE_SEQUENCE", "NORMALIZATION", "PLUGIN_V3", "FULLY_CONNECTED",
+]  # fmt: skip
+"""In the order of the headers' LayerType."""
+
+
+_MAKERS = {
+    "create_infer_builder": "Builder",
+    "create_infer_refitter": "Refitter",
+    "create_infer_runtime": "Runtime",
+    "create_onnx_parser": "OnnxParser",
+    "create_parser_refitter": "OnnxParserRefitter",
+    "create_caffe_parser": "CaffeParser",
+    "create_uff_parser": "UffParser",
+}
+"""Function of the headers -> class of `headrace.trt` that it makes an object of."""
+
+_ALGORITHMS = {
+    0: "IInt8LegacyCalibrator",
+    1: "IInt8EntropyCalibrator",
+    2: "IInt8EntropyCalibrator2",
+    3: "IInt8MinMaxCalibrator",
+}
+
+
+def logger(native: Any) -> Any:
+    """Wrap the library's own logger as a `headrace.trt.ILogger`."""
+
+    # mypy sees the lazy face `trt` as Any
+    class CppLogger(trt.ILogger):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.native = native
+
+        def log(self, severity: Any, msg: str) -> None:
+            native.log(int(severity), str(msg))
+
+    return CppLogger()
+
+
+def calibrator(native: Any) -> Any:
+    """Wrap the library's own calibrator as one of `headrace.trt`."""
+    base = getattr(trt, _ALGORITHMS.get(native.algorithm, "IInt8EntropyCalibrator2"))
+
+    # the library chooses the base at run time: no class to mypy
+    class CppCalibrator(base):  # type: ignore[misc, valid-type]
+        def __init__(self) -> None:
+            base.__init__(self)
+            self.native = native
+
+        def get_batch_size(self) -> int:
+            return int(native.batch_size())
+
+        def get_batch(self, names: Sequence[str]) -> list[int] | None:
+            found = native.get_batch(list(names))
+            return None if found is None else list(found)
+
+        def read_calibration_cache(self) -> bytes | None:
+            found = native.read_cache()
+            return None if found is None else bytes(found)
+
+        def write_calibration_cache(self, cache: Any) -> None:
+            native.write_cache(bytes(cache))
+
+    return CppCalibrator()
+
+
+class PluginFactory:
+    """A plugin factory that a library gives a parser or a runtime."""
+
+    def __init__(self, native: Any) -> None:
+        self.native = native
+
+    def is_plugin_v2(self, layer_name: str) -> bool:
+        """Return True if the factory makes that layer."""
+        return bool(self.native.is_plugin(layer_name))
+
+    is_plugin = is_plugin_v2
+
+    def create_plugin(
+        self, layer_name: str, weights: Sequence[Any], namespace: str = "", fields: Any = ()
+    ) -> Any:
+        """Make the plugin of a layer; it stays the factory's."""
+        rows = [(int(w.dtype), w.numpy().tobytes(), w.size) for w in weights]
+        return self.native.create(layer_name, rows, fields_to(fields), namespace)
+
+
+class World:
+    """The native module's view of the host, one a process: `_native.host_set_world`."""
+
+    plugin_v2 = staticmethod(plugin_v2)
+    plugin_v3 = staticmethod(plugin_v3)
+    creator = staticmethod(creators.creator)
+    logger = staticmethod(logger)
+    calibrator = staticmethod(calibrator)
+    factory = staticmethod(PluginFactory)
+    fields = staticmethod(fields_from)
+
+    def call(self, target: Any, method: str, arguments: list[Any]) -> Any:
+        """Call a method of an object; of None a function, or refuse a null pointer."""
+        if target is None:
+            if method in _MAKERS:
+                return getattr(trt, _MAKERS[method])(*arguments)
+            function = getattr(functions, method, None) or getattr(running, method, None)
+            if function is None:
+                raise ValueError("called through a null pointer")
+            return function(*arguments)
+        if isinstance(target, PluginRegistry):
+            return _registry(target, method, arguments)
+        if method == "__bytes__":
+            return bytes(target)
+        made = _result(getattr(target, method)(*arguments))
+        # C++ casts it to the layer's own class by itself
+        return made._itself if method == "get_layer" and made is not None else made
+
+    def get(self, target: Any, name: str) -> Any:
+        """Get an attribute of an object."""
+        if name == "layer_type":
+            target, name = _not_null(target)._as_layer(), "type"
+        value = _result(getattr(_not_null(target), name))
+        if name == "logger":
+            return getattr(value, "native", value)
+        if name == "type" and type(value).__name__ == "LayerType":
+            return LAYER_TYPES.index(value.name) if value.name in LAYER_TYPES else -1
+        return value
+
+    def set(self, target: Any, name: str, value: Any) -> None:
+        """Set an attribute of an object."""
+        setattr(_not_null(target), name, value)
+
+    def enum(self, name: str, number: int, member: str | None) -> Any:
+        """Find a member of an enum, by its name where the headers know it."""
+        kind = getattr(types, name, None) or getattr(trt, name)
+        return kind(number) if member is None else getattr(kind, member)
+
+    def weights(self, code: int, address: int, count: int) -> Any:
+        """Copy the weights at an address: libraries free them as they like."""
+        kind = types.DataType(code)
+        if count <= 0 or not address:
+            return trt.Weights(kind)
+        size = count * kind.numpy.itemsize
+        return trt.Weights(np.frombuffer(ctypes.string_at(address, size), kind.numpy))
+
+    def failed(self, method: str, error: BaseException | str) -> None:
+        """Report a call that failed."""
+        report_failure(method, error)
+
+    def tell(self, severity: int, text: str) -> None:
+        """Report a message of the headers."""
+        report_log(severity, text)
+
+
+def _not_null(target: Any) -> Any:
+    if target is None:
+        raise ValueError("called through a null pointer")
+    return target
+
+
+def _result(value: Any) -> Any:
+    return SharedFields(value) if isinstance(value, PluginFieldCollection) else value
+
+
+def _registry(registry: PluginRegistry, method: str, arguments: list[Any]) -> Any:
+    if method == "register_creator":
+        return creators.register(registry, *arguments)
+    if method == "deregister_creator":
+        return creators.deregister(registry, *arguments)
+    if method in ("get_plugin_creator", "get_creator"):
+        name, version, namespace, caller = arguments
+        known_plugins()
+        found = getattr(registry, method)(name, version, namespace or "")
+        if found is None:
+            report_failure(method, f"no creator called {name}, version {version}, is registered")
+        return creators.find(found, caller)
+    return getattr(registry, method)(*arguments)

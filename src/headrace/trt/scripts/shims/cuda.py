@@ -1,0 +1,275 @@
+"""CUDA-Python's runtime, driver and compiler of kernels, on the host's memory.
+
+The importer makes a module of each table. Every call gives a tuple that begins with an error, and
+is done when it returns. Kernels can be neither compiled nor launched: there is no GPU.
+Source: tensorrt-api spec 4.5.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from enum import IntEnum
+from typing import Any
+
+from headrace.trt.scripts.shims import memory
+
+
+class cudaError_t(IntEnum):
+    """Errors that can happen here, and the numbers of CUDA."""
+
+    cudaSuccess = 0
+    cudaErrorInvalidValue = 1
+    cudaErrorMemoryAllocation = 2
+    cudaErrorInvalidDevice = 101
+    cudaErrorNotSupported = 801
+
+
+class cudaMemcpyKind(IntEnum):
+    """Direction of a copy; all are copies between host addresses."""
+
+    cudaMemcpyHostToHost = 0
+    cudaMemcpyHostToDevice = 1
+    cudaMemcpyDeviceToHost = 2
+    cudaMemcpyDeviceToDevice = 3
+    cudaMemcpyDefault = 4
+
+
+class cudaStream_t(int):
+    """A stream is a number; every call is done when it returns."""
+
+    def getPtr(self) -> int:
+        """The number."""
+        return int(self)
+
+
+class cudaEvent_t(int):
+    """An event is a number."""
+
+
+class cudaDeviceAttr(IntEnum):
+    """Some attributes that scripts ask for."""
+
+    cudaDevAttrComputeCapabilityMajor = 75
+    cudaDevAttrComputeCapabilityMinor = 76
+
+
+class cudaDeviceProp:
+    """Facts about a device."""
+
+    def __init__(self) -> None:
+        self.name = _NAME
+        self.major, self.minor = 0, 0
+        self.totalGlobalMem = 0
+        self.multiProcessorCount = self.integrated = 0
+
+
+class CUresult(IntEnum):
+    """Errors that can happen here, and the numbers of CUDA."""
+
+    CUDA_SUCCESS = 0
+    CUDA_ERROR_INVALID_VALUE = 1
+    CUDA_ERROR_OUT_OF_MEMORY = 2
+    CUDA_ERROR_NOT_SUPPORTED = 801
+
+
+class CUdeviceptr(int):
+    """An address."""
+
+
+class CUstream(int):
+    """A stream."""
+
+
+class CUcontext(int):
+    """A context."""
+
+
+class CUdevice(int):
+    """A device."""
+
+
+class CUdevice_attribute(IntEnum):
+    """Some attributes that scripts ask for."""
+
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76
+
+
+class nvrtcResult(IntEnum):
+    """Errors that can happen here."""
+
+    NVRTC_SUCCESS = 0
+    NVRTC_ERROR_INVALID_INPUT = 3
+    NVRTC_ERROR_COMPILATION = 6
+
+
+_NAME = b"host memory (headrace)"
+_OK, _BAD = cudaError_t.cudaSuccess, cudaError_t.cudaErrorInvalidValue
+_DONE, _NO = CUresult.CUDA_SUCCESS, CUresult.CUDA_ERROR_NOT_SUPPORTED
+_MADE, _NOT_MADE = nvrtcResult.NVRTC_SUCCESS, nvrtcResult.NVRTC_ERROR_COMPILATION
+_numbers = iter(range(1, 2**62))
+
+
+def _address(pointer: Any) -> int:
+    """The address of whatever scripts pass as one."""
+    if pointer is None or isinstance(pointer, int):
+        return pointer or 0
+    if hasattr(pointer, "__array_interface__"):
+        return int(pointer.__array_interface__["data"][0])
+    if isinstance(pointer, ctypes.c_void_p):
+        return int(pointer.value or 0)
+    try:
+        return int(pointer)
+    except TypeError:
+        return ctypes.addressof((ctypes.c_char).from_buffer(pointer))
+
+
+def cudaMalloc(size: int) -> tuple[Any, ...]:
+    try:
+        return _OK, memory.allocate(int(size))
+    except (MemoryError, ValueError, OverflowError):
+        return cudaError_t.cudaErrorMemoryAllocation, 0
+
+
+def cudaFree(pointer: Any) -> tuple[Any, ...]:
+    address = _address(pointer)
+    return (_OK if not address or memory.release(address) else _BAD,)
+
+
+def cudaMemcpy(target: Any, source: Any, size: int, kind: Any = 4) -> tuple[Any, ...]:
+    try:
+        memory.copy(_address(target), _address(source), int(size))
+    except (ValueError, TypeError):
+        return (_BAD,)
+    return (_OK,)
+
+
+def cudaMemset(pointer: Any, value: int, size: int) -> tuple[Any, ...]:
+    try:
+        memory.fill(_address(pointer), int(value), int(size))
+    except ValueError:
+        return (_BAD,)
+    return (_OK,)
+
+
+def cudaMemGetInfo() -> tuple[Any, ...]:
+    page = os.sysconf("SC_PAGE_SIZE")
+    return _OK, page * os.sysconf("SC_AVPHYS_PAGES"), page * os.sysconf("SC_PHYS_PAGES")
+
+
+def _error_name(error: Any) -> tuple[Any, ...]:
+    return _OK, cudaError_t(int(error)).name.encode()
+
+
+def _result_name(error: Any) -> tuple[Any, ...]:
+    return _DONE, CUresult(int(error)).name.encode()
+
+
+def _result(made: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Give a result of the runtime with the driver's error."""
+    return (_DONE if int(made[0]) == 0 else CUresult.CUDA_ERROR_INVALID_VALUE, *made[1:])
+
+
+def _copied(target: Any, source: Any, size: int) -> tuple[Any, ...]:
+    return _result(cudaMemcpy(target, source, size))
+
+
+RUNTIME: dict[str, Any] = {
+    "cudaError_t": cudaError_t,
+    "cudaMemcpyKind": cudaMemcpyKind,
+    "cudaStream_t": cudaStream_t,
+    "cudaEvent_t": cudaEvent_t,
+    "cudaDeviceAttr": cudaDeviceAttr,
+    "cudaDeviceProp": cudaDeviceProp,
+    "cudaStreamDefault": 0,
+    "cudaStreamNonBlocking": 1,
+    "cudaHostAllocDefault": 0,
+    "cudaHostAllocMapped": 2,
+    "cudaMalloc": cudaMalloc,
+    "cudaMallocAsync": lambda size, stream=0: cudaMalloc(size),
+    "cudaMallocHost": cudaMalloc,
+    "cudaHostAlloc": lambda size, flags=0: cudaMalloc(size),
+    "cudaMallocManaged": lambda size, flags=1: cudaMalloc(size),
+    "cudaFree": cudaFree,
+    "cudaFreeAsync": lambda pointer, stream=0: cudaFree(pointer),
+    "cudaFreeHost": cudaFree,
+    "cudaMemcpy": cudaMemcpy,
+    "cudaMemcpyAsync": lambda target, source, size, kind=4, stream=0: cudaMemcpy(
+        target, source, size
+    ),
+    "cudaMemset": cudaMemset,
+    "cudaMemsetAsync": lambda pointer, value, size, stream=0: cudaMemset(pointer, value, size),
+    "cudaMemGetInfo": cudaMemGetInfo,
+    "cudaStreamCreate": lambda: (_OK, cudaStream_t(next(_numbers))),
+    "cudaStreamCreateWithFlags": lambda flags=0: (_OK, cudaStream_t(next(_numbers))),
+    "cudaStreamSynchronize": lambda stream=0: (_OK,),
+    "cudaStreamDestroy": lambda stream=0: (_OK,),
+    "cudaStreamWaitEvent": lambda stream, event, flags=0: (_OK,),
+    "cudaEventCreate": lambda: (_OK, cudaEvent_t(next(_numbers))),
+    "cudaEventRecord": lambda event, stream=0: (_OK,),
+    "cudaEventSynchronize": lambda event: (_OK,),
+    "cudaEventDestroy": lambda event: (_OK,),
+    "cudaDeviceSynchronize": lambda: (_OK,),
+    "cudaGetDeviceCount": lambda: (_OK, 1),
+    "cudaSetDevice": lambda device: (
+        _OK if int(device) == 0 else cudaError_t.cudaErrorInvalidDevice,
+    ),
+    "cudaGetDevice": lambda: (_OK, 0),
+    "cudaGetDeviceProperties": lambda device=0: (_OK, cudaDeviceProp()),
+    "cudaDeviceGetAttribute": lambda attribute, device=0: (_OK, 0),
+    "cudaRuntimeGetVersion": lambda: (_OK, 0),
+    "cudaDriverGetVersion": lambda: (_OK, 0),
+    "cudaGetLastError": lambda: (_OK,),
+    "cudaGetErrorName": _error_name,
+    "cudaGetErrorString": _error_name,
+}
+"""`cuda.cudart` and `cuda.bindings.runtime`."""
+
+DRIVER: dict[str, Any] = {
+    "CUresult": CUresult,
+    "CUdeviceptr": CUdeviceptr,
+    "CUstream": CUstream,
+    "CUcontext": CUcontext,
+    "CUdevice": CUdevice,
+    "CUdevice_attribute": CUdevice_attribute,
+    "cuInit": lambda flags=0: (_DONE,),
+    "cuDeviceGet": lambda ordinal=0: (_DONE, CUdevice(0)),
+    "cuDeviceGetCount": lambda: (_DONE, 1),
+    "cuDeviceGetAttribute": lambda attribute, device: (_DONE, 0),
+    "cuDeviceGetName": lambda length, device: (_DONE, _NAME),
+    "cuDevicePrimaryCtxRetain": lambda device: (_DONE, CUcontext(1)),
+    "cuCtxCreate": lambda flags=0, device=0, *more: (_DONE, CUcontext(1)),
+    "cuCtxSetCurrent": lambda context: (_DONE,),
+    "cuCtxGetCurrent": lambda: (_DONE, CUcontext(1)),
+    "cuCtxSynchronize": lambda: (_DONE,),
+    "cuCtxDestroy": lambda context: (_DONE,),
+    "cuMemAlloc": lambda size: _result(cudaMalloc(size)),
+    "cuMemFree": lambda pointer: _result(cudaFree(pointer)),
+    "cuMemcpyHtoD": _copied,
+    "cuMemcpyDtoH": _copied,
+    "cuMemcpyDtoD": _copied,
+    "cuMemcpyHtoDAsync": lambda target, source, size, stream=0: _copied(target, source, size),
+    "cuMemcpyDtoHAsync": lambda target, source, size, stream=0: _copied(target, source, size),
+    "cuStreamCreate": lambda flags=0: (_DONE, cudaStream_t(next(_numbers))),
+    "cuStreamSynchronize": lambda stream=0: (_DONE,),
+    "cuStreamDestroy": lambda stream=0: (_DONE,),
+    "cuModuleLoadData": lambda image: (_NO, 0),
+    "cuModuleGetFunction": lambda module, name: (_NO, 0),
+    "cuLaunchKernel": lambda *arguments: (_NO,),
+    "cuGetErrorName": _result_name,
+    "cuGetErrorString": _result_name,
+}
+"""`cuda.cuda` and `cuda.bindings.driver`."""
+
+NVRTC: dict[str, Any] = {
+    "nvrtcResult": nvrtcResult,
+    "nvrtcCreateProgram": lambda *arguments: (_NOT_MADE, 0),
+    "nvrtcCompileProgram": lambda *arguments: (_NOT_MADE,),
+    "nvrtcGetProgramLogSize": lambda program: (_MADE, 0),
+    "nvrtcGetProgramLog": lambda program, log: (_MADE,),
+    "nvrtcGetErrorString": lambda error: (
+        _MADE, b"headrace runs on the CPU: there is no compiler for GPU kernels",
+    ),
+}  # fmt: skip
+"""`cuda.nvrtc` and `cuda.bindings.nvrtc`."""

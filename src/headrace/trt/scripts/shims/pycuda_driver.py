@@ -1,0 +1,214 @@
+"""`pycuda.driver`, and the names of the package around it. Source: tensorrt-api spec 4.5."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headrace.trt.scripts.shims import memory
+from headrace.trt.scripts.shims.cuda import cudaMemGetInfo
+
+__path__: list[str] = []
+Array = npt.NDArray[Any]
+
+
+class Error(Exception):
+    """Base of all."""
+
+
+class LogicError(Error):
+    """A wrong argument."""
+
+
+class MemoryError_(Error):
+    """No memory."""
+
+
+class DeviceAllocation:
+    """A block; `int(block)` is its address."""
+
+    def __init__(self, size: int) -> None:
+        self._address = memory.allocate(int(size))
+        self.size = int(size)
+
+    def __int__(self) -> int:
+        return self._address
+
+    __index__ = __int__
+
+    def __add__(self, offset: int) -> int:
+        return self._address + int(offset)
+
+    def free(self) -> None:
+        memory.release(self._address)
+        self._address = 0
+
+    def __del__(self) -> None:
+        if memory is not None and self.__dict__.get("_address"):
+            memory.release(self._address)
+
+
+class Stream:
+    """Everything is done at once."""
+
+    def __init__(self, flags: int = 0) -> None:
+        self.handle = 0
+
+    def synchronize(self) -> None:
+        """Nothing is under way."""
+
+    def is_done(self) -> bool:
+        return True
+
+    def wait_for_event(self, event: Any) -> None:
+        """Nothing is under way."""
+
+
+class Event:
+    """A point in time."""
+
+    def __init__(self, flags: int = 0) -> None:
+        self._at = 0.0
+
+    def record(self, stream: Any = None) -> Event:
+        self._at = time.perf_counter()
+        return self
+
+    def synchronize(self) -> Event:
+        return self
+
+    def time_since(self, event: Event) -> float:
+        """Milliseconds."""
+        return (self._at - event._at) * 1000
+
+    def time_till(self, event: Event) -> float:
+        """Milliseconds."""
+        return (event._at - self._at) * 1000
+
+
+class Context:
+    """Contexts are pushed and popped without effect."""
+
+    @staticmethod
+    def synchronize() -> None:
+        """Nothing is under way."""
+
+    @staticmethod
+    def get_device() -> Device:
+        return Device(0)
+
+    def push(self) -> None:
+        """Nothing."""
+
+    @staticmethod
+    def pop() -> None:
+        """Nothing."""
+
+    def detach(self) -> None:
+        """Nothing."""
+
+
+class Device:
+    """The host."""
+
+    def __init__(self, number: int = 0) -> None:
+        self.number = number
+
+    @staticmethod
+    def count() -> int:
+        return 1
+
+    def make_context(self, flags: int = 0) -> Context:
+        return Context()
+
+    def retain_primary_context(self) -> Context:
+        return Context()
+
+    def name(self) -> str:
+        return "host memory (headrace)"
+
+    def compute_capability(self) -> tuple[int, int]:
+        return (0, 0)
+
+    def get_attribute(self, attribute: Any) -> int:
+        return 0
+
+
+def init(flags: int = 0) -> None:
+    """Nothing to do."""
+
+
+def mem_alloc(size: int) -> DeviceAllocation:
+    return DeviceAllocation(int(size))
+
+
+def mem_get_info() -> tuple[int, int]:
+    _, free, total = cudaMemGetInfo()
+    return free, total
+
+
+def pagelocked_empty(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) -> Array:
+    return np.empty(shape, dtype, order)  # type: ignore[call-overload, no-any-return]
+
+
+def pagelocked_zeros(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) -> Array:
+    return np.zeros(shape, dtype, order)  # type: ignore[call-overload, no-any-return]
+
+
+def to_device(array: Array) -> DeviceAllocation:
+    """A block with the bytes of an array."""
+    block = mem_alloc(array.nbytes)
+    memcpy_htod(block, array)
+    return block
+
+
+def from_device(pointer: Any, shape: Any, dtype: Any, order: str = "C") -> Array:
+    """An array with the bytes at an address."""
+    made = np.empty(shape, dtype)
+    memcpy_dtoh(made, pointer)
+    return made
+
+
+def memcpy_htod(dest: Any, src: Any) -> None:
+    data = np.ascontiguousarray(src)
+    _copy(int(dest), data.ctypes.data, data.nbytes)
+
+
+def memcpy_htod_async(dest: Any, src: Any, stream: Any = None) -> None:
+    memcpy_htod(dest, src)
+
+
+def memcpy_dtoh(dest: Array, src: Any) -> None:
+    if not dest.flags.c_contiguous:
+        raise LogicError("the array must be C-contiguous")
+    _copy(dest.ctypes.data, int(src), dest.nbytes)
+
+
+def memcpy_dtoh_async(dest: Array, src: Any, stream: Any = None) -> None:
+    memcpy_dtoh(dest, src)
+
+
+def memcpy_dtod(dest: Any, src: Any, size: int) -> None:
+    _copy(int(dest), int(src), int(size))
+
+
+def memcpy_dtod_async(dest: Any, src: Any, size: int, stream: Any = None) -> None:
+    _copy(int(dest), int(src), int(size))
+
+
+def memset_d8(dest: Any, data: int, size: int) -> None:
+    memory.fill(int(dest), data, size)
+
+
+def _copy(target: int, source: int, size: int) -> None:
+    try:
+        memory.copy(target, source, size)
+    except ValueError as error:
+        raise LogicError(str(error)) from error
+
+
+_PACKAGE = {"VERSION_TEXT": "2024.1"}
+_AUTOINIT = {"device": Device(0), "context": Context()}

@@ -1,0 +1,230 @@
+"""Flows, and the YAML files of pipelines and sources."""
+
+from __future__ import annotations
+
+import socket
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import av
+import pytest
+
+import headrace
+from headrace.errors import ConfigError
+from tests.gstreamer.servicemaker.conftest import CONFIG, SCENE
+from tests.ports import free_port
+
+FILM = SCENE / "conveyor.mp4"
+
+
+@pytest.fixture
+def maker(gst: Any) -> Any:
+    """The module."""
+    from headrace.gstreamer import servicemaker
+
+    return servicemaker
+
+
+def stopping(maker: Any, pipeline: Any, frames: int) -> Any:
+    """A probe that counts frames of each source and stops the pipeline."""
+
+    class Stop(maker.BatchMetadataOperator):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self.seen: list[int] = []
+            self.objects = 0
+
+        def handle_metadata(self, batch_meta: Any) -> None:
+            for frame in batch_meta.frame_items:
+                self.seen.append(frame.source_id)
+                self.objects += len(list(frame.object_items))
+            if len(self.seen) >= frames:
+                pipeline.stop()
+
+    return maker.Probe("stop", Stop())
+
+
+def test_a_forked_flow_gives_its_pictures_to_each_branch(maker: Any, tmp_path: Path) -> None:
+    class Retriever(maker.BufferRetriever):  # type: ignore[misc]
+        def consume(self, buffer: Any) -> int:
+            shapes.append((buffer.batch_size, buffer.extract(0).shape))
+            return 1
+
+    pipeline = maker.Pipeline("forked")
+    probe, shapes = stopping(maker, pipeline, 20), []
+    flow = maker.Flow(pipeline).batch_capture([str(FILM), FILM.as_uri()], width=640, height=360)
+    flow = flow.infer(CONFIG, batch_size=2).track().attach(probe).fork()
+    flow.retrieve(Retriever())
+    flow.encode(tmp_path / "out.mkv", width=320, height=180)
+    flow.render(maker.RenderMode.DISCARD, sync=False)
+    flow()
+    assert sorted(set(probe.operator.seen)) == [0, 1]
+    assert probe.operator.objects > 20
+    assert (2, (360, 640, 3)) in shapes
+    assert pipeline["infer-nvinfer-0"].get("batch-size") == 2
+    with av.open(str(tmp_path / "out.mkv")) as film:
+        stream = film.streams.video[0]
+        assert (stream.width, stream.height) == (320, 180)
+
+
+def test_pictures_of_an_application_are_batched(maker: Any) -> None:
+    np = pytest.importorskip("numpy")
+
+    class Provider(maker.BufferProvider):  # type: ignore[misc]
+        width, height, device, left = 64, 48, "gpu", 5
+
+        def generate(self, size: int) -> Any:
+            self.left -= 1
+            if self.left < 0:
+                return maker.Buffer()
+            picture = np.full((48, 64, 3), 50 * self.left, np.uint8)
+            return maker.as_tensor(picture, "HWC").wrap(maker.ColorFormat.RGB)
+
+    class Retriever(maker.BufferRetriever):  # type: ignore[misc]
+        def consume(self, buffer: Any) -> int:
+            values.append(int(buffer.extract(0).values.mean().round()))
+            return 1
+
+    values: list[int] = []
+    flow = maker.Flow(maker.Pipeline("injected")).inject([Provider()])
+    flow.batch(width=64, height=48)
+    flow.retrieve(Retriever())
+    flow()
+    assert values == pytest.approx([200, 150, 100, 50, 0], abs=2)
+
+
+def test_flows_name_their_mistakes(maker: Any, tmp_path: Path) -> None:
+    flow = maker.Flow(maker.Pipeline("wrong"))
+    with pytest.raises(ConfigError, match="infer has no stream to work on"):
+        flow.infer(CONFIG)
+    with pytest.raises(ConfigError, match="smart recording is not available"):
+        flow.batch_capture([str(FILM)], record_config=maker.RecordConfig())
+    flow = flow.batch_capture([str(FILM)])
+    with pytest.raises(ConfigError, match=r"no property 'batch-sise'\n.*batch-size"):
+        flow.infer(CONFIG, batch_sise=2)
+    with pytest.raises(ConfigError, match=r"cannot be written to 'out\.avi'\n.*\.mp4"):
+        flow.encode(tmp_path / "out.avi")
+
+
+PIPELINE = """deepstream:
+  nodes:
+  - {{type: nvurisrcbin, name: source, properties: {{uri: "{uri}"}}}}
+  - type: nvstreammux
+    name: mux
+    properties: {{batch-size: 1, width: 640, height: 360}}
+  - {{type: nvinfer, name: infer, properties: {{config-file-path: "{config}"}}}}
+  - {{type: nvosdbin, name: osd}}
+  - {{type: fakesink, name: sink, properties: {{sync: false}}}}
+  - type: kitti_dump_probe.kitti_dump_probe
+    name: kitti
+    properties: {{kitti-dir: "{kitti}"}}
+  - {{type: sample_video_probe.sample_video_probe, name: count, properties: {{font-size: 9}}}}
+  edges:
+    source: mux
+    mux: infer
+    infer.src: [osd, kitti, count]
+    osd: sink
+"""
+
+
+def test_a_file_describes_a_pipeline(maker: Any, tmp_path: Path) -> None:
+    path, kitti = tmp_path / "pipeline.yaml", tmp_path / "kitti"
+    path.write_text(PIPELINE.format(uri=FILM.as_uri(), config=CONFIG, kitti=kitti))
+    pipeline = maker.Pipeline("described", path)
+    texts: list[str] = []
+
+    class Texts(maker.BatchMetadataOperator):  # type: ignore[misc]
+        def handle_metadata(self, batch_meta: Any) -> None:
+            for frame in batch_meta.frame_items:
+                for display in frame.display_items:
+                    texts.append(maker.osd.Text.of(display.meta.text_params[0]).display_text)
+
+    pipeline.attach("infer", maker.Probe("texts", Texts()))
+    probe = stopping(maker, pipeline, 6)
+    pipeline.attach("infer", probe).start().wait()
+    files = sorted(kitti.iterdir())
+    assert files[0].name == "000_000000.txt"
+    lines = files[0].read_text().splitlines()
+    assert len(lines) > 3
+    assert all(len(line.split()) == 16 and " -1 " not in line for line in lines)
+    assert texts[0].startswith("Person=")
+    assert len(texts) == len(probe.operator.seen)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("nvosdbin", "nvosdbinn", r"8: GStreamer has no element 'nvosdbinn'"),
+        ("batch-size: 1", "batch-sise: 1", r"4: nvstreammux has no property 'batch-sise'"),
+        ("osd: sink", "osd: sinc", r"there is no element called 'sinc'"),
+        ("font-size", "size", r"17: there is no property 'size'"),
+        ("deepstream:", "pipeline:", r"1: there is no deepstream: section"),
+        ("name: mux", "nam: mux", r"4: a node has no name"),
+    ],
+)
+def test_mistakes_in_a_file_are_named_with_their_line(
+    maker: Any, tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    path = tmp_path / "pipeline.yaml"
+    text = PIPELINE.format(uri=FILM.as_uri(), config=CONFIG, kitti=tmp_path).replace(old, new)
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        maker.Pipeline("wrong", path)
+
+
+def test_lists_of_sources(maker: Any, tmp_path: Path) -> None:
+    path = tmp_path / "sources.yaml"
+    path.write_text(
+        "source-list:\n"
+        f'- {{uri: "{FILM.as_uri()}", sensor-id: S1, sensor-name: gate}}\n'
+        f'- {{uri: "{FILM.as_uri()}", sensor-id: S2, sensor-name: door}}\n'
+        "source-config:\n  source-bin: nvmultiurisrcbin\n"
+        "  properties: {width: 640, height: 360, file-loop: false}\n"
+    )
+    config = maker.SourceConfig()
+    config.load(path)
+    assert [(one.sensor_id, one.sensor_name) for one in config.sensor_list] == [
+        ("S1", "gate"), ("S2", "door"),
+    ]  # fmt: skip
+    assert config.source_properties == {"width": 640, "height": 360, "file-loop": False}
+    pipeline = maker.Pipeline("listed")
+    probe = stopping(maker, pipeline, 4)
+    messages: list[Any] = []
+    flow = maker.Flow(pipeline).batch_capture(path).attach(probe)
+    flow.render(maker.RenderMode.DISCARD, sync=False)(messages.append)
+    added = [m for m in messages if isinstance(m, maker.DynamicSourceMessage)]
+    assert [(m.source_id, m.source_added, m.sensor_name) for m in added] == [
+        (0, True, "gate"), (1, True, "door"),
+    ]  # fmt: skip
+    assert set(probe.operator.seen) == {0, 1}
+    path.write_text("source-list: []\n")
+    with pytest.raises(ConfigError, match="no source is listed"):
+        config.load(path)
+
+
+@pytest.mark.slow
+def test_a_stream_is_served(maker: Any) -> None:
+    gi = pytest.importorskip("gi")
+    try:
+        gi.require_version("GstRtspServer", "1.0")
+    except ValueError:
+        pytest.skip("GStreamer's RTSP server is not installed")
+    port = free_port()
+    pipeline = maker.Pipeline("served")
+    flow = maker.Flow(pipeline).batch_capture([str(FILM)], width=320, height=192, file_loop=True)
+    flow.render(maker.RenderMode.STREAM, rtsp_port=port, rtsp_mount_point="/cars")
+    pipeline.start()
+    try:
+        with av.open(
+            f"rtsp://127.0.0.1:{port}/cars", options={"rtsp_transport": "tcp"}, timeout=10
+        ) as film:
+            pictures = islice(film.decode(video=0), 3)
+            sizes = [(one.width, one.height) for one in pictures]
+    finally:
+        pipeline.stop()
+    assert sizes == [(320, 192)] * 3
+    again = maker.Flow(maker.Pipeline("twice")).batch_capture([str(FILM)])
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        again.render(maker.RenderMode.STREAM, rtsp_port=taken.getsockname()[1])
+        with pytest.raises(headrace.HeadraceError, match="no RTSP server can listen at 127"):
+            again()
