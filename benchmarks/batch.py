@@ -1,4 +1,4 @@
-"""`headrace batch` against `headrace run` over the same films, and the cost of many units.
+"""`headrace batch` against `headrace run` over the same videos, and the cost of many units.
 
 `python -m benchmarks.batch 200000` drives so many units that do nothing, and resumes them.
 """
@@ -28,30 +28,32 @@ from headrace.batches.units import BatchUnit, UnitResult
 from headrace.meta.table import arrow_schema
 
 SCENE = ROOT / "examples" / "conveyor"
-FILMS, ROUNDS = 48, 3
+VIDEOS, ROUNDS = 48, 3
 UNITS = 20_000
 
 
 def rows() -> Iterator[Row]:
-    """Milliseconds for each frame of 48 films of 10 s, without the opening of models."""
+    """Milliseconds for each frame of 48 videos of 10 s, without the opening of models."""
     with tempfile.TemporaryDirectory() as folder:
-        films = Path(folder, "films")
-        films.mkdir()
-        for number in range(FILMS):
-            (films / f"{number:02}.mp4").symlink_to(SCENE / "conveyor.mp4")
+        videos = Path(folder, "videos")
+        videos.mkdir()
+        for number in range(VIDEOS):
+            (videos / f"{number:02}.mp4").symlink_to(SCENE / "conveyor.mp4")
         times: dict[str, list[float]] = {"batch": [], "run": []}
         for number in range(ROUNDS):
             for kind in ("batch", "run") if number % 2 else ("run", "batch"):
-                times[kind].append(_ms_per_frame(kind, films, Path(folder, f"{kind}{number}")))
+                times[kind].append(_ms_per_frame(kind, videos, Path(folder, f"{kind}{number}")))
         ours, reference = (statistics.median(times[kind]) for kind in ("batch", "run"))
-        yield Row(f"{FILMS} films of 10 s, against headrace run", ours, reference, reference / ours)
+        yield Row(
+            f"{VIDEOS} videos of 10 s, against headrace run", ours, reference, reference / ours
+        )
 
 
-def _ms_per_frame(kind: str, films: Path, out: Path) -> float:
+def _ms_per_frame(kind: str, videos: Path, out: Path) -> float:
     config = str(SCENE / "config_infer_primary.txt")
-    words = ["batch", config, str(films), "-o", str(out)]
+    words = ["batch", config, str(videos), "-o", str(out)]
     if kind == "run":
-        words = ["run", config, *map(str, sorted(films.iterdir())), "-o", f"parquet:{out}"]
+        words = ["run", config, *map(str, sorted(videos.iterdir())), "-o", f"parquet:{out}"]
     done = subprocess.run(
         [sys.executable, "-m", "headrace", *words, "--json"], capture_output=True, check=True
     )
@@ -104,7 +106,7 @@ def drive(out: Path, count: int, stop_at: int | None) -> tuple[float, float, lis
                 memory.append(_memory_mb())
 
         driver = Driver(folder, executor, on_change=changed)
-        driver.run(f"/archive/of/films/{n % 1000:03}/film_{n:07}.mp4" for n in range(count))
+        driver.run(f"/archive/of/videos/{n % 1000:03}/video_{n:07}.mp4" for n in range(count))
         if stop_at is None:
             write_manifest(out)
     finally:

@@ -1,11 +1,11 @@
 """What more cores give: `python -m benchmarks.cores [batch] [precisions]`, two Markdown tables.
 
-`batch`: `headrace batch` with YOLOX-nano over 30 s films, so many films for each core, on the first
-1, 2, 4, … cores of this machine. `precisions`: `headrace build --tune` in FP32, BF16 and INT8.
-HEADRACE_TEST_DATA names the folder of models and films. CORES_SECONDS (20) is the time of a tuning,
-CORES_FILMS (4) the number of films for each core, CORES_ROUNDS (2) how often each is run,
+`batch`: `headrace batch` with YOLOX-nano over 30 s videos, so many videos for each core, on the
+first 1, 2, 4, … cores of this machine. `precisions`: `headrace build --tune` in FP32, BF16 and
+INT8. HEADRACE_TEST_DATA names the folder of models and videos. CORES_SECONDS (20) is the time of a
+tuning, CORES_VIDEOS (4) the number of videos for each core, CORES_ROUNDS (2) how often each is run,
 CORES_COUNTS (1,2,4,…) the numbers of cores; the first is the reference. CORES_MODEL=demo takes the
-detector of the demo and its film of 10 s instead, which need no data.
+detector of the demo and its video of 10 s instead, which need no data.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from headrace.engine.machine import this_machine
 
 DEMO = os.environ.get("CORES_MODEL") == "demo"
 SCENE = ROOT / "examples" / ("conveyor" if DEMO else "yolox")
-FILM, FRAMES = ("conveyor.mp4", 250) if DEMO else ("car-detection.mp4", 377)
-FILMS, ROUNDS = (int(os.environ.get(f"CORES_{k}", n)) for k, n in (("FILMS", 4), ("ROUNDS", 2)))
+VIDEO, FRAMES = ("conveyor.mp4", 250) if DEMO else ("car-detection.mp4", 377)
+VIDEOS, ROUNDS = (int(os.environ.get(f"CORES_{k}", n)) for k, n in (("VIDEOS", 4), ("ROUNDS", 2)))
 COUNTS = [int(n) for n in os.environ.get("CORES_COUNTS", "1,2,4,8,16,32,64").split(",")]
 SECONDS = os.environ.get("CORES_SECONDS", "20")
 PRECISIONS = ("fp32", "bf16", "int8")
@@ -50,16 +50,16 @@ def main(parts: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copytree(SCENE, folder / "scene", ignore=shutil.ignore_patterns("*.engine"))
-        film = SCENE / FILM
+        video = SCENE / VIDEO
         if not DEMO:
             data = data_dir()
-            assert data is not None, "HEADRACE_TEST_DATA names no folder of models and films"
+            assert data is not None, "HEADRACE_TEST_DATA names no folder of models and videos"
             shutil.copy(data / "models" / "yolox_nano.onnx", folder / "scene")
-            film = data / "videos" / FILM
+            video = data / "videos" / VIDEO
         if not parts or "batch" in parts:
-            batch_table(folder, film, cores)
+            batch_table(folder, video, cores)
         if not parts or "precisions" in parts:
-            precision_table(folder, film, len(cores))
+            precision_table(folder, video, len(cores))
 
 
 def _siblings(core: int) -> str:
@@ -67,7 +67,7 @@ def _siblings(core: int) -> str:
     return path.read_text().strip() if path.exists() else str(core)
 
 
-def batch_table(folder: Path, film: Path, cores: Sequence[int]) -> None:
+def batch_table(folder: Path, video: Path, cores: Sequence[int]) -> None:
     """Frames a second of the whole, and of the engine alone, by the number of cores."""
     config = folder / "scene" / "config_infer_primary.txt"
     _headrace(["build", str(config), "--backend", "onnxruntime"], cores)
@@ -76,17 +76,17 @@ def batch_table(folder: Path, film: Path, cores: Sequence[int]) -> None:
     alone: dict[int, list[float]] = {n: [] for n in counts}
     for turn in range(ROUNDS):
         for n in counts if turn % 2 == 0 else counts[::-1]:
-            films = folder / f"films{n}"
-            films.mkdir(exist_ok=True)
-            for number in range(n * FILMS):
-                link = films / f"{number:03}.mp4"
+            videos = folder / f"videos{n}"
+            videos.mkdir(exist_ok=True)
+            for number in range(n * VIDEOS):
+                link = videos / f"{number:03}.mp4"
                 if not link.is_symlink():
-                    link.symlink_to(film)
+                    link.symlink_to(video)
             out = folder / f"out{n}_{turn}"
-            words = ["batch", str(config), str(films), "-o", str(out), "--workers", str(n),
+            words = ["batch", str(config), str(videos), "-o", str(out), "--workers", str(n),
                      "--threads", "1", "--device", "cpu", "--json"]  # fmt: skip
             done = json.loads(_headrace(words, cores[:n]))
-            assert done["frames"] == n * FILMS * FRAMES, done
+            assert done["frames"] == n * VIDEOS * FRAMES, done
             rates[n].append(done["fps"])
             alone[n].append(_engine_alone(folder / "scene", cores[:n]))
     print("| cores | frames/s | per core | of one core's | engine alone, items/s | of one's "
@@ -115,7 +115,7 @@ def _engine_alone(folder: Path, cores: Sequence[int]) -> float:
     return float(done.stdout)
 
 
-def precision_table(folder: Path, film: Path, cores: int) -> None:
+def precision_table(folder: Path, video: Path, cores: int) -> None:
     """Items a second of `headrace build --tune`, by model and precision."""
     (folder / "yolo11n").mkdir()
     yolo11n(folder / "yolo11n" / "yolo11n.onnx")
@@ -125,7 +125,7 @@ def precision_table(folder: Path, film: Path, cores: int) -> None:
     for name, shown in (("scene", "the model"), ("yolo11n", "YOLO11n's shapes")):
         config = folder / name / "config_infer_primary.txt"
         table = folder / name / "table.calib"
-        _headrace(["calibrate", str(config), "--video", str(film), "--frames", "40", "--cache",
+        _headrace(["calibrate", str(config), "--video", str(video), "--frames", "40", "--cache",
                 str(table), "--scales-only"])  # fmt: skip
         first = 0.0
         for precision in PRECISIONS:

@@ -1,9 +1,10 @@
 """The elements for DeepStream applications: throughput, memory, sources that come and go.
 
-Throughput: four films of 1920x1080 H.264 through `uridecodebin`, multiplexer and YOLOX-nano in
+Throughput: four videos of 1920x1080 H.264 through `uridecodebin`, multiplexer and YOLOX-nano in
 batches of four, without and with tiler and display, beside the plain pipeline of the same config,
-films and frames. Rounds take turns; each row has the medians, and the median of the rounds' ratios.
-The other two tables use the demo scene. Needs GStreamer; the first one HEADRACE_TEST_DATA, too.
+videos and frames. Rounds take turns; each row has the medians, and the median of the rounds'
+ratios. The other two tables use the demo scene. Needs GStreamer; the first one HEADRACE_TEST_DATA,
+too.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from headrace.gstreamer.pyds.loading import gstreamer
 
 SCENE = ROOT / "examples" / "conveyor"
 SOURCES = 4
-FRAMES = 60  # of each film
+FRAMES = 60  # of each video
 ROUNDS = 5
 LONG = 10_000
 CHANGES = 600
@@ -53,13 +54,13 @@ def throughput(folder: Path) -> None:
     data = data_dir()
     if data is None:
         return
-    film = clip("h264", frames=FRAMES)
+    video = clip("h264", frames=FRAMES)
     shutil.copytree(ROOT / "examples" / "yolox", folder, dirs_exist_ok=True)
     (folder / "yolox_nano.onnx").symlink_to(data / "models" / "yolox_nano.onnx")
     config = folder / "config_infer_primary.txt"
     text = config.read_text().replace("batch-size=1", f"batch-size={SOURCES}")
     config.write_text(text + f"[property]\nmodel-engine-file={folder}/b{SOURCES}.engine\n")
-    uris = " ".join(f"uridecodebin uri={film.as_uri()} ! m.sink_{n} " for n in range(SOURCES))
+    uris = " ".join(f"uridecodebin uri={video.as_uri()} ! m.sink_{n} " for n in range(SOURCES))
     mux = (
         f"nvstreammux name=m batch-size={SOURCES} width=1920 height=1080 batched-push-timeout=40000"
     )
@@ -71,7 +72,7 @@ def throughput(folder: Path) -> None:
     }
 
     def plain() -> None:
-        report = headrace.open_pipeline(config, sources=[film] * SOURCES).run()
+        report = headrace.open_pipeline(config, sources=[video] * SOURCES).run()
         assert report.frames == SOURCES * FRAMES
 
     plain()
@@ -81,7 +82,7 @@ def throughput(folder: Path) -> None:
         for name, line in kinds.items():
             found[name] = timed(lambda line=line: play(line))[0]
         rounds.append(found)
-    table = Table(title=f"{SOURCES} films of 1080p, YOLOX-nano", title_justify="left")
+    table = Table(title=f"{SOURCES} videos of 1080p, YOLOX-nano", title_justify="left")
     for heading in ("what", "frames a second", "of the plain pipeline", "worst, best round"):
         table.add_column(heading)
     for name in rounds[0]:
@@ -117,7 +118,7 @@ def frame_counter(gst: Any, pad: Any) -> list[list[int]]:
 
 
 def running(gst: Any, folder: Path, sources: int) -> tuple[Any, list[list[int]]]:
-    """The demo's detector over one film again and again, drawn."""
+    """The demo's detector over one video again and again, drawn."""
     shutil.copytree(SCENE, folder, dirs_exist_ok=True)
     uri = (SCENE / "conveyor.mp4").as_uri()
     loop = f"nvurisrcbin uri={uri} file-loop=1 ! m.sink_"

@@ -1,6 +1,6 @@
 """INT8 by `headrace calibrate` beside ONNX Runtime's quantiser: boxes kept, FP32 layers, speed.
 
-Both learn from the same frames of a film and are judged on the film's other frames, by the boxes
+Both learn from the same frames of a video and are judged on the video's other frames, by the boxes
 that FP32 finds there.
 """
 
@@ -49,11 +49,11 @@ _MOST_JUDGED = 240
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A detector, and a film to calibrate and judge it on."""
+    """A detector, and a video to calibrate and judge it on."""
 
     name: str
     folder: Path
-    film: Path
+    video: Path
     frames: int
 
 
@@ -110,8 +110,8 @@ def _sessions(
     """Engine and runtime -> its session and its FP32 layers."""
     made = {("FP32", runtime): (_open(network, runtime), "all") for runtime in runtimes}
     path = case.folder / "table.calib"
-    table = calibrate(cfg, [str(case.film)], frames=case.frames, cache=path).table
-    done = choose_int8(cfg, [str(case.film)], table, frames=case.frames)
+    table = calibrate(cfg, [str(case.video)], frames=case.frames, cache=path).table
+    done = choose_int8(cfg, [str(case.video)], table, frames=case.frames)
     done.choice.save(path)
     kept = f"{len(done.choice.keep)} of {done.layers}"
     int8 = cfg.with_overrides(network_mode=NetworkMode.INT8, int8_calib_file=path)
@@ -130,9 +130,9 @@ def _open(network: Network, runtime: str) -> Session:
 
 def _held_out(case: Case) -> list[Frame]:
     """Frames that nothing was calibrated on."""
-    [clip], _ = select_frames([str(case.film)], case.frames)
+    [clip], _ = select_frames([str(case.video)], case.frames)
     seen = {int(i * clip.step) for i in range(clip.frames)}
-    with open_source(str(case.film), live=False) as source:
+    with open_source(str(case.video), live=False) as source:
         frames = [f for i, f in enumerate(source) if i not in seen]
     return frames[:: max(1, len(frames) // _MOST_JUDGED)]
 
@@ -155,7 +155,7 @@ def _quantised(cfg: ModelConfig, network: Network, case: Case) -> Network:
     plain, ready, done = (case.folder / f"{n}.onnx" for n in ("plain", "ready", "done"))
     plain.write_bytes(prepare(network.to_proto(), opset=MIN_OPSET).SerializeToString())
     quant_pre_process(str(plain), str(ready), skip_symbolic_shape=True)
-    chosen, _ = select_frames([str(case.film)], case.frames)
+    chosen, _ = select_frames([str(case.video)], case.frames)
     channels, height, width = network_dims(network.inputs[0], cfg)
     show = Preprocessor.from_config(cfg, width, height, channels)
 

@@ -244,7 +244,7 @@ SERVERS: dict[str, tuple[str, str, type[Server]]] = {
 
 def event_of(number: int) -> MessageEvent:
     objects = tuple(EventObject(0, "car", 0.5, (10.0, 20.0, 30.0, 40.0), n) for n in range(3))
-    return MessageEvent("frame", "film.mp4", 0, number, number * 40_000_000, objects)
+    return MessageEvent("frame", "video.mp4", 0, number, number * 40_000_000, objects)
 
 
 def rate_of(sender: Sender) -> float:

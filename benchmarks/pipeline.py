@@ -45,7 +45,7 @@ def rows() -> Iterable[Row]:
 
 
 def setup(folder: Path) -> tuple[ModelConfig, Path]:
-    """YOLOX-nano and a film of cars, with the engine in `folder`; the demo scene without them."""
+    """YOLOX-nano and a video of cars, with the engine in `folder`; the demo scene without them."""
     data = data_dir()
     if data is None:
         print("no real data (HEADRACE_TEST_DATA): the demo scene is measured instead")
@@ -154,7 +154,7 @@ def _beside_engine(inferencer: Inferencer, video: Path, folder: Path) -> Row:
 
 
 def _watched(inferencer: Inferencer, video: Path) -> Row:
-    """CPU of the pipeline with the plausibility watch and without, in turns, over a whole film.
+    """CPU of the pipeline with the plausibility watch and without, in turns, over a whole video.
 
     Each goes first every other time; the difference is the median of those of neighbours.
     """

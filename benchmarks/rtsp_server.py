@@ -1,4 +1,4 @@
-"""An RTSP server that shows one H.264 film again and again, in real time, to any number of clients.
+"""An RTSP server that repeats one H.264 video in real time, to any number of clients.
 
 Over TCP alone (interleaved). Sources: RFC 2326 for RTSP, RFC 3550 for RTP, RFC 6184 for H.264.
 """
@@ -39,8 +39,8 @@ class _Picture:
     shown_s: Fraction
 
 
-class _Film:
-    """The pictures of a film, and how long it is until it begins again."""
+class _Video:
+    """The pictures of a video, and how long it is until it begins again."""
 
     def __init__(self, path: Path) -> None:
         with av.open(str(path)) as container:
@@ -64,7 +64,7 @@ class _Film:
 
 
 def _ticks(time: int | None) -> int:
-    assert time is not None, "the film has no times"
+    assert time is not None, "the video has no times"
     return time
 
 
@@ -85,7 +85,7 @@ def _payloads(unit: bytes) -> Iterator[bytes]:
         yield bytes([head & 0x60 | _FRAGMENT, flags]) + rest[at : at + _MOST]
 
 
-async def _serve(film: _Film, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _serve(video: _Video, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Answer one client until it leaves."""
     playing = None
     try:
@@ -97,9 +97,9 @@ async def _serve(film: _Film, reader: asyncio.StreamReader, writer: asyncio.Stre
                 lines.append("Public: OPTIONS, DESCRIBE, SETUP, PLAY, TEARDOWN, GET_PARAMETER")
             elif method == "DESCRIBE":
                 body = (
-                    "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=film\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n"
+                    "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=video\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n"
                     "m=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\na=control:video\r\n"
-                    f"a=fmtp:96 packetization-mode=1;sprop-parameter-sets={film.parameters}\r\n"
+                    f"a=fmtp:96 packetization-mode=1;sprop-parameter-sets={video.parameters}\r\n"
                 )
                 lines += [f"Content-Base: {address}/", "Content-Type: application/sdp"]
             elif method == "SETUP":
@@ -107,7 +107,7 @@ async def _serve(film: _Film, reader: asyncio.StreamReader, writer: asyncio.Stre
             lines.append(f"Content-Length: {len(body)}")
             writer.write(("RTSP/1.0 200 OK\r\n" + "\r\n".join(lines) + "\r\n\r\n" + body).encode())
             if method == "PLAY" and playing is None:
-                playing = asyncio.create_task(_play(film, writer))
+                playing = asyncio.create_task(_play(video, writer))
             if method == "TEARDOWN":
                 return
     except (OSError, asyncio.IncompleteReadError):
@@ -134,12 +134,12 @@ async def _request(reader: asyncio.StreamReader) -> tuple[str, str, str] | None:
         return method, address, {k.lower(): v for k, v in fields.items()}["cseq"]
 
 
-async def _play(film: _Film, writer: asyncio.StreamWriter) -> None:
+async def _play(video: _Video, writer: asyncio.StreamWriter) -> None:
     loop = asyncio.get_running_loop()
     start, sequence = loop.time(), 0
     with contextlib.suppress(OSError):
-        for turn, picture in ((turn, one) for turn in count() for one in film.pictures):
-            begin_s = turn * film.length_s
+        for turn, picture in ((turn, one) for turn in count() for one in video.pictures):
+            begin_s = turn * video.length_s
             await asyncio.sleep(start + float(begin_s + picture.sent_s) - loop.time())
             stamp = _FIRST + round((begin_s + picture.shown_s) * _CLOCK) & 0xFFFFFFFF
             for place, part in enumerate(picture.parts):
@@ -153,9 +153,9 @@ async def _play(film: _Film, writer: asyncio.StreamWriter) -> None:
 
 def _run(path: Path, talk: Any) -> None:
     async def main() -> None:
-        film = _Film(path)
+        video = _Video(path)
         server = await asyncio.start_server(
-            lambda reader, writer: _serve(film, reader, writer), "127.0.0.1", 0
+            lambda reader, writer: _serve(video, reader, writer), "127.0.0.1", 0
         )
         talk.send(server.sockets[0].getsockname()[1])
         await server.serve_forever()
@@ -165,13 +165,13 @@ def _run(path: Path, talk: Any) -> None:
 
 @contextmanager
 def shown(path: Path) -> Iterator[str]:
-    """Show a film in a process of its own; yields its address."""
+    """Show a video in a process of its own; yields its address."""
     context = multiprocessing.get_context("spawn")
     mine, theirs = context.Pipe()
     process = context.Process(target=_run, args=(path, theirs), daemon=True)
     process.start()
     try:
-        yield f"rtsp://127.0.0.1:{mine.recv()}/film"
+        yield f"rtsp://127.0.0.1:{mine.recv()}/video"
     finally:
         process.kill()
         process.join()

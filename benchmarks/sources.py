@@ -1,6 +1,6 @@
 """Eight files through batches of eight, against one file alone: frames per second of all together.
 
-Both read the same film with the same model and threads, and give the same number of frames; rounds
+Both read the same video with the same model and threads, and give the same number of frames; rounds
 take turns, and the ratio is the median of theirs.
 """
 

@@ -1,18 +1,18 @@
 """The proof on an NVIDIA GPU: `python -m benchmarks.gpu [PART …]`, or all parts.
 
-It needs a GPU, onnxruntime-gpu, and the folder of real models and films (HEADRACE_TEST_DATA). Clips
-of 1920x1080 are made of one of the films, and kept in GPU_CLIPS if that names a folder; GPU_FILM is
-that film, GPU_B_FRAMES how many B frames in a row they have. How many pictures the video unit
-decodes a second depends on both. Parts:
+It needs a GPU, onnxruntime-gpu, and the folder of real models and videos (HEADRACE_TEST_DATA).
+Clips of 1920x1080 are made of one of the videos, and kept in GPU_CLIPS if that names a folder;
+GPU_VIDEO is that video, GPU_B_FRAMES how many B frames in a row they have. How many pictures the
+video unit decodes a second depends on both. Parts:
 
   tensors     surfaces scaled on the GPU, against the same pictures copied to the host
-  boxes       three films on the CPU and on the GPU, FP32 and FP16
+  boxes       three videos on the CPU and on the GPU, FP32 and FP16
   decode      frames a second that the video unit decodes, and nothing else
   engine      items a second of the engine alone
   graphs      a run as a CUDA graph, and without: outputs, time, processor
-  streams     the whole: YOLOX-nano, FP16, N films at once, JSON Lines out
+  streams     the whole: YOLOX-nano, FP16, N videos at once, JSON Lines out
   cascade     the same with a tracker and two classifiers on the objects
-  counts      the detector in four processes at growing numbers of films (GPU_COUNTS)
+  counts      the detector in four processes at growing numbers of videos (GPU_COUNTS)
   shares      both in several processes (GPU_PROCESSES), beside decoding alone in as many; on
               several GPUs where GPU_DEVICE names them (cuda:0,cuda:1)
   yolo11n     a network of its shapes in several processes, beside its engine alone
@@ -51,7 +51,7 @@ def report(names: Sequence[str] = ()) -> None:
     require_device("cuda", "benchmarks.gpu")
     if DATA is None:
         sys.exit(
-            "HEADRACE_TEST_DATA names no folder of models and films; expected one with models/"
+            "HEADRACE_TEST_DATA names no folder of models and videos; expected one with models/"
         )
     for name in names or PARTS:
         start = perf_counter()

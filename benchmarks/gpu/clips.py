@@ -1,4 +1,4 @@
-"""Films, the model and the settings of the proof."""
+"""Videos, the model and the settings of the proof."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from headrace.media import open_source
 from headrace.media.frame import Frame
 
 DATA = data_dir()
-FILMS = ("car-detection", "one-by-one-person-detection", "bottle-detection")
-SOURCE = os.environ.get("GPU_FILM", FILMS[0])
+VIDEOS = ("car-detection", "one-by-one-person-detection", "bottle-detection")
+SOURCE = os.environ.get("GPU_VIDEO", VIDEOS[0])
 B_FRAMES = os.environ.get("GPU_B_FRAMES")
 FRAMES = 300
 SECONDS = float(os.environ.get("GPU_SECONDS", "6"))
@@ -34,11 +34,11 @@ STREAMS = [int(n) for n in os.environ.get("GPU_STREAMS", "32,96,160").split(",")
 
 
 def model() -> Path:
-    assert DATA is not None, "HEADRACE_TEST_DATA names no folder of models and films"
+    assert DATA is not None, "HEADRACE_TEST_DATA names no folder of models and videos"
     return DATA / "models" / "yolox_nano.onnx"
 
 
-def film(name: str) -> Path:
+def video(name: str) -> Path:
     assert DATA is not None
     return DATA / "videos" / f"{name}.mp4"
 
@@ -46,14 +46,14 @@ def film(name: str) -> Path:
 def clip(
     codec: str, *, frames: int = FRAMES, pixels: str = "yuv420p", tune: str | None = None
 ) -> Path:
-    """A film of 1920x1080 at 30 frames a second, of a real one."""
+    """A video of 1920x1080 at 30 frames a second, of a real one."""
     folder = Path(os.environ.get("GPU_CLIPS") or tempfile.gettempdir())
     kind = "_".join(filter(None, [SOURCE, codec, pixels, str(frames), tune, B_FRAMES]))
     path = folder / f"{kind}.mp4"
     if path.exists():
         return path
     folder.mkdir(parents=True, exist_ok=True)
-    with av.open(str(film(SOURCE))) as source, av.open(f"{path}.part", "w", "mp4") as out:
+    with av.open(str(video(SOURCE))) as source, av.open(f"{path}.part", "w", "mp4") as out:
         stream = out.add_stream(codec, rate=30, width=1920, height=1080, pix_fmt=pixels)
         more = {"tune": tune, "bf": B_FRAMES}
         stream.options = {"preset": "veryfast", "crf": "26"} | {k: v for k, v in more.items() if v}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import headrace
-from benchmarks.gpu.clips import FILMS, clip, config, film, pictures, show
+from benchmarks.gpu.clips import VIDEOS, clip, config, pictures, show, video
 from headrace.infer.gpu.scaler import GpuScaler
 from headrace.infer.items import FramePiece
 from headrace.infer.preprocess import Preprocessor
@@ -18,7 +18,7 @@ from headrace.media.frame import Frame
 def tensors() -> None:
     """Bits of surfaces against bits of the same pictures on the host."""
     rows = []
-    clips = [film(name) for name in FILMS]
+    clips = [video(name) for name in VIDEOS]
     clips += [clip("libx264"), clip("libx265"), clip("libx265", pixels="yuv420p10le", frames=30)]
     for path in clips:
         there = same = worst = 0
@@ -41,7 +41,7 @@ def tensors() -> None:
                     same += got.tobytes() == out.tobytes()
                     worst = max(worst, float(np.abs(got - out).max()))
         rows.append((path.name, there, same, worst))
-    show("tensors", ("film", "on the GPU, of 30", "equal, of 300", "largest difference"), rows)
+    show("tensors", ("video", "on the GPU, of 30", "equal, of 300", "largest difference"), rows)
 
 
 def found(path: Path, device: str, mode: int) -> list[Any]:
@@ -53,10 +53,10 @@ def found(path: Path, device: str, mode: int) -> list[Any]:
 def boxes() -> None:
     """Boxes of the GPU against those of the CPU, frame by frame."""
     rows = []
-    for name in FILMS:
-        wanted = found(film(name), "cpu", 0)
+    for name in VIDEOS:
+        wanted = found(video(name), "cpu", 0)
         for mode, precision in ((0, "FP32"), (2, "FP16")):
-            got = found(film(name), "cuda", mode)
+            got = found(video(name), "cuda", mode)
             equal = both = 0
             least, drift = 1.0, 0.0
             for mine, known in zip(got, wanted, strict=True):
@@ -74,7 +74,7 @@ def boxes() -> None:
             rows.append(
                 (f"{name} {precision}", len(wanted), equal, total, there, both, least, drift)
             )
-    headings = ("film", "frames", "same count", "CPU's", "GPU's", "matched", "least IoU", "score")
+    headings = ("video", "frames", "same count", "CPU's", "GPU's", "matched", "least IoU", "score")
     show("boxes", headings, rows)
 
 

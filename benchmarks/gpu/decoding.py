@@ -20,7 +20,7 @@ PATIENCE_S = 120.0  # more than a process that decodes takes to begin
 
 
 def decoded(path: Path, streams: int, ready: Callable[[], object] = lambda: None) -> float:
-    """Frames a second of `streams` decoders of a film again and again, each in a thread.
+    """Frames a second of `streams` decoders of a video again and again, each in a thread.
 
     `ready` is called when all have begun, before anything is measured.
     """

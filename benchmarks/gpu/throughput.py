@@ -1,4 +1,4 @@
-"""Many films at once, from files to JSON Lines."""
+"""Many videos at once, from files to JSON Lines."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def streams() -> None:
                 else ""
             )
             rows.append((f"{codec} 1080p", count, rate, rate / 30, cpu, times))
-    headings = ("clip", "films", "frames/s", "streams at 30", "CPU us a frame", "seconds")
+    headings = ("clip", "videos", "frames/s", "streams at 30", "CPU us a frame", "seconds")
     show("streams", headings, rows)
 
 
@@ -76,7 +76,7 @@ def cascade() -> None:
             items = [model.inferred for model in report.models]
             row = (f"{codec} 1080p", count, rate, rate / 30, cpu, items)
             rows.append(row)
-    headings = ("clip", "films", "frames/s", "streams at 30", "CPU us a frame", "items inferred")
+    headings = ("clip", "videos", "frames/s", "streams at 30", "CPU us a frame", "items inferred")
     show("detector, tracker, two classifiers", headings, rows)
 
 
@@ -95,7 +95,7 @@ def cascade_configs() -> list[ModelConfig]:
 
 
 def looped(configs: list[str], path: str, streams: int, out: str, tracker: str | None) -> Any:
-    """A pipeline of films that begin again at their end."""
+    """A pipeline of videos that begin again at their end."""
     spec = spec_of([*configs, *[path] * streams], [out], tracker)
     return spec.changed(sources=tuple(source.changed(loop=True) for source in spec.sources))
 
@@ -139,7 +139,7 @@ def shared(
 
 
 def counts() -> None:
-    """The detector in four processes, by how many films there are; about as many frames of each."""
+    """The detector in four processes, by number of videos; about as many frames of each."""
     rows = []
     processes, path = 4, clip("libx264")
     for count in COUNTS:
@@ -153,7 +153,7 @@ def counts() -> None:
         )
         rows.append((count, alone, rate, rate / alone, rate / count))
         print(rows[-1], flush=True)
-    headings = ("films", "decoding alone", "detector", "ratio", "frames/s of each")
+    headings = ("videos", "decoding alone", "detector", "ratio", "frames/s of each")
     show("H.264 1080p, four processes", headings, rows)
 
 
@@ -173,7 +173,7 @@ def shares() -> None:
                 ]
                 rows.append((f"{codec} 1080p", processes, count, alone, *rates, rates[0] / alone))
                 print(rows[-1], flush=True)
-    headings = ("clip", "processes", "films", "decoding alone", "detector", "cascade", "ratio")
+    headings = ("clip", "processes", "videos", "decoding alone", "detector", "cascade", "ratio")
     show("frames a second in several processes", headings, rows)
 
 
@@ -194,4 +194,4 @@ def yolo11n() -> None:
             for count in STREAMS[:1]:
                 rate = shared(clip("libx264"), count, processes, [cfg], frames=SHARED_FRAMES)
                 rows.append(("libx264 1080p", processes, count, alone, rate, rate / alone))
-    show("YOLO11n", ("clip", "processes", "films", "engine alone", "frames/s", "ratio"), rows)
+    show("YOLO11n", ("clip", "processes", "videos", "engine alone", "frames/s", "ratio"), rows)

@@ -1,4 +1,4 @@
-"""Counts parcels that cross a line, leaves out small ones, and writes what it counted on the film.
+"""Counts parcels that cross a line, leaves out small ones, and writes what it counted on the video.
 
     python count_crossings.py [OUT]
 

@@ -29,11 +29,11 @@ def on_buffer(pad, info):
     return Gst.PadProbeReturn.OK
 
 
-def main(film, config, out):
+def main(video, config, out):
     """Build the pipeline and run it to the end."""
     Gst.init(None)
     pipeline = Gst.parse_launch(
-        f"filesrc location={film} ! qtdemux ! h264parse ! nvv4l2decoder ! mux.sink_0 "
+        f"filesrc location={video} ! qtdemux ! h264parse ! nvv4l2decoder ! mux.sink_0 "
         "nvstreammux name=mux batch-size=1 width=1280 height=768 ! "
         f"nvinfer config-file-path={config} ! nvvideoconvert ! nvdsosd name=osd ! "
         f"nvv4l2h264enc ! h264parse ! mp4mux ! filesink location={out}"

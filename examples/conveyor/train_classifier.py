@@ -19,8 +19,8 @@ import torch
 from conveyor_scene import ALPHABET, CODE_LENGTH
 from conveyor_training.arguments import arguments
 from conveyor_training.blocks import Block, Conv, Graph, Linear, Separable, upsample
-from conveyor_training.films import TRAIN_SEEDS, VALIDATION_SEEDS, Shot, resample, shoot
 from conveyor_training.loop import fit, pick_device
+from conveyor_training.videos import TRAIN_SEEDS, VALIDATION_SEEDS, Shot, resample, shoot
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -157,8 +157,8 @@ def main() -> None:
     device = pick_device(args.device)
 
     def crops(seeds: range, per_seed: int) -> list[Tensor]:
-        films = shoot(take, seeds, per_seed, args.workers, degrade=True)
-        parcels = [parcel for film in films for parcel in film]
+        videos = shoot(take, seeds, per_seed, args.workers, degrade=True)
+        parcels = [parcel for video in videos for parcel in video]
         columns = zip(*parcels, strict=True)
         tensors = [torch.from_numpy(np.stack(column)) for column in columns]
         return [t.to(device) for t in tensors] if device.type == "cuda" else tensors

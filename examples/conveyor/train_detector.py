@@ -18,8 +18,8 @@ import torch
 from conveyor_scene import CLASSES, HEIGHT, WIDTH
 from conveyor_training.arguments import arguments
 from conveyor_training.blocks import Block, Conv, Graph, Linear, Separable, upsample
-from conveyor_training.films import TRAIN_SEEDS, VALIDATION_SEEDS, Shot, resample, shoot
 from conveyor_training.loop import fit, pick_device
+from conveyor_training.videos import TRAIN_SEEDS, VALIDATION_SEEDS, Shot, resample, shoot
 from torch import Tensor, nn
 from torch.nn import functional as F
 

@@ -34,7 +34,7 @@ from tests.batches.fakes import FakeWorker, HereExecutor
 from tests.batches.test_driver import NAMES, Killed, expected
 from tests.batches.test_remote import _Flaky
 from tests.batches.test_running import here, rows_of_run, run
-from tests.media.sources.films import X264, write_film
+from tests.media.sources.videos import X264, write_video
 
 __all__ = ["here"]
 
@@ -95,12 +95,12 @@ def named_rows(system: Any) -> Iterator[tuple[str, str]]:
 def test_a_bucket_has_what_a_folder_has(
     here: None, memory: Any, mean_config: Callable[..., Path], tmp_path: Path
 ) -> None:
-    films = [write_film(tmp_path / f"{n}.mp4", 8 + n, options=X264, seed=n) for n in range(2)]
+    videos = [write_video(tmp_path / f"{n}.mp4", 8 + n, options=X264, seed=n) for n in range(2)]
     config = mean_config()
-    done = run(config, *films, "-o", OUT, "--threads", 2, "--jsonl", "--split", 0)
+    done = run(config, *videos, "-o", OUT, "--threads", 2, "--jsonl", "--split", 0)
     assert done.exit_code == 0, done.output
     assert "wrote memory://results/batch" in done.output
-    assert rows(memory) == rows_of_run(config, *films)
+    assert rows(memory) == rows_of_run(config, *videos)
     names = {name.removeprefix("/results/batch/") for name in memory.find("/results/batch")}
     tables = {name for name in names if name.startswith("objects/run=")}
     lines = {name for name in names if name.startswith("jsonl/")}
@@ -108,10 +108,10 @@ def test_a_bucket_has_what_a_folder_has(
     assert names - tables - lines == {
         "run.json", "manifest.parquet", "ledger/000000.jsonl", "ledger/000001.jsonl",
     }  # fmt: skip
-    again = run(config, *films, "-o", OUT)
+    again = run(config, *videos, "-o", OUT)
     assert again.exit_code != 0
     assert "has results of an earlier run" in again.output
-    more = run(config, *films, "-o", OUT, "--resume", "--jsonl", "--split", 0)
+    more = run(config, *videos, "-o", OUT, "--resume", "--jsonl", "--split", 0)
     assert "done: 0 units" in more.output
     assert "2 were done before" in more.output
     assert verify(OUT) == (4, [])
@@ -229,8 +229,8 @@ def test_a_gap_in_the_ledger_is_no_short_ledger(memory: Any) -> None:
 def test_a_file_url_is_a_folder(
     mean_config: Callable[..., Path], tmp_path: Path, here: None
 ) -> None:
-    film = write_film(tmp_path / "a.mp4", 5, options=X264)
-    done = run(mean_config(), film, "-o", f"file://{tmp_path}/out", "--threads", 2, "-q")
+    video = write_video(tmp_path / "a.mp4", 5, options=X264)
+    done = run(mean_config(), video, "-o", f"file://{tmp_path}/out", "--threads", 2, "-q")
     assert done.exit_code == 0, done.output
     assert (tmp_path / "out" / "manifest.parquet").exists()
 
@@ -307,9 +307,9 @@ def test_a_bucket_that_is_busy_and_a_driver_that_is_killed_lose_nothing(
     server = pytest.importorskip("moto.server")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    folder = tmp_path / "films"
+    folder = tmp_path / "videos"
     folder.mkdir()
-    films = [write_film(folder / f"{n:02}.mp4", 6, options=X264, seed=n) for n in range(40)]
+    videos = [write_video(folder / f"{n:02}.mp4", 6, options=X264, seed=n) for n in range(40)]
     moto = server.ThreadedMotoServer(port=0)
     moto.start()
     address = "http://{}:{}".format(*moto.get_host_and_port())
@@ -334,7 +334,7 @@ def test_a_bucket_that_is_busy_and_a_driver_that_is_killed_lose_nothing(
         done = subprocess.run([*words, "--resume"], env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert _Flaky.count > 60  # of which every third was answered by 503
-        assert rows(system, "results/batch") == rows_of_run(config, *films)
+        assert rows(system, "results/batch") == rows_of_run(config, *videos)
         checked = subprocess.run(
             [sys.executable, "-m", "headrace", "batch", "-o", "s3://results/batch", "--verify"],
             env=environment, capture_output=True, text=True,
@@ -354,8 +354,8 @@ def test_a_bucket_that_is_busy_and_a_driver_that_is_killed_lose_nothing(
 def test_python_takes_a_url(
     memory: Any, mean_config: Callable[..., Path], tmp_path: Path, here: None
 ) -> None:
-    film = write_film(tmp_path / "a.mp4", 5, options=X264)
-    report = headrace.batch(mean_config(), inputs=film, out=OUT, threads=1, workers=1)
+    video = write_video(tmp_path / "a.mp4", 5, options=X264)
+    report = headrace.batch(mean_config(), inputs=video, out=OUT, threads=1, workers=1)
     assert report.path == "memory://results/batch"
     assert report.to_dict()["folder"] == "memory://results/batch"
     assert len(rows(memory)) == 5

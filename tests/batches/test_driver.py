@@ -27,7 +27,7 @@ from headrace.batches.manifest import unit_records, verify, write_manifest
 from headrace.batches.processes import ProcessExecutor
 from headrace.batches.units import BatchUnit, UnitResult
 from headrace.errors import HeadraceError
-from headrace.media.sources.film_structure import FilmCut, FilmSpan
+from headrace.media.sources.video_structure import VideoCut, VideoSpan
 from tests.batches.fakes import FakeWorker, HereExecutor, table_of
 
 NAMES = [f"clip_{n}.mp4" for n in range(8)]
@@ -88,13 +88,13 @@ def test_a_failing_unit_is_tried_again_and_then_recorded(tmp_path: Path) -> None
     assert (once_more.progress.failed, once_more.progress.before) == (1, 1)
 
 
-def spans_of(count: int) -> tuple[FilmSpan, ...]:
-    cuts = [FilmCut(10 * n, 10 * n) for n in range(count)]
+def spans_of(count: int) -> tuple[VideoSpan, ...]:
+    cuts = [VideoCut(10 * n, 10 * n) for n in range(count)]
     ends = [*cuts[1:], None]
-    return tuple(FilmSpan(cut, end, 10) for cut, end in zip(cuts, ends, strict=True))
+    return tuple(VideoSpan(cut, end, 10) for cut, end in zip(cuts, ends, strict=True))
 
 
-def test_spans_of_a_film_are_units_that_a_restart_does_not_plan_again(tmp_path: Path) -> None:
+def test_spans_of_a_video_are_units_that_a_restart_does_not_plan_again(tmp_path: Path) -> None:
     asked: list[tuple[str, int | None]] = []
     stop_after = 3
 
@@ -107,10 +107,10 @@ def test_spans_of_a_film_are_units_that_a_restart_does_not_plan_again(tmp_path: 
         return FakeWorker(None).do(unit)
 
     with pytest.raises(Killed):
-        run(tmp_path, ["film.mp4"], do=do)
+        run(tmp_path, ["video.mp4"], do=do)
     stop_after = 99
     asked.clear()
-    driver = run(tmp_path, ["film.mp4"], do=do)
+    driver = run(tmp_path, ["video.mp4"], do=do)
     assert driver.progress.before == 2
     assert driver.progress.inputs + driver.progress.spans == 4
     assert {first for _, first in asked} == {0, 10}
@@ -119,7 +119,7 @@ def test_spans_of_a_film_are_units_that_a_restart_does_not_plan_again(tmp_path: 
     assert {(r.sha256, r.outcome) for r in records} == {("00", "done")}
 
 
-def test_a_doubtful_span_makes_the_film_whole(tmp_path: Path) -> None:
+def test_a_doubtful_span_makes_the_video_whole(tmp_path: Path) -> None:
     def do(unit: BatchUnit) -> UnitResult:
         if unit.whole:
             return FakeWorker(None).do(unit)
@@ -129,9 +129,9 @@ def test_a_doubtful_span_makes_the_film_whole(tmp_path: Path) -> None:
             return UnitResult(unit, "doubtful", error="9 frames came of the 10")
         return FakeWorker(None).do(unit)
 
-    driver = run(tmp_path, ["film_.mp4", "other.mp4"], do=lambda u: do(u))
+    driver = run(tmp_path, ["span_.mp4", "other.mp4"], do=lambda u: do(u))
     assert driver.progress.failed == 0
-    assert len(rows(tmp_path)) == 2 * (len("film_.mp4") % 4)
+    assert len(rows(tmp_path)) == 2 * (len("span_.mp4") % 4)
     assert verify(tmp_path) == (2, [])
     assert [r.first for r in unit_records(tmp_path)] == [None, None]
     warnings = [r.warnings for r in unit_records(tmp_path)]
@@ -213,10 +213,10 @@ def test_killed_at_any_step_no_row_is_missing_or_double(
 ) -> None:
     """Each number is the call into the file system at which a run dies."""
     path = tmp_path_factory.mktemp("batch")
-    names = ["aaa.mp4", "bb.mp4", "c.mp4", "film.mp4"]
+    names = ["aaa.mp4", "bb.mp4", "c.mp4", "video.mp4"]
 
     def do(unit: BatchUnit) -> UnitResult:
-        if unit.input == "film.mp4" and unit.span is None:
+        if unit.input == "video.mp4" and unit.span is None:
             return UnitResult(unit, "split", spans=spans_of(2))
         return FakeWorker(None).do(unit)
 
@@ -244,7 +244,7 @@ def test_killed_at_any_step_no_row_is_missing_or_double(
                 continue
             except HeadraceError:
                 assert kill is not None
-    assert rows(path) == sorted(expected(names[:3]) + 2 * expected(["film.mp4"]))
+    assert rows(path) == sorted(expected(names[:3]) + 2 * expected(["video.mp4"]))
     assert verify(path)[1] == []
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from headrace.batches.ledger import Ledger, UnitRecord, last_records, read_ledger
 from headrace.batches.units import BatchUnit, packed, unit_id, unpacked
 from headrace.errors import HeadraceError
-from headrace.media.sources.film_structure import FilmCut, FilmSpan
+from headrace.media.sources.video_structure import VideoCut, VideoSpan
 
 
 def record(name: str, outcome: Any = "done", **values: Any) -> UnitRecord:
@@ -21,8 +21,8 @@ def record(name: str, outcome: Any = "done", **values: Any) -> UnitRecord:
 
 
 SPANS = (
-    FilmSpan(FilmCut(0, 0), FilmCut(10, 1000), 10),
-    FilmSpan(FilmCut(10, 1000), None, 7),
+    VideoSpan(VideoCut(0, 0), VideoCut(10, 1000), 10),
+    VideoSpan(VideoCut(10, 1000), None, 7),
 )
 
 
@@ -67,18 +67,18 @@ def test_the_last_outcome_counts(tmp_path: Path) -> None:
     assert ledger.counts() == {"done": 1}
 
 
-def test_spans_are_units_until_the_film_is_read_whole(tmp_path: Path) -> None:
+def test_spans_are_units_until_the_video_is_read_whole(tmp_path: Path) -> None:
     path = tmp_path / "ledger.jsonl"
     ledger = Ledger(path)
-    split = record("film", "split", sha256="ab", spans=tuple(packed(s) for s in SPANS))
+    split = record("video", "split", sha256="ab", spans=tuple(packed(s) for s in SPANS))
     ledger.append(split)
-    units = Ledger(path).spans_of("film")
+    units = Ledger(path).spans_of("video")
     assert [u.span for u in units] == list(SPANS)
     assert [u.sha256 for u in units] == ["ab", "ab"]
-    ledger.append(UnitRecord(units[0].id, "film", "done", first=0))
-    ledger.append(record("film", "whole"))
+    ledger.append(UnitRecord(units[0].id, "video", "done", first=0))
+    ledger.append(record("video", "whole"))
     again = Ledger(path)
-    assert again.spans_of("film") == []
+    assert again.spans_of("video") == []
     assert again.outcome(units[0].id) is None
     assert [r.outcome for r in last_records(path)] == ["whole"]
 
@@ -86,7 +86,9 @@ def test_spans_are_units_until_the_film_is_read_whole(tmp_path: Path) -> None:
 def test_spans_survive_their_packing() -> None:
     for span in SPANS:
         assert unpacked(packed(span)) == span
-    assert BatchUnit("film", SPANS[0]).id != BatchUnit("film", SPANS[1]).id != BatchUnit("film").id
+    assert (
+        BatchUnit("video", SPANS[0]).id != BatchUnit("video", SPANS[1]).id != BatchUnit("video").id
+    )
 
 
 def test_a_removed_ledger_is_noticed(tmp_path: Path) -> None:

@@ -14,19 +14,19 @@ from headrace.batches.summary import summarised
 from headrace.cli import main
 from headrace.errors import HeadraceError
 from tests.batches.test_running import here, run
-from tests.media.sources.films import X264, write_film
+from tests.media.sources.videos import X264, write_video
 
 __all__ = ["here"]
 
 
 @pytest.fixture
 def out(here: None, mean_config: Callable[..., Path], tmp_path: Path) -> Path:
-    films = tmp_path / "films"
-    films.mkdir()
-    write_film(films / "<b>film.mp4", 30, options=X264)
-    write_film(films / "other.mp4", 10, options=X264, seed=1)
-    (films / "<i>broken.mp4").write_bytes(b"no film")
-    done = run(mean_config(), films, "-o", tmp_path / "out", "--threads", 2, "-q", "--split", 0.5)
+    videos = tmp_path / "videos"
+    videos.mkdir()
+    write_video(videos / "<b>video.mp4", 30, options=X264)
+    write_video(videos / "other.mp4", 10, options=X264, seed=1)
+    (videos / "<i>broken.mp4").write_bytes(b"no video")
+    done = run(mean_config(), videos, "-o", tmp_path / "out", "--threads", 2, "-q", "--split", 0.5)
     assert done.exit_code == 1
     return tmp_path / "out"
 
@@ -49,8 +49,8 @@ def test_the_page_has_everything_and_no_tags_of_others(out: Path) -> None:
     done = CliRunner().invoke(main, ["batch", "report", str(out)])
     assert done.exit_code == 0, done.output
     page = (out / "report.html").read_text()
-    assert "&lt;b&gt;film.mp4" in page
-    assert "<b>film" not in page
+    assert "&lt;b&gt;video.mp4" in page
+    assert "<b>video" not in page
     assert "<i>broken" not in page
     assert page.count('<svg class="shot"') == 2
     assert "<polyline" in page
@@ -61,8 +61,8 @@ def test_the_page_has_everything_and_no_tags_of_others(out: Path) -> None:
 
 
 def test_inputs_that_are_gone_have_no_pictures(out: Path) -> None:
-    for film in (out.parent / "films").iterdir():
-        film.unlink()
+    for video in (out.parent / "videos").iterdir():
+        video.unlink()
     assert '<svg class="shot"' not in batch_page(summarised(out))
 
 

@@ -30,7 +30,7 @@ from headrace.config.overrides import given_line
 from headrace.pipeline.assembly import AssemblyOptions, numbered
 from headrace.pipeline.opening import pipeline_spec
 from tests.batches.test_running import rows, rows_of_run
-from tests.media.sources.films import X264, write_film
+from tests.media.sources.videos import X264, write_video
 from tests.ports import free_port
 
 HANGS = """
@@ -84,8 +84,8 @@ def test_a_shipment_needs_nothing_of_where_it_came_from(
 def clips(tmp_path: Path) -> list[Path]:
     folder = tmp_path / "clips"
     folder.mkdir()
-    films = range(int(os.environ.get("HEADRACE_TEST_CLIPS", "120")))
-    return [write_film(folder / f"{n:04}.mp4", 8 + n % 5, options=X264, seed=n) for n in films]
+    videos = range(int(os.environ.get("HEADRACE_TEST_CLIPS", "120")))
+    return [write_video(folder / f"{n:04}.mp4", 8 + n % 5, options=X264, seed=n) for n in videos]
 
 
 @pytest.fixture
@@ -360,7 +360,7 @@ def test_results_come_back_where_the_folder_is_not_shared(
     monkeypatch.setattr(Path, "resolve", lambda self, *a: Path("/nowhere", *self.parts[1:]))
     config = mean_config()
     broken = tmp_path / "broken.mp4"
-    broken.write_text("no film")
+    broken.write_text("no video")
     report = headrace.batch(
         config, inputs=[broken, *clips[:6]], out=tmp_path / "out", threads=1, on="ray"
     )
@@ -421,6 +421,6 @@ def test_objects_are_read_as_a_dataset(
     assert sorted(found) == rows_of_run(config, *clips)
     assert made.size_bytes() < 1000 * len(found)  # tables alone, no frames
     broken = tmp_path / "broken.mp4"
-    broken.write_text("no film")
+    broken.write_text("no video")
     with pytest.raises(Exception, match="is not a video that can be read"):
         headrace.ray.read_objects(config, inputs=[clips[0], broken]).take_all()

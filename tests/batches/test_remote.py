@@ -17,7 +17,7 @@ from headrace.batches.inputs import expand_inputs, shown
 from headrace.batches.remote import fetched
 from headrace.errors import MediaError, MissingExtraError
 from tests.batches.test_running import here, rows_of_run, run
-from tests.media.sources.films import X264, write_film
+from tests.media.sources.videos import X264, write_video
 from tests.ports import free_port
 
 __all__ = ["here"]
@@ -27,24 +27,24 @@ fsspec = pytest.importorskip("fsspec")
 
 @pytest.fixture
 def bucket(tmp_path: Path) -> Iterator[Path]:
-    """Two films and a text at memory://bucket/films, and the folder they came from."""
-    folder = tmp_path / "films"
+    """Two videos and a text at memory://bucket/videos, and the folder they came from."""
+    folder = tmp_path / "videos"
     folder.mkdir()
-    write_film(folder / "a.mp4", 20, options=X264)
-    write_film(folder / "b.mkv", 10, options=X264, seed=1)
-    (folder / "notes.txt").write_text("no film")
+    write_video(folder / "a.mp4", 20, options=X264)
+    write_video(folder / "b.mkv", 10, options=X264, seed=1)
+    (folder / "notes.txt").write_text("no video")
     system = fsspec.filesystem("memory")
-    system.put(str(folder), "/bucket/films", recursive=True)
+    system.put(str(folder), "/bucket/videos", recursive=True)
     yield folder
     system.rm("/bucket", recursive=True)
 
 
-def test_a_folder_and_a_pattern_elsewhere_are_their_films(bucket: Path) -> None:
-    names = ["memory:///bucket/films/a.mp4", "memory:///bucket/films/b.mkv"]
-    found = [name.replace(":////", ":///") for name in expand_inputs(["memory://bucket/films/"])]
+def test_a_folder_and_a_pattern_elsewhere_are_their_videos(bucket: Path) -> None:
+    names = ["memory:///bucket/videos/a.mp4", "memory:///bucket/videos/b.mkv"]
+    found = [name.replace(":////", ":///") for name in expand_inputs(["memory://bucket/videos/"])]
     assert [Path(n).name for n in found] == [Path(n).name for n in names]
-    assert list(expand_inputs(["memory://bucket/films/*.mkv"])) == found[1:]
-    with pytest.raises(MediaError, match="there is no film and no picture"):
+    assert list(expand_inputs(["memory://bucket/videos/*.mkv"])) == found[1:]
+    with pytest.raises(MediaError, match="there is no video and no picture"):
         list(expand_inputs(["memory://bucket/nothing/"]))
 
 
@@ -52,7 +52,7 @@ def test_a_batch_over_urls_has_the_rows_of_the_files(
     here: None, bucket: Path, mean_config: Callable[..., Path], tmp_path: Path
 ) -> None:
     config, out = mean_config(), tmp_path / "out"
-    done = run(config, "memory://bucket/films/", "-o", out, "--threads", 2, "--split", 0.2, "-q")
+    done = run(config, "memory://bucket/videos/", "-o", out, "--threads", 2, "--split", 0.2, "-q")
     assert done.exit_code == 0, done.output
     manifest = {
         Path(r["input"]).name: r for r in pq.read_table(out / "manifest.parquet").to_pylist()
@@ -71,7 +71,7 @@ def test_a_batch_over_urls_has_the_rows_of_the_files(
 
 
 def test_a_copy_is_gone_with_its_unit(bucket: Path) -> None:
-    with fetched("memory://bucket/films/a.mp4") as (path, size, digest):
+    with fetched("memory://bucket/videos/a.mp4") as (path, size, digest):
         assert path.name == "a.mp4"
         assert hash_of(path) == (size, digest) == hash_of(bucket / "a.mp4")
     assert not path.exists()
@@ -160,9 +160,9 @@ def test_a_bucket_that_answers_503_and_slowly_loses_nothing(
     moto.start()
     address = "http://{}:{}".format(*moto.get_host_and_port())
     system = s3fs.S3FileSystem(endpoint_url=address)
-    system.mkdir("films")
+    system.mkdir("videos")
     for name in ("a.mp4", "b.mkv"):
-        system.put(str(bucket / name), f"films/{name}")
+        system.put(str(bucket / name), f"videos/{name}")
     _Flaky.target = address
     proxy = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Flaky)
     threading.Thread(target=proxy.serve_forever, daemon=True).start()
@@ -170,7 +170,7 @@ def test_a_bucket_that_answers_503_and_slowly_loses_nothing(
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{proxy.server_port}")
         s3fs.S3FileSystem.clear_instance_cache()
         config, out = mean_config(), tmp_path / "out"
-        words = [config, "s3://films/", "-o", out, "--threads", 2, "-q", "--retries", 3]
+        words = [config, "s3://videos/", "-o", out, "--threads", 2, "-q", "--retries", 3]
         done = run(*words, "--json")
         assert done.exit_code == 0, done.output
         assert json.loads(done.stdout)["frames"] == 30
@@ -179,10 +179,10 @@ def test_a_bucket_that_answers_503_and_slowly_loses_nothing(
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
         s3fs.S3FileSystem.clear_instance_cache()
         listed = tmp_path / "list.txt"
-        listed.write_text("s3://films/a.mp4\n")
+        listed.write_text("s3://videos/a.mp4\n")
         done = run(config, listed, "-o", tmp_path / "dead", "--threads", 2, "-q")
         assert done.exit_code == 1
-        assert "s3://films/a.mp4: cannot be fetched" in done.stderr
+        assert "s3://videos/a.mp4: cannot be fetched" in done.stderr
     finally:
         proxy.shutdown()
         moto.stop()

@@ -1,4 +1,4 @@
-"""Batches of real pipelines: the mean model over films and pictures."""
+"""Batches of real pipelines: the mean model over videos and pictures."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from headrace.batches.inputs import expand_inputs
 from headrace.batches.units import BatchUnit
 from headrace.batches.work import Work, Worker, span_seconds
 from headrace.cli import main
-from headrace.media.sources.film_structure import film_seconds
+from headrace.media.sources.video_structure import video_seconds
 from headrace.pipeline.assembly import AssemblyOptions
 from headrace.pipeline.opening import pipeline_spec
 from tests.batches.fakes import HereExecutor
-from tests.media.sources.films import B_FRAMES, X264, write_film
+from tests.media.sources.videos import B_FRAMES, X264, write_video
 
 Table = list[tuple]
 
@@ -66,50 +66,50 @@ def rows_of_run(config: Path, *inputs: Path) -> Table:
 
 
 @pytest.fixture
-def films(tmp_path: Path) -> list[Path]:
-    folder = tmp_path / "films"
+def videos(tmp_path: Path) -> list[Path]:
+    folder = tmp_path / "videos"
     folder.mkdir()
     return [
-        write_film(folder / "a.mp4", 20, options=X264, seed=1),
-        write_film(folder / "b.mkv", 30, options=B_FRAMES, seed=2),
-        write_film(folder / "c.avi", 30, options=B_FRAMES, seed=3),
+        write_video(folder / "a.mp4", 20, options=X264, seed=1),
+        write_video(folder / "b.mkv", 30, options=B_FRAMES, seed=2),
+        write_video(folder / "c.avi", 30, options=B_FRAMES, seed=3),
     ]
 
 
 def test_a_folder_gives_the_rows_of_single_runs(
-    here: None, mean_config: Callable[..., Path], films: list[Path], tmp_path: Path
+    here: None, mean_config: Callable[..., Path], videos: list[Path], tmp_path: Path
 ) -> None:
     config, out = mean_config(), tmp_path / "out"
-    (films[0].parent / "notes.md").write_text("no film")
-    done = run(config, films[0].parent, "-o", out, "--threads", 2, "-q")
+    (videos[0].parent / "notes.md").write_text("no video")
+    done = run(config, videos[0].parent, "-o", out, "--threads", 2, "-q")
     assert done.exit_code == 0, done.output
     assert "done: 3 units, 80 frames, 80 objects" in done.stdout
     assert "read_parquet" not in done.stdout
-    assert rows(out) == rows_of_run(config, *films)
+    assert rows(out) == rows_of_run(config, *videos)
     manifest = pq.read_table(out / "manifest.parquet").to_pylist()
     assert {(r["outcome"], r["frames"], r["objects"]) for r in manifest} == {
         ("done", 20, 20),
         ("done", 30, 30),
     }
     assert len({r["sha256"] for r in manifest}) == 3
-    refused = CliRunner().invoke(main, ["batch", str(config), str(films[0]), "-o", str(out)])
+    refused = CliRunner().invoke(main, ["batch", str(config), str(videos[0]), "-o", str(out)])
     assert refused.exit_code == 1
     assert "--resume does what is missing there" in refused.stderr
-    other = run(config, films[0], "-o", out, "--resume", "--conf", 0.9)
+    other = run(config, videos[0], "-o", out, "--resume", "--conf", 0.9)
     assert other.exit_code == 1
     assert "made otherwise: keys set over config 1 has changed" in other.stderr
-    again = run(config, films[0].parent, "-o", out, "--resume", "--threads", 2, "--json")
+    again = run(config, videos[0].parent, "-o", out, "--resume", "--threads", 2, "--json")
     assert json.loads(again.stdout)["before"] == 3
 
 
-def test_split_films_have_the_rows_of_whole_ones(
-    here: None, mean_config: Callable[..., Path], films: list[Path], tmp_path: Path
+def test_split_videos_have_the_rows_of_whole_ones(
+    here: None, mean_config: Callable[..., Path], videos: list[Path], tmp_path: Path
 ) -> None:
     config, out = mean_config(batch_size=4), tmp_path / "out"
     options = ["-o", out, "--threads", 2, "-q", "--split", 0.4]
-    done = run(config, *films, *options)
+    done = run(config, *videos, *options)
     assert done.exit_code == 0, done.output
-    assert rows(out) == rows_of_run(config, *films)
+    assert rows(out) == rows_of_run(config, *videos)
     manifest = pq.read_table(out / "manifest.parquet").to_pylist()
     firsts = {Path(r["input"]).name: [] for r in manifest}
     for row in manifest:
@@ -117,18 +117,18 @@ def test_split_films_have_the_rows_of_whole_ones(
     assert sorted(firsts["b.mkv"]) == [0, 12, 24]
     assert firsts["c.avi"] == [None]  # its frames had no times of their own
     assert done.stdout.startswith("done: 6 units, 80 frames")
-    done = run(config, *films, "-o", tmp_path / "iou", "--threads", 2, "--tracker", "iou",
+    done = run(config, *videos, "-o", tmp_path / "iou", "--threads", 2, "--tracker", "iou",
                "--split", 0.4)  # fmt: skip
-    assert "films are not split: a tracker follows objects" in done.stderr
+    assert "videos are not split: a tracker follows objects" in done.stderr
     assert done.stdout.startswith("done: 3 units")
 
 
-def test_spans_are_shorter_where_inputs_are_few(films: list[Path], tmp_path: Path) -> None:
-    long = [str(write_film(tmp_path / "long.mp4", 6, times=[n * 60_000 for n in range(6)]))]
-    assert film_seconds(Path(long[0])) > 500
-    assert span_seconds(long, 1) == pytest.approx(film_seconds(Path(long[0])) / 16)
-    assert span_seconds(long * 3, 2) == pytest.approx(3 * film_seconds(Path(long[0])) / 32)
-    assert span_seconds(list(map(str, films)), 2) == 5.0
+def test_spans_are_shorter_where_inputs_are_few(videos: list[Path], tmp_path: Path) -> None:
+    long = [str(write_video(tmp_path / "long.mp4", 6, times=[n * 60_000 for n in range(6)]))]
+    assert video_seconds(Path(long[0])) > 500
+    assert span_seconds(long, 1) == pytest.approx(video_seconds(Path(long[0])) / 16)
+    assert span_seconds(long * 3, 2) == pytest.approx(3 * video_seconds(Path(long[0])) / 32)
+    assert span_seconds(list(map(str, videos)), 2) == 5.0
     assert span_seconds([*long, "photo.jpg"], 64) == 5.0
     assert span_seconds(long * 16, 1) == 60.0
     assert span_seconds(long * 12, 1) == 60.0
@@ -136,14 +136,14 @@ def test_spans_are_shorter_where_inputs_are_few(films: list[Path], tmp_path: Pat
 
 
 def test_broken_inputs_and_parsers_are_recorded_and_the_rest_goes_on(
-    here: None, mean_config: Callable[..., Path], films: list[Path], photos: Path, tmp_path: Path
+    here: None, mean_config: Callable[..., Path], videos: list[Path], photos: Path, tmp_path: Path
 ) -> None:
     config = mean_config(parse_bbox_func_name="fails_on_black")
-    (films[0].parent / "broken.mp4").write_bytes(films[0].read_bytes()[:300])
-    (films[0].parent / "empty.mkv").write_bytes(b"")
+    (videos[0].parent / "broken.mp4").write_bytes(videos[0].read_bytes()[:300])
+    (videos[0].parent / "empty.mkv").write_bytes(b"")
     Image.new("RGB", (64, 48)).save(photos / "black.png")
     listed = tmp_path / "list.txt"
-    listed.write_text("# two folders' files\nfilms/*.m*\nphotos/p0.png\nphotos/black.png\n")
+    listed.write_text("# two folders' files\nvideos/*.m*\nphotos/p0.png\nphotos/black.png\n")
     out = tmp_path / "out"
     done = run(config, listed, "-o", out, "--threads", 2, "-q")
     assert done.exit_code == 1
@@ -156,18 +156,18 @@ def test_broken_inputs_and_parsers_are_recorded_and_the_rest_goes_on(
     assert set(errors) == {"broken.mp4", "empty.mkv", "black.png"}
     assert {r["attempts"] for r in rows if r["outcome"] == "failed"} == {2}
     assert all(len(r["sha256"]) == 64 for r in rows)
-    shutil.copy(films[0], films[0].parent / "broken.mp4")
+    shutil.copy(videos[0], videos[0].parent / "broken.mp4")
     again = run(config, listed, "-o", out, "--threads", 2, "-q", "--resume", "--retry-failed")
     assert "done: 1 units, 20 frames, 20 objects, 2 failed, 3 were done before" in again.stdout
 
 
 def test_further_outputs_are_files_of_each_input(
-    here: None, mean_config: Callable[..., Path], films: list[Path], tmp_path: Path
+    here: None, mean_config: Callable[..., Path], videos: list[Path], tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    done = run(mean_config(), films[0], "-o", out, "--jsonl", "--coco", "--video", "--threads", 2)
+    done = run(mean_config(), videos[0], "-o", out, "--jsonl", "--coco", "--video", "--threads", 2)
     assert done.exit_code == 0, done.output
-    assert "films are not split: jsonl and coco and video are one file" in done.stderr
+    assert "videos are not split: jsonl and coco and video are one file" in done.stderr
     (lines,) = (out / "jsonl").iterdir()
     assert lines.name.startswith("a-")
     assert len(lines.read_text().splitlines()) == 20
@@ -186,10 +186,10 @@ def test_further_outputs_are_files_of_each_input(
 
 
 def test_plan_times_a_few_and_writes_nothing(
-    mean_config: Callable[..., Path], films: list[Path], tmp_path: Path
+    mean_config: Callable[..., Path], videos: list[Path], tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    done = run(mean_config(), films[0].parent, "-o", out, "--plan", "--threads", 1, "-q")
+    done = run(mean_config(), videos[0].parent, "-o", out, "--plan", "--threads", 1, "-q")
     assert done.exit_code == 0, done.output
     assert "3 inputs, 3 timed: about 80 frames" in done.stdout
     assert "on this machine: " in done.stdout
@@ -197,40 +197,40 @@ def test_plan_times_a_few_and_writes_nothing(
 
 
 def test_keywords_are_those_of_other_calls(
-    here: None, mean_config: Callable[..., Path], films: list[Path], tmp_path: Path
+    here: None, mean_config: Callable[..., Path], videos: list[Path], tmp_path: Path
 ) -> None:
     config = mean_config()
-    report = headrace.batch(config, inputs=films[:1], out=tmp_path / "a", conf=1, threads=2)
+    report = headrace.batch(config, inputs=videos[:1], out=tmp_path / "a", conf=1, threads=2)
     assert report.progress.objects == 0
     assert report.to_dict()["total"] == {"done": 1}
     with pytest.raises(headrace.errors.ConfigError, match="treshold"):
-        headrace.batch(config, inputs=films[:1], out=tmp_path / "b", treshold=1)
+        headrace.batch(config, inputs=videos[:1], out=tmp_path / "b", treshold=1)
     with pytest.raises(headrace.HeadraceError, match="are no outputs of a batch"):
-        headrace.batch(config, inputs=films[:1], out=tmp_path / "b", outputs=["xml"])
+        headrace.batch(config, inputs=videos[:1], out=tmp_path / "b", outputs=["xml"])
     with pytest.raises(headrace.HeadraceError, match="mars is no place to run"):
-        headrace.batch(config, inputs=films[:1], out=tmp_path / "b", on="mars")
+        headrace.batch(config, inputs=videos[:1], out=tmp_path / "b", on="mars")
 
 
 def test_a_pipeline_file_names_models_and_inputs(
-    here: None, mean_config: Callable[..., Path], films: list[Path], tmp_path: Path
+    here: None, mean_config: Callable[..., Path], videos: list[Path], tmp_path: Path
 ) -> None:
     mean_config()
     (tmp_path / "pipeline.yml").write_text(
-        "sources: films/a.mp4\nmodels: config.txt\nsinks: [tiles.mp4]\n"
+        "sources: videos/a.mp4\nmodels: config.txt\nsinks: [tiles.mp4]\n"
     )
     done = run(tmp_path / "pipeline.yml", "-o", tmp_path / "out", "--threads", 2)
     assert done.exit_code == 0, done.output
     assert "done: 1 units, 20 frames" in done.stdout
     assert "the outputs of the pipeline file are not written" in done.stderr
     assert not (tmp_path / "tiles.mp4").exists()
-    done = run(tmp_path / "pipeline.yml", films[1], "-o", tmp_path / "two", "--threads", 2)
+    done = run(tmp_path / "pipeline.yml", videos[1], "-o", tmp_path / "two", "--threads", 2)
     assert "done: 1 units, 30 frames" in done.stdout
 
 
 def test_results_below_the_inputs_are_no_inputs(
-    here: None, mean_config: Callable[..., Path], films: list[Path]
+    here: None, mean_config: Callable[..., Path], videos: list[Path]
 ) -> None:
-    folder = films[0].parent
+    folder = videos[0].parent
     config = mean_config()
     done = run(config, folder, "-o", folder / "out", "--video", "--threads", 2, "-q")
     assert "done: 3 units" in done.stdout
@@ -241,7 +241,7 @@ def test_results_below_the_inputs_are_no_inputs(
 @pytest.mark.slow
 @pytest.mark.parametrize("guard", ["always", "never"])
 def test_a_parser_that_ends_its_process_costs_its_unit_alone(
-    mean_config: Callable[..., Path], films: list[Path], tmp_path: Path, guard: str
+    mean_config: Callable[..., Path], videos: list[Path], tmp_path: Path, guard: str
 ) -> None:
     dies = (
         "import os\n\ndef dies_on_black(layers, network, params):\n"
@@ -250,9 +250,9 @@ def test_a_parser_that_ends_its_process_costs_its_unit_alone(
         "    return parse(layers, network, params)\n"
     )
     config = mean_config(parse_bbox_func_name="dies_on_black", parser=dies)
-    Image.new("RGB", (64, 48)).save(films[0].parent / "black.png")
+    Image.new("RGB", (64, 48)).save(videos[0].parent / "black.png")
     report = headrace.batch(
-        config, inputs=films[0].parent, out=tmp_path / "out", workers=1, guard=guard
+        config, inputs=videos[0].parent, out=tmp_path / "out", workers=1, guard=guard
     )
     assert (report.progress.done, report.progress.failed) == (3, 1)
     ((name, text),) = report.progress.errors
@@ -262,29 +262,29 @@ def test_a_parser_that_ends_its_process_costs_its_unit_alone(
         assert "its inputs are saved; to repeat the call: headrace replay" in text
     else:
         assert text == "its worker process was killed by SIGABRT"
-    expected = rows_of_run(config, *films)
+    expected = rows_of_run(config, *videos)
     assert rows(tmp_path / "out") == expected
 
 
 @pytest.mark.slow
 def test_a_real_worker_process(
-    mean_config: Callable[..., Path], films: list[Path], tmp_path: Path
+    mean_config: Callable[..., Path], videos: list[Path], tmp_path: Path
 ) -> None:
     config = mean_config()
     report = headrace.batch(
-        config, inputs=films[:2], out=tmp_path / "out", workers=1, threads=1, split_s=0
+        config, inputs=videos[:2], out=tmp_path / "out", workers=1, threads=1, split_s=0
     )
     assert report.complete
     assert (report.progress.done, report.progress.frames) == (2, 50)
-    assert rows(tmp_path / "out") == rows_of_run(config, *films[:2])
+    assert rows(tmp_path / "out") == rows_of_run(config, *videos[:2])
 
 
 def test_results_that_cannot_be_written_are_no_fault_of_the_input(
-    mean_config: Callable[..., Path], films: list[Path], tmp_path: Path
+    mean_config: Callable[..., Path], videos: list[Path], tmp_path: Path
 ) -> None:
     spec = pipeline_spec(configs=[mean_config()], sources=["x"])
     worker = Worker(Work(spec, AssemblyOptions()), tmp_path / "gone")
-    unit = BatchUnit(str(films[0]))
+    unit = BatchUnit(str(videos[0]))
     assert worker.do(unit).outcome == "storage"
     (tmp_path / "gone").mkdir()
     result = worker.do(unit)
@@ -298,7 +298,7 @@ def test_results_that_cannot_be_written_are_no_fault_of_the_input(
     [
         (["CONFIG"], "Missing argument 'INPUT...'"),
         ([], "Missing argument 'CONFIG... INPUT...'"),
-        (["film.mp4", "CONFIG"], "configs come first"),
+        (["video.mp4", "CONFIG"], "configs come first"),
         (["CONFIG", "nowhere.mp4"], "there is no such file"),
         (["CONFIG", "rtsp://camera/1"], "is a stream, which has no end"),
         (["CONFIG", "nowhere/*.mp4"], "the pattern matches no file"),
@@ -315,7 +315,7 @@ def test_wrong_words_are_refused_before_anything_is_made(
 
 
 def test_models_that_are_gone_end_the_run_and_leave_no_empty_results(
-    mean_config: Callable[..., Path], films: list[Path], tmp_path: Path
+    mean_config: Callable[..., Path], videos: list[Path], tmp_path: Path
 ) -> None:
     config = mean_config(parse_bbox_func_name="fails_on_black")
     Image.new("RGB", (64, 48)).save(tmp_path / "black.png")
@@ -326,7 +326,7 @@ def test_models_that_are_gone_end_the_run_and_leave_no_empty_results(
         with pytest.raises(headrace.errors.ConfigError, match="there is no such file"):
             worker.do(BatchUnit(str(tmp_path / "black.png")))
     mean_config(parse_bbox_func_name="fails_on_black")
-    assert worker.do(BatchUnit(str(films[0]))).objects == 20
+    assert worker.do(BatchUnit(str(videos[0]))).objects == 20
     worker.close()
 
 
@@ -362,7 +362,7 @@ def test_a_file_runs_once_however_it_is_named(
     words = ["./in", "in/a.mp4", "./in//b.mp4", "./in/*.mp4", str(tmp_path / "in" / "a.mp4")]
     assert list(expand_inputs(words)) == ["in/a.mp4", "in/b.mp4"]
     (tmp_path / "lists").mkdir()
-    listed = tmp_path / "lists" / "films.txt"
+    listed = tmp_path / "lists" / "videos.txt"
     listed.write_text("../in/a.mp4\n../in/b.mp4\n")
     assert list(expand_inputs(["in", str(listed)])) == ["in/a.mp4", "in/b.mp4"]
     (tmp_path / "linked").mkdir()
@@ -390,11 +390,11 @@ def test_manifests_that_are_none_are_refused(tmp_path: Path, content: str, text:
 def test_strange_names_are_inputs_and_what_is_no_file_is_told(
     here: None, mean_config: Callable[..., Path], tmp_path: Path
 ) -> None:
-    folder = tmp_path / "films"
+    folder = tmp_path / "videos"
     folder.mkdir()
-    film = write_film(folder / "new\nline.mp4", 5, options=X264)
+    video = write_video(folder / "new\nline.mp4", 5, options=X264)
     for name in ("-dash.mp4", "esc\x1b[31m.mp4", "a[b]*.mp4", os.fsdecode(b"\xff.mp4")):
-        shutil.copy(film, folder / name)
+        shutil.copy(video, folder / name)
     os.mkfifo(folder / "pipe.mp4")
     listed = tmp_path / "list.txt"
     listed.write_text(f"{folder}/none*.mp4\n")
@@ -408,10 +408,10 @@ def test_strange_names_are_inputs_and_what_is_no_file_is_told(
 
 
 def test_pyarrow_is_asked_for_by_name(
-    mean_config: Callable[..., Path], films: list[Path], tmp_path: Path,
+    mean_config: Callable[..., Path], videos: list[Path], tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     config = mean_config()
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(headrace.errors.MissingExtraError, match="pyarrow is not installed"):
-        headrace.batch(config, inputs=films[0], out=tmp_path / "out")
+        headrace.batch(config, inputs=videos[0], out=tmp_path / "out")

@@ -1,4 +1,4 @@
-"""`headrace demo`: detector, tracker and code reader on the film that ships with headrace."""
+"""`headrace demo`: detector, tracker and code reader on the video that ships with headrace."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def test_it_reads_the_codes_of_the_parcels_it_follows(
     assert set(said.split(": ")[1].split()) <= {a["code"] for a in truth}
 
 
-def test_it_makes_a_film_and_a_contact_sheet(
+def test_it_makes_a_video_and_a_contact_sheet(
     done: subprocess.CompletedProcess[str], folder: Path
 ) -> None:
     import av
 
-    with av.open(str(folder / "here" / "annotated.mp4")) as film:
-        assert sum(1 for _ in film.decode(video=0)) == 40
+    with av.open(str(folder / "here" / "annotated.mp4")) as video:
+        assert sum(1 for _ in video.decode(video=0)) == 40
     with Image.open(folder / "here" / "contact_sheet.png") as sheet:
         assert sheet.width > 3 * 640
         assert sheet.height > 3 * 384

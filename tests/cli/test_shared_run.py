@@ -121,7 +121,7 @@ def test_warnings_are_errors_where_asked(scene: Path) -> None:
 
 @pytest.mark.slow
 def test_a_source_that_fails_does_not_disturb_the_others(scene: Path) -> None:
-    (scene / "bad.mp4").write_bytes(b"no film" * 100)
+    (scene / "bad.mp4").write_bytes(b"no video" * 100)
     done = headrace(
         "run", "pgie.txt", "a", "bad.mp4", "b", "--processes", "3", "-o", "out.jsonl", "--json",
         cwd=scene,
@@ -215,7 +215,7 @@ def test_children_end_with_the_run(slow: Path) -> None:
 @pytest.mark.slow
 def test_every_source_fails(scene: Path) -> None:
     for name in ("x.mp4", "y.mp4"):
-        (scene / name).write_bytes(b"no film" * 100)
+        (scene / name).write_bytes(b"no video" * 100)
     done = headrace(
         "run", "pgie.txt", "x.mp4", "y.mp4", "--processes", "2", "-o", "out.jsonl", cwd=scene
     )

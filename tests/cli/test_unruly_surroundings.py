@@ -44,8 +44,8 @@ def test_ffmpegs_errors_about_damage_are_not_shown(mean_config: Config, tmp_path
     before = av.logging.get_level()
     av.logging.set_level(av.logging.ERROR)
     try:
-        with av.logging.Capture() as said, av.open(str(path)) as film:
-            for packet in film.demux(video=0):
+        with av.logging.Capture() as said, av.open(str(path)) as video:
+            for packet in video.demux(video=0):
                 try:
                     packet.decode()
                 except av.error.FFmpegError:

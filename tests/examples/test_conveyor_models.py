@@ -1,4 +1,4 @@
-"""The demo scene's models, clip and configs: true accuracy on films nobody trained on."""
+"""The demo scene's models, clip and configs: true accuracy on videos nobody trained on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import onnxruntime
 import pytest
 from conveyor_parser import parse_conveyor
 from conveyor_scene import ALPHABET, CLASSES, CODE_LENGTH, HEIGHT, WIDTH, Scene, Truth
-from conveyor_training.films import (
+from conveyor_training.videos import (
     TEST_SEEDS,
     TRAIN_SEEDS,
     VALIDATION_SEEDS,

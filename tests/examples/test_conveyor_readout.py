@@ -1,4 +1,4 @@
-"""The demo's pipeline, detector → tracker → code reader, on films nobody trained on.
+"""The demo's pipeline, detector → tracker → code reader, on videos nobody trained on.
 
 A parcel counts if its whole code can be seen (`Truth.readable`) and its box was found (IoU of one
 half) in ten frames or more. Its track is the tracking id it has in most of these frames. The
@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pytest
 from conveyor_parser import parse_code
 from conveyor_scene import ALPHABET, CODE_LENGTH, FPS, Scene, Truth
-from conveyor_training.films import TEST_SEEDS
+from conveyor_training.videos import TEST_SEEDS
 
 from headrace import ArraySource, open_pipeline
 from headrace.meta import UNTRACKED_OBJECT_ID, ClassifierParams, FrameMeta, Layer, NetworkInfo
@@ -62,7 +62,7 @@ class Character:
 
 
 @dataclass
-class Film:
+class Video:
     """What the pipeline made of one seed."""
 
     parcels: dict[int, Parcel] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class Film:
 
 
 def pictures(seed: int, truths: list[list[Truth]]) -> Iterator[npt.NDArray[np.uint8]]:
-    """Render a film while it is asked for; what is true of its frames goes into `truths`."""
+    """Render a video while it is asked for; what is true of its frames goes into `truths`."""
     scene = Scene(seed)
     for t in range(FIRST, FIRST + FRAMES):
         picture, seen = scene.frame(t)
@@ -89,7 +89,7 @@ def pictures(seed: int, truths: list[list[Truth]]) -> Iterator[npt.NDArray[np.ui
 
 
 @pytest.fixture(scope="module")
-def films(tmp_path_factory: pytest.TempPathFactory) -> list[Film]:
+def videos(tmp_path_factory: pytest.TempPathFactory) -> list[Video]:
     """All seeds as the sources of one pipeline, as `pipeline.yml` describes it."""
     folder = tmp_path_factory.mktemp("readout") / "conveyor"
     shutil.copytree(FOLDER, folder, ignore=shutil.ignore_patterns("*.engine*"))
@@ -98,7 +98,7 @@ def films(tmp_path_factory: pytest.TempPathFactory) -> list[Film]:
         ArraySource(pictures(seed, truths[i]), fps=FPS, format="rgb", name=f"seed {seed}")
         for i, seed in enumerate(SEEDS)
     ]
-    results = [Film() for _ in SEEDS]
+    results = [Video() for _ in SEEDS]
     recent: dict[tuple[int, int], list[tuple[float, ...]]] = defaultdict(list)
     pipeline = open_pipeline(
         folder / "pipeline.yml", sources=sources, outputs=folder / "found.jsonl", threads=1
@@ -128,56 +128,56 @@ def matches(truths: list[Truth], meta: FrameMeta) -> Iterator[tuple[Truth, int]]
 
 
 def note(
-    film: Film, truth: Truth, meta: FrameMeta, index: int, looks: list[tuple[float, ...]]
+    video: Video, truth: Truth, meta: FrameMeta, index: int, looks: list[tuple[float, ...]]
 ) -> None:
     """Remember what is said of one parcel in one frame."""
     obj = meta.objects[index]
     shown = {label.attribute: label.label for c in obj.classifiers for label in c.labels}
     for place in range(CODE_LENGTH):
         visible = max(look[place] for look in looks)
-        film.characters.append(
+        video.characters.append(
             Character(truth.code[place], visible, shown.get(place), truth.readable, obj.width)
         )
-    parcel = film.parcels.setdefault(truth.parcel, Parcel(truth.code))
+    parcel = video.parcels.setdefault(truth.parcel, Parcel(truth.code))
     parcel.frames += truth.readable
     if obj.object_id == UNTRACKED_OBJECT_ID:
         return
     if truth.readable:
         parcel.tracks[obj.object_id] += 1
     if len(shown) == CODE_LENGTH:
-        film.readouts[obj.object_id]["".join(shown[i] for i in range(CODE_LENGTH))] += 1
+        video.readouts[obj.object_id]["".join(shown[i] for i in range(CODE_LENGTH))] += 1
 
 
 @pytest.mark.slow
-def test_codes_of_unseen_seeds_are_read(films: list[Film]) -> None:
-    counted = [(film.read(p), p.code) for film in films for p in film.counted]
+def test_codes_of_unseen_seeds_are_read(videos: list[Video]) -> None:
+    counted = [(video.read(p), p.code) for video in videos for p in video.counted]
     right = sum(read == code for read, code in counted)
     assert len(counted) >= 30
     assert right / len(counted) >= 0.95, [pair for pair in counted if pair[0] != pair[1]]
 
 
 @pytest.mark.slow
-def test_parcels_keep_their_ids(films: list[Film]) -> None:
-    parcels = [p for film in films for p in film.counted]
+def test_parcels_keep_their_ids(videos: list[Video]) -> None:
+    parcels = [p for video in videos for p in video.counted]
     tracks = [p.track for p in parcels]
     assert len(set(tracks)) == len(tracks)
     assert sum(len(p.tracks) == 1 for p in parcels) / len(parcels) >= 0.95
 
 
 @pytest.mark.slow
-def test_readable_codes_are_shown_in_full(films: list[Film]) -> None:
+def test_readable_codes_are_shown_in_full(videos: list[Video]) -> None:
     """The reader looks again often enough: an early, incomplete reading does not stay."""
-    seen = [c for film in films for c in film.characters if c.readable]
+    seen = [c for video in videos for c in video.characters if c.readable]
     assert sum(c.shown == c.true for c in seen) / len(seen) >= 0.95
 
 
 @pytest.mark.slow
-def test_nothing_is_made_up(films: list[Film]) -> None:
+def test_nothing_is_made_up(videos: list[Video]) -> None:
     """Characters shown are right, and were seen lately."""
-    shown = [c for film in films for c in film.characters if c.shown is not None]
+    shown = [c for video in videos for c in video.characters if c.shown is not None]
     assert sum(c.shown != c.true for c in shown) / len(shown) <= 0.005
     # Parcels that are too narrow are not looked at any more, and keep what was read.
-    hidden = [c for film in films for c in film.characters if c.visible < 0.02 and c.width >= 60]
+    hidden = [c for video in videos for c in video.characters if c.visible < 0.02 and c.width >= 60]
     assert len(hidden) > 100
     assert sum(c.shown is not None for c in hidden) / len(hidden) <= 0.01
 
@@ -201,5 +201,5 @@ def test_a_code_is_one_word_with_lines_for_what_cannot_be_read() -> None:
     assert (nothing.text, nothing.attributes) == ("", [])
 
 
-def test_the_films_were_never_trained_on() -> None:
+def test_the_videos_were_never_trained_on() -> None:
     assert set(SEEDS) <= set(TEST_SEEDS)

@@ -1,4 +1,4 @@
-"""The renderer of the demo scene: equal seeds give equal films, and its truth is exact."""
+"""The renderer of the demo scene: equal seeds give equal videos, and its truth is exact."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_equal_seeds_give_equal_frames_and_truths_in_any_order() -> None:
 
 
 @pytest.mark.slow
-def test_different_seeds_give_different_films() -> None:
+def test_different_seeds_give_different_videos() -> None:
     a, b = (Scene(seed).frame(50)[0].astype(int) for seed in (1, 2))
     assert np.abs(a - b).mean() > 5
 

@@ -53,7 +53,7 @@ def test_items_are_clustered_and_attached_alike(tmp_path_factory, mode, seed, co
     transform = fit(Rect(0, 0, 640, 480), 320, 320, maintain_aspect_ratio=True)
 
     def frames() -> list[FrameMeta]:
-        return [FrameMeta("film", 0, i, 0, 640, 480) for i in range(len(items))]
+        return [FrameMeta("video", 0, i, 0, 640, 480) for i in range(len(items))]
 
     joined = Detections(
         np.concatenate([d.boxes for d in items]),
@@ -99,7 +99,7 @@ def test_rows_of_other_items_stay_as_they_are(tmp_path):
         np.array([[10, 40, 50, 60], [70, 80, 40, 40]], np.float32), np.ones(2), np.zeros(2, int)
     )
     transform = fit(Rect(0, 0, 320, 320), 320, 320)
-    metas = [FrameMeta("film", 0, i, 0, 320, 320) for i in range(2)]
+    metas = [FrameMeta("video", 0, i, 0, 320, 320) for i in range(2)]
     places = [Destination(transform, meta) for meta in metas]
     Attacher(cfg).attach(found, np.array([0, 1, 2], np.int32), places)
     for meta, (a, b) in zip(metas, pairwise((0, 1, 2)), strict=True):

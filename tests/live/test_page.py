@@ -181,7 +181,7 @@ def test_full_screen(browser: Any, running: tuple[Any, str]) -> None:
 
 
 def test_more_sources_than_one_answer_holds(browser: Any, tmp_path: Path) -> None:
-    """Films that are over do not keep pictures of those that run away."""
+    """Videos that are over do not keep pictures of those that run away."""
     view = LiveView()
     pipeline = headrace.Pipeline([], lambda _: time.sleep(0.05), [view], keep_open=True)
     server = LiveServer(pipeline, view, Address(port=0))
@@ -191,7 +191,7 @@ def test_more_sources_than_one_answer_holds(browser: Any, tmp_path: Path) -> Non
         for i in range(70):
             pipeline.add_source(FakeSource(1, name=f"guest{i}"))
         wait_until(lambda: not pipeline.sources)
-        pipeline.add_source(write_clip(tmp_path / "film.mp4", 1000))
+        pipeline.add_source(write_clip(tmp_path / "video.mp4", 1000))
         browser.get(server.address.url)
         wait_until(lambda: len(texts(browser, ".tile")) == 71)
         tile = ".tile[data-source='70'] canvas"

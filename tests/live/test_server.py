@@ -362,7 +362,7 @@ def test_the_sink_does_no_work() -> None:
 
 
 def test_frames_of_sources_that_are_over_are_given_up() -> None:
-    """A service kept the last frame of every film that it ever had."""
+    """A service kept the last frame of every video that it ever had."""
     view = LiveView()
     pixels = np.zeros((48, 64, 3), np.uint8)
     for i in range(20):

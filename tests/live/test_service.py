@@ -69,10 +69,10 @@ def service(tmp_path: Path) -> Iterator[Service]:
 
 def test_a_service(service: Service) -> None:
     ask = service.client.ask
-    film = str(SCENE / "conveyor.mp4")
+    video = str(SCENE / "conveyor.mp4")
     assert ask("/readyz")[0] == ask("/healthz")[0] == 200
     assert service.client.json("/api/sources") == {"sources": []}
-    status, data, _ = ask("/api/sources", {"uri": film, "name": "belt"})
+    status, data, _ = ask("/api/sources", {"uri": video, "name": "belt"})
     assert (status, json.loads(data)) == (201, {"id": 0})
     frames = 'headrace_frames_total{source="belt",id="0"}'
     wait_until(lambda: service.metrics().get(frames) == 250, 30)
@@ -80,22 +80,22 @@ def test_a_service(service: Service) -> None:
     assert service.metrics()['headrace_objects_total{label="box"}'] > 100
 
     # what cannot be opened is refused with the reason, and nothing else happens
-    status, data, _ = ask("/api/sources", {"uri": film, "loop": True})
+    status, data, _ = ask("/api/sources", {"uri": video, "loop": True})
     assert status == 400
     assert "found the key loop" in str(data)
     status, data, _ = ask("/api/sources", {"uri": "nowhere.mp4"})
     assert (status, "there is no such file" in data.decode()) == (422, True)
-    text = {"uri": "config_infer_primary.txt"}  # FFmpeg would show it as a film of a terminal
+    text = {"uri": "config_infer_primary.txt"}  # FFmpeg would show it as a video of a terminal
     status, data, _ = ask("/api/sources", text)
     assert (status, "is not a video" in data.decode()) == (422, True)
     half = b'{"uri": "\\ud800"}'
     for body in ({}, {"uri": 3}, {"uri": "a", "name": 3}, half, b"[" * 3000, b"x" * 5000):
         assert ask("/api/sources", body)[0] in (400, 413)
 
-    # the original's paths; a film that is over leaves the list when its last frames are done
+    # the original's paths; a video that is over leaves the list when its last frames are done
     listed = "/api/v1/stream/get-stream-info"
     wait_until(lambda: service.client.json(listed)["stream-info"]["stream-info"] == [])
-    value = {"camera_id": "c1", "camera_name": "front", "camera_url": f"file://{film}"}
+    value = {"camera_id": "c1", "camera_name": "front", "camera_url": f"file://{video}"}
     for code, reason in ((200, "STREAM_ADD_SUCCESS"), (400, "STREAM_ADD_FAIL")):
         status, data, _ = ask("/api/v1/stream/add", {"key": "sensor", "value": value})
         assert (status, json.loads(data)["reason"].partition(":")[0]) == (code, reason)
@@ -154,7 +154,7 @@ def test_metrics_are_not_rounded() -> None:
 
 
 def test_one_camera_added_by_many_at_once(tmp_path: Path) -> None:
-    film = str(write_clip(tmp_path / "film.mp4", 5))
+    video = str(write_clip(tmp_path / "video.mp4", 5))
     view = LiveView()
     pipeline = Pipeline([], FakeModel(), [view], keep_open=True)
     server = LiveServer(pipeline, view, Address(port=0), service=True)
@@ -163,7 +163,7 @@ def test_one_camera_added_by_many_at_once(tmp_path: Path) -> None:
 
     def add() -> None:
         client = Client(server.address)
-        value = {"camera_id": "same", "camera_url": film, "change": "camera_add"}
+        value = {"camera_id": "same", "camera_url": video, "change": "camera_add"}
         answers.append(client.ask("/api/v1/stream/add", {"value": value})[0])
         client.close()
 
@@ -248,7 +248,7 @@ def test_every_line_of_a_json_log_is_json(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_settings_while_it_runs(service: Service) -> None:
-    ask, film = service.client.ask, str(SCENE / "conveyor.mp4")
+    ask, video = service.client.ask, str(SCENE / "conveyor.mp4")
     assert service.client.json("/api/settings")["interval"] == 0
 
     def reply(path: str, body: dict[str, Any]) -> tuple[int, str]:
@@ -277,7 +277,7 @@ def test_settings_while_it_runs(service: Service) -> None:
     assert (found["osd"]["labels"], found["osd"]["boxes"]) == (False, True)
 
     # it counts: one of five frames goes through the model
-    assert ask("/api/sources", {"uri": film})[0] == 201
+    assert ask("/api/sources", {"uri": video})[0] == 201
     wait_until(lambda: any(k.startswith("headrace_inferred") and v == 50 for k, v in
                            service.metrics().items()), 30)  # fmt: skip
 

@@ -71,12 +71,12 @@ def test_no_login_of_a_mistyped_address_is_shown(text: str) -> None:
     "text",
     [
         "a: b",
-        "C:\\films\\a.mp4",
+        "C:\\videos\\a.mp4",
         "me@home: x",
         "12:30",
         "key=a:b",
         "rtmp/a.mp4",
-        "films/rtmp_clip.mp4",
+        "videos/rtmp_clip.mp4",
     ],
 )
 def test_other_text_stays(text: str) -> None:

@@ -145,7 +145,7 @@ class App:
 
     Attributes:
         folder, script: of the checkout.
-        arguments: with `{h264}`, `{uri}`, `{out}` for the film, its address and a folder.
+        arguments: with `{h264}`, `{uri}`, `{out}` for the video, its address and a folder.
         detectors: configurations of the detector -> its batch size.
         readers: configurations of the reader of codes.
         frames: how many the application reports.
@@ -339,7 +339,7 @@ def prepare(checkout: Path, scratch: Path) -> Path:
 
 
 def elementary(scratch: Path) -> Path:
-    """Write the demo scene's film as a bare H.264 stream, and as JPEG pictures in a row."""
+    """Write the demo scene's video as a bare H.264 stream, and as JPEG pictures in a row."""
     path = scratch / "conveyor.h264"
     line = f"filesrc location={SCENE}/conveyor.mp4 ! qtdemux ! h264parse ! "
     for tail in (
@@ -350,18 +350,18 @@ def elementary(scratch: Path) -> Path:
     return path
 
 
-def long_film(scratch: Path, times: int = 40) -> None:
-    """Write the demo scene's film many times over, as `long.mp4`."""
+def long_video(scratch: Path, times: int = 40) -> None:
+    """Write the demo scene's video many times over, as `long.mp4`."""
     import av
 
     with av.open(str(scratch / "long.mp4"), "w") as out:
         stream: Any = None
         start = 0
         for _ in range(times):
-            with av.open(str(SCENE / "conveyor.mp4")) as film:
-                stream = stream or out.add_stream_from_template(film.streams.video[0])
+            with av.open(str(SCENE / "conveyor.mp4")) as video:
+                stream = stream or out.add_stream_from_template(video.streams.video[0])
                 end = start
-                for packet in film.demux(film.streams.video[0]):
+                for packet in video.demux(video.streams.video[0]):
                     if packet.pts is None or packet.dts is None:
                         continue
                     packet.pts, packet.dts = packet.pts + start, packet.dts + start
@@ -415,7 +415,7 @@ def run(
     app: App,
     copy: Path,
     scratch: Path,
-    film: Path,
+    video: Path,
     *,
     plain: bool = False,
     timeout_s: float = 240,
@@ -425,11 +425,11 @@ def run(
     shutil.rmtree(out, ignore_errors=True)
     report.unlink(missing_ok=True)
     values = {
-        "h264": film,
+        "h264": video,
         "uri": (SCENE / "conveyor.mp4").as_uri(),
         "long": (scratch / "long.mp4").as_uri(),
         "out": out,
-        "rtsp": f"rtsp://127.0.0.1:{PORT}/film",
+        "rtsp": f"rtsp://127.0.0.1:{PORT}/video",
         "mjpeg": scratch / "conveyor.mjpeg",
         "mqtt": mqtt_port,
     }
@@ -519,12 +519,12 @@ def main() -> None:
     asked = options.parse_intermixed_args()
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
-        copy, film = prepare(asked.checkout, scratch), elementary(scratch)
-        long_film(scratch)
+        copy, video = prepare(asked.checkout, scratch), elementary(scratch)
+        long_video(scratch)
         heads = "".join(f"{head:>9}" for head in COLUMNS.values())
         print(f"{'application':16}{'reported':>9}{heads}{'messages':>9}{'seconds':>9}{'exit':>5}")
         for name in asked.names:
-            done = run(APPS[name], copy, scratch, film, plain=asked.plain)
+            done = run(APPS[name], copy, scratch, video, plain=asked.plain)
             numbers = "".join(f"{done.metadata.get(kind, ''):>9}" for kind in COLUMNS)
             print(
                 f"{name:16}{done.frames:9}{numbers}{done.messages or '':>9}"

@@ -1,6 +1,6 @@
-"""Serves a film over RTSP on the loopback interface, for applications that read such streams.
+"""Serves a video over RTSP on the loopback interface, for applications that read such streams.
 
-python -m tests.outside.rtsp_server FILM PORT
+python -m tests.outside.rtsp_server VIDEO PORT
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from headrace.gstreamer.pyds.loading import gstreamer
 
 def main() -> None:
     """Serve until the process is ended."""
-    film, port = sys.argv[1:]
+    video, port = sys.argv[1:]
     gstreamer()
     import gi
 
@@ -24,12 +24,12 @@ def main() -> None:
     server.set_service(port)
     factory = GstRtspServer.RTSPMediaFactory.new()
     factory.set_launch(
-        f"( filesrc location={film} ! qtdemux ! h264parse config-interval=-1 ! "
+        f"( filesrc location={video} ! qtdemux ! h264parse config-interval=-1 ! "
         "rtph264pay name=pay0 pt=96 )"
     )
-    # over UDP a busy machine loses pictures, and the word that the film is over
+    # over UDP a busy machine loses pictures, and the word that the video is over
     factory.set_protocols(GstRtsp.RTSPLowerTrans.TCP)
-    server.get_mount_points().add_factory("/film", factory)
+    server.get_mount_points().add_factory("/video", factory)
     server.attach(None)
     GLib.MainLoop().run()
 

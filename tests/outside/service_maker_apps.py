@@ -104,7 +104,7 @@ class MakerApp:
 
     Attributes:
         script: of the checkout.
-        arguments: with `{h264}`, `{uri}`, `{static}` and `{dynamic}` for the film, its address,
+        arguments: with `{h264}`, `{uri}`, `{static}` and `{dynamic}` for the video, its address,
             and lists of sources.
         frames: how many the application reports.
         counts: what is counted in its output, a frame each.
@@ -129,13 +129,13 @@ def _apps() -> dict[str, MakerApp]:
     for api in ("pipeline", "flow"):
         torch = ("torch", "torchvision") if api == "pipeline" else ()
         base = f"{_MAKER}/{api}_api/deepstream"
-        film, uris = ("{h264}",), ("{uri}", "{uri}")
+        video, uris = ("{h264}",), ("{uri}", "{uri}")
         found |= {
-            f"{api}-test1": MakerApp(f"{base}_test1_app/deepstream_test1.py", film, needs=torch),
-            f"{api}-test2": MakerApp(f"{base}_test2_app/deepstream_test2.py", film),
+            f"{api}-test1": MakerApp(f"{base}_test1_app/deepstream_test1.py", video, needs=torch),
+            f"{api}-test2": MakerApp(f"{base}_test2_app/deepstream_test2.py", video),
             f"{api}-test3": MakerApp(f"{base}_test3_app/deepstream_test3.py", uris, 2 * FRAMES),
             f"{api}-test4": MakerApp(
-                f"{base}_test4_app/deepstream_test4.py", film, topic="test4app"
+                f"{base}_test4_app/deepstream_test4.py", video, topic="test4app"
             ),
             f"{api}-appsrc": MakerApp(
                 f"{base}_appsrc_test_app/deepstream_appsrc_test.py", ("{uri}",), FRAMES,
@@ -187,7 +187,7 @@ def as_yaml(text: str) -> str:
 def install(checkout: Path, scratch: Path) -> tuple[Path, dict[str, object]]:
     """Write a folder like that of an installation; returns it, and values for arguments."""
     root = scratch / "deepstream"
-    film = elementary(scratch)
+    video = elementary(scratch)
     uri = (SCENE / "conveyor.mp4").as_uri()
     values = {"scene": SCENE, "scratch": scratch}
     apps, samples = root / _SAMPLES, root / "samples"
@@ -233,10 +233,10 @@ def install(checkout: Path, scratch: Path) -> tuple[Path, dict[str, object]]:
         path.write_text(text)
     streams = samples / "streams"
     streams.mkdir()
-    (streams / "sample_720p.h264").symlink_to(film)
+    (streams / "sample_720p.h264").symlink_to(video)
     (streams / "sample_1080p_h264.mp4").symlink_to(SCENE / "conveyor.mp4")
     return root, {
-        "h264": film, "uri": uri, "checkout": checkout, "static": scratch / "static.yaml",
+        "h264": video, "uri": uri, "checkout": checkout, "static": scratch / "static.yaml",
         "dynamic": scratch / "dynamic.yaml",
     }  # fmt: skip
 

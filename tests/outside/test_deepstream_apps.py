@@ -9,17 +9,17 @@ import pytest
 
 from headrace.gstreamer.pyds.loading import provide_bindings
 from tests.outside.conftest import checkout
-from tests.outside.deepstream_apps import APPS, elementary, long_film, prepare, run
+from tests.outside.deepstream_apps import APPS, elementary, long_video, prepare, run
 
 
 @pytest.fixture(scope="module")
 def prepared(outside: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
-    """The copy of the applications, the scratch folder, the bare film."""
+    """The copy of the applications, the scratch folder, the bare video."""
     folder = checkout(outside, "deepstream_python_apps")
     if not provide_bindings() or shutil.which("gst-launch-1.0") is None:
         pytest.skip("GStreamer is not installed")
     scratch = tmp_path_factory.mktemp("apps")
-    long_film(scratch)
+    long_video(scratch)
     return prepare(folder, scratch), scratch, elementary(scratch)
 
 
@@ -31,8 +31,8 @@ def test_it_runs_to_its_end(prepared: tuple[Path, Path, Path], name: str) -> Non
         pytest.skip("there is no unshare to give it a network of its own")
     if app.messages and shutil.which("mosquitto") is None:
         pytest.skip("needs the server mosquitto")
-    copy, scratch, film = prepared
-    done = run(app, copy, scratch, film)
+    copy, scratch, video = prepared
+    done = run(app, copy, scratch, video)
     assert done.code == 0, done.output[-2000:]
     assert done.complete(app), done.output[-2000:]
     assert done.messages == app.messages

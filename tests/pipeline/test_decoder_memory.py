@@ -1,4 +1,4 @@
-"""Films side by side: one decoder thread each where they are many, refused where memory lacks."""
+"""Videos side by side: one decoder thread each where they are many, refused where memory lacks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headrace.media import open_source
 from headrace.pipeline import decoder_memory
 from headrace.pipeline.decoder_memory import DecoderMemory, free_memory, trim_heap
 from tests.media.conftest import write_clip
-from tests.media.sources.films import write_film
+from tests.media.sources.videos import write_video
 from tests.memory import resident
 from tests.pipeline.fakes import FakeSource
 
@@ -28,7 +28,7 @@ def repeated(folder: Path, repeat: int) -> Path:
     return file
 
 
-def test_more_films_than_memory_are_refused_before_they_run(
+def test_more_videos_than_memory_are_refused_before_they_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = DecoderMemory(1)
@@ -46,13 +46,13 @@ def test_more_films_than_memory_are_refused_before_they_run(
     assert "lower repeat" in text
 
 
-def test_one_film_is_never_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_video_is_never_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoder_memory, "free_memory", lambda: 0)
     with headrace.open_pipeline(repeated(tmp_path, 1)) as pipeline:
         assert pipeline.run().frames == 12
 
 
-def test_many_films_have_a_thread_each(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_videos_have_a_thread_each(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoder_memory, "usable_cores", lambda: 4)
     assert [DecoderMemory(n).threads for n in (1, 4, 5, 1024)] == [None, None, 1, 1]
 
@@ -87,17 +87,17 @@ def resident():
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) * 1024
 
 def decode(count):
-    films = [open_source(sys.argv[1], threads=1) for _ in range(count)]
-    frames = [iter(film) for film in films]
+    videos = [open_source(sys.argv[1], threads=1) for _ in range(count)]
+    frames = [iter(video) for video in videos]
     for _ in range(40):
         held = [next(f) for f in frames]
-    return films, frames, held
+    return videos, frames, held
 
 first = decode(2)
 memory, before = DecoderMemory(12), resident()
-films = decode(12)
-for film in films[0]:
-    memory.add(film)
+videos = decode(12)
+for video in videos[0]:
+    memory.add(video)
 print(memory.needed / (resident() - before))
 """
 
@@ -122,8 +122,8 @@ def test_the_bytes_counted_are_those_that_decoders_hold(
 ) -> None:
     options = {f"{codec}-params": parameters} if parameters else {}
     name = f"lib{codec}" if parameters else codec
-    film = write_film(tmp_path / "a.mp4", 48, codec=name, options=options, gop=250, size=size)
-    done = subprocess.run([sys.executable, "-c", MEASURE, film], capture_output=True, check=True)
+    video = write_video(tmp_path / "a.mp4", 48, codec=name, options=options, gop=250, size=size)
+    done = subprocess.run([sys.executable, "-c", MEASURE, video], capture_output=True, check=True)
     assert 0.75 < float(done.stdout) < 2.5
 
 

@@ -65,10 +65,10 @@ class Running:
 
 def test_sources_come_end_and_are_removed() -> None:
     with Running(FakeModel(), batch_timeout_s=0.01) as run:
-        film = FakeSource(30, name="a")
-        film.decoder = "cuda"
-        film.notices = [Notice("warning", "ended early", "a")]
-        first = run.pipeline.add_source(film)
+        video = FakeSource(30, name="a")
+        video.decoder = "cuda"
+        video.notices = [Notice("warning", "ended early", "a")]
+        first = run.pipeline.add_source(video)
         wait_until(lambda: run.states(first) == ["added", "ended"])
         second = run.pipeline.add_source(FakeSource(10_000_000, delay_s=0.001, name="b"))
         wait_until(lambda: run.frames()[second] > 10)

@@ -130,7 +130,7 @@ def test_a_live_source_that_hangs_does_not_hold_up_a_stop() -> None:
     hanging.freed.set()
 
 
-def _film(path: Path, frames: int, size: tuple[int, int]) -> None:
+def _video(path: Path, frames: int, size: tuple[int, int]) -> None:
     import av
 
     with av.open(str(path), "w") as out:
@@ -146,7 +146,7 @@ def test_eight_files_one_cut_off_and_one_garbage(tmp_path: Path) -> None:
     """Real files of different length and size; the others are not disturbed."""
     counts = [12, 30, 5, 21, 40, 8, 16, 1]
     for i, count in enumerate(counts):
-        _film(tmp_path / f"{i}.mkv", count, (64 + 16 * i, 48 + 2 * i))
+        _video(tmp_path / f"{i}.mkv", count, (64 + 16 * i, 48 + 2 * i))
     whole = (tmp_path / "4.mkv").read_bytes()
     (tmp_path / "4.mkv").write_bytes(whole[: len(whole) // 2])
     body = bytearray((tmp_path / "6.mkv").read_bytes())

@@ -143,7 +143,7 @@ def test_live_sources_of_one_rate_share_their_buffers() -> None:
 @pytest.mark.parametrize(
     ("given", "fill"),
     [(sources(*[20] * 6, live=True, delay_s=0.02), 6), (sources(160, delay_s=0.001), 16)],
-    ids=["live", "film"],
+    ids=["live", "video"],
 )
 def test_the_reader_is_woken_for_buffers_not_for_each_frame(
     given: Any, fill: int, monkeypatch: pytest.MonkeyPatch

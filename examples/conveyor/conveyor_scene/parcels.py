@@ -241,14 +241,14 @@ def _bag(rng: Rng, plan: Design, code: str) -> Build:
         for x in (inset * TEXELS, w - inset * TEXELS):
             top.draw.line((x, 0, x, h), fill=seam, width=3)
     _place(rng, top, code, length - 26, depth - 18)
-    relief = _film(rng, length, depth, tall)
+    relief = _video(rng, length, depth, tall)
     return Build(
         lambda canvas: heights(canvas, plan.yaw, length, depth, relief),
         {TOP: top},
     )
 
 
-def _film(rng: Rng, length: float, depth: float, tall: float) -> Floats:
+def _video(rng: Rng, length: float, depth: float, tall: float) -> Floats:
     """Height of a filled plastic bag over its own rectangle, two samples per unit: a flat welded
     rim, a filling that rises fast and stays level, and creases that run in from the rim."""
     rows, columns = round(depth * 2), round(length * 2)

@@ -1,4 +1,4 @@
-"""A seeded film of parcels on a conveyor belt, with exact ground truth for every frame."""
+"""A seeded video of parcels on a conveyor belt, with exact ground truth for every frame."""
 
 from __future__ import annotations
 

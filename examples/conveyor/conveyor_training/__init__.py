@@ -1,1 +1,1 @@
-"""What the two training scripts share: rendered films, network blocks, an ONNX writer."""
+"""What the two training scripts share: rendered videos, network blocks, an ONNX writer."""

@@ -10,7 +10,7 @@ from pathlib import Path
 def arguments(about: str, out: Path, *, batch: int) -> argparse.Namespace:
     """The command line of a script; `out` and `batch` are defaults."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=320, help="films to render")
+    parser.add_argument("--seeds", type=int, default=320, help="videos to render")
     parser.add_argument("--per-seed", type=int, default=34, help="frames of each")
     parser.add_argument("--steps", type=int, default=9000)
     parser.add_argument("--batch", type=int, default=batch)

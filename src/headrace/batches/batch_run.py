@@ -35,9 +35,9 @@ from headrace.batches.work import (
     Work,
     Worker,
     batch_multiple,
-    film_spans,
     span_seconds,
     split_obstacle,
+    video_spans,
     with_threads,
 )
 from headrace.config.pipeline_spec import PipelineSpec
@@ -106,7 +106,7 @@ class BatchOptions:
 
     Attributes:
         workers, threads: processes, and engine threads of each; None is measured.
-        split_s: length of the spans of long films; 0 splits none, None is chosen.
+        split_s: length of the spans of long videos; 0 splits none, None is chosen.
         resume: go on in a folder that has results.
         retry_failed: run units again that failed in an earlier run.
         retries: how often a failing unit is tried again in this run.
@@ -262,7 +262,7 @@ class BatchRun:
             return self.work
         obstacle = split_obstacle(self.work, configs)
         if obstacle is not None:
-            self.notices.append(Notice("info", f"films are not split: {obstacle}"))
+            self.notices.append(Notice("info", f"videos are not split: {obstacle}"))
             return self.work
         if split_s is None:
             split_s = span_seconds(first, usable_cores())
@@ -335,17 +335,17 @@ def _begun(names: Iterator[str]) -> tuple[list[str], Iterable[str]]:
     """The first inputs, so that a wrong word is refused early, and all of them."""
     first = list(islice(names, UNITS_EACH * usable_cores()))
     if not first:
-        raise HeadraceError("there is no input", expected="films or pictures to run over")
+        raise HeadraceError("there is no input", expected="videos or pictures to run over")
     return first, chain(first, names)
 
 
 def _units(work: Work, names: Sequence[str]) -> int:
-    """Units of a few inputs: spans of long films count each."""
+    """Units of a few inputs: spans of long videos count each."""
     units = 0
     for name in names:
         spans: Sequence[Any] = ()
         with suppress(HeadraceError, OSError):  # the unit itself says what is wrong
-            spans, _ = film_spans(work, Path(name), name)
+            spans, _ = video_spans(work, Path(name), name)
         units += max(1, len(spans))
     return units
 

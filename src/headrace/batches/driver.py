@@ -91,7 +91,7 @@ class Driver:
         self._stopping = False
         self._again: deque[_UnderWay] = deque()
         self._under_way: dict[str, _UnderWay] = {}
-        self._void: set[str] = set()  # spans under way of films that are read whole after all
+        self._void: set[str] = set()  # spans under way of videos that are read whole after all
         self._started = monotonic()
 
     def stop(self) -> None:
@@ -194,7 +194,7 @@ class Driver:
             self._again.append(_UnderWay(unit))
 
     def _read_whole(self, item: _UnderWay, result: UnitResult) -> None:
-        """A span did not fit: the film's spans are void, and it runs whole."""
+        """A span did not fit: the video's spans are void, and it runs whole."""
         name = item.unit.input
         spans = self._folder.ledger.spans_of(name)
         ids = {unit.id for unit in spans}

@@ -16,7 +16,7 @@ from headrace.batches.remote import listed, remote_scheme
 from headrace.media.names import matching_files, nearest_file
 from headrace.media.sources.images import IMAGE_SUFFIXES, natural_key
 
-FILM_SUFFIXES = frozenset(
+VIDEO_SUFFIXES = frozenset(
     f".{name}"
     for name in (
         *("mp4", "m4v", "mov", "mkv", "webm", "avi", "ts", "mts", "m2ts", "mpg", "mpeg"),
@@ -41,7 +41,7 @@ def expand_inputs(names: Sequence[str]) -> Iterator[str]:
         Each input once, in order: the first of two names of the same path counts.
 
     Raises:
-        MediaError: a file is not there, a folder or pattern has no film or picture, a manifest
+        MediaError: a file is not there, a folder or pattern has no video or picture, a manifest
             cannot be read.
         MissingExtraError: a package that a kind of input needs is not installed.
     """
@@ -97,9 +97,9 @@ def _expanded(name: str) -> Iterator[str]:
 
 
 def is_media(name: str) -> bool:
-    """Return whether the name is that of a film or picture: True if its suffix is known."""
+    """Return whether the name is that of a video or picture: True if its suffix is known."""
     suffix = os.path.splitext(name)[1].lower()
-    return suffix in FILM_SUFFIXES or suffix in IMAGE_SUFFIXES
+    return suffix in VIDEO_SUFFIXES or suffix in IMAGE_SUFFIXES
 
 
 def _folder(path: Path) -> Iterator[str]:
@@ -119,9 +119,10 @@ def _folder(path: Path) -> Iterator[str]:
                 yield os.path.join(folder, file)
     if not found:
         raise MediaError(
-            "the folder has no film and no picture",
+            "the folder has no video and no picture",
             where=quoted(str(path)),
-            expected=f"files of {', '.join(sorted(s[1:] for s in FILM_SUFFIXES | IMAGE_SUFFIXES))}",
+            expected="files of "
+            + ", ".join(sorted(suffix[1:] for suffix in VIDEO_SUFFIXES | IMAGE_SUFFIXES)),
             fix="links to folders are not entered: name these themselves",
         )
 

@@ -80,7 +80,7 @@ class Ledger:
 
     Attributes:
         outcomes: id -> the last outcome.
-        split: id of a film -> the units of its spans.
+        split: id of a video -> the units of its spans.
 
     Raises:
         HeadraceError: a line in the middle is damaged, or the file cannot be read or written.

@@ -103,7 +103,7 @@ def _chart(summary: BatchSummary) -> Markup | None:
     most = max(int(one.counts.max()) for one in summary.over_time)
     return line_chart(
         [Series(one.label or "(no label)", places, one.counts) for one in summary.over_time],
-        x_label=f"time in the film, {'min' if minutes else 's'}",
+        x_label=f"time in the video, {'min' if minutes else 's'}",
         y_label=f"objects per {width:.2g} {'min' if minutes else 's'}",
         x_range=(0.0, max(length, 1e-9)),
         y_range=(0.0, max(1, most)),

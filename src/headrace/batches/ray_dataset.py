@@ -1,4 +1,4 @@
-"""The objects of films and pictures as a Ray dataset: `headrace.ray.read_objects`."""
+"""The objects of videos and pictures as a Ray dataset: `headrace.ray.read_objects`."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ def read_objects(
     concurrency: int | tuple[int, int] | None = None,
     **options: Any,
 ) -> ray.data.Dataset:
-    """Return the objects of films and pictures as a dataset that is computed while it is read.
+    """Return the objects of videos and pictures as a dataset that is computed while it is read.
 
-        found = headrace.ray.read_objects("pgie.txt", inputs="s3://bucket/films/", concurrency=8)
+        found = headrace.ray.read_objects("pgie.txt", inputs="s3://bucket/videos/", concurrency=8)
         found.filter(lambda row: row["label"] == "person").write_parquet("s3://bucket/people/")
 
-    Films are read and decoded in the actors that run the models, so that frames never enter the
+    Videos are read and decoded in the actors that run the models, so that frames never enter the
     object store: it holds names and tables of objects, as much as Ray Data's back-pressure allows.
     An input that fails ends the reading; `DataContext.max_errored_blocks` lets some fail.
 

@@ -54,7 +54,7 @@ def batch(
     labels: str | PathLike[str] | None = None,
     **keys: Any,
 ) -> BatchReport:
-    """Run models over many films and pictures, and keep every result exactly once.
+    """Run models over many videos and pictures, and keep every result exactly once.
 
         report = headrace.batch("pgie.txt", inputs="archive/", out="results")
 
@@ -64,9 +64,9 @@ def batch(
         configs: nvinfer configs or bare models, primary ones first; or one pipeline file.
         inputs: files, folders, patterns, list files, manifests and URLs; see `expand_inputs`.
         out: folder of the results, or a URL: `s3://bucket/results/`.
-        tracker: as `open_tracker` takes it; films stay whole then.
+        tracker: as `open_tracker` takes it; videos stay whole then.
         outputs: further outputs for each input: `jsonl`, `coco`, `video`.
-        split_s: length in seconds of the spans that long films are split into; 0 splits none, None
+        split_s: length in seconds of the spans that long videos are split into; 0 splits none, None
             is 60, or less where inputs are few.
         workers: processes; None is measured, at most one for each core.
         threads: of each worker's engines; None shares the cores out.

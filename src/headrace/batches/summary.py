@@ -25,11 +25,11 @@ _MOST_TIMES = 6  # classes over time: a chart's colours
 
 @dataclass(slots=True)
 class ClassOverTime:
-    """Objects of one class over the time of the films.
+    """Objects of one class over the time of the videos.
 
     Attributes:
         label: name of the class.
-        counts: (60,) int64, objects in each sixtieth of the longest film, of all films together.
+        counts: (60,) int64, objects in each sixtieth of the longest video, of all videos together.
     """
 
     label: str
@@ -53,7 +53,7 @@ class BatchSummary:
         size_bytes: of the inputs done.
         classes: objects by label, the most frequent first; at most 200.
         over_time: of the most frequent classes.
-        longest_s: time of the last object of all films, in seconds.
+        longest_s: time of the last object of all videos, in seconds.
         slowest: done, those that took most time for each frame first.
         failed: with their errors.
         warned: done, with warnings.

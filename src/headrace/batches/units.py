@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from headrace.media.sources.film_structure import FilmCut, FilmSpan
+from headrace.media.sources.video_structure import VideoCut, VideoSpan
 
 Outcome = Literal["done", "failed", "split", "doubtful", "storage", "lost"]
 Content = Path | bytes
@@ -16,17 +16,17 @@ Content = Path | bytes
 
 @dataclass(frozen=True, slots=True)
 class BatchUnit:
-    """One input, or one span of a film.
+    """One input, or one span of a video.
 
     Attributes:
         input: a path or URL as the user gave it, or as a folder or pattern gave it.
-        span: frames of the film; None is the whole input.
-        whole: True if the film must not be split.
+        span: frames of the video; None is the whole input.
+        whole: True if the video must not be split.
         sha256, size_bytes: of the input where they are known already.
     """
 
     input: str
-    span: FilmSpan | None = None
+    span: VideoSpan | None = None
     whole: bool = False
     sha256: str = ""
     size_bytes: int = 0
@@ -50,7 +50,7 @@ class UnitResult:
     Attributes:
         unit: the unit.
         outcome: `done`; `failed` with `error`; `split` into `spans`, nothing else done yet;
-            `doubtful`: a span did not fit, the film has to be read whole; `storage`: the results
+            `doubtful`: a span did not fit, the video has to be read whole; `storage`: the results
             could not be written, which is no fault of the unit; `lost`: its worker ended.
         sha256, size_bytes: of the input.
         frames, objects: counted.
@@ -72,18 +72,18 @@ class UnitResult:
     error: str = ""
     warnings: tuple[str, ...] = ()
     files: dict[str, Content] = field(default_factory=dict)
-    spans: tuple[FilmSpan, ...] = ()
+    spans: tuple[VideoSpan, ...] = ()
     begun: bool = True
 
 
-def packed(span: FilmSpan) -> list[int]:
+def packed(span: VideoSpan) -> list[int]:
     """A span as numbers: frame and pts of its start, frames, frame and pts of its end if any."""
     start, end = span.start, span.end
     tail = [] if end is None else [end.frame, end.pts]
     return [start.frame, start.pts, span.frames, *tail]
 
 
-def unpacked(numbers: list[int]) -> FilmSpan:
+def unpacked(numbers: list[int]) -> VideoSpan:
     """The span that `packed` gave."""
-    end = FilmCut(*numbers[3:5]) if len(numbers) > 3 else None
-    return FilmSpan(FilmCut(*numbers[:2]), end, numbers[2])
+    end = VideoCut(*numbers[3:5]) if len(numbers) > 3 else None
+    return VideoSpan(VideoCut(*numbers[:2]), end, numbers[2])

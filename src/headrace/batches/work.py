@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 from headrace._core.errors import HeadraceError, MediaError
 from headrace._core.text import quoted
 from headrace.batches.folder import SUFFIXES, hash_of
-from headrace.batches.inputs import FILM_SUFFIXES, shown
+from headrace.batches.inputs import VIDEO_SUFFIXES, shown
 from headrace.batches.remote import fetched
 from headrace.batches.storage import StorageError, storage_error
 from headrace.batches.units import BatchUnit, UnitResult
 from headrace.config.pipeline_spec import PipelineSpec, SinkSpec, SourceSpec
 from headrace.media import Source, open_source
-from headrace.media.sources.film_span import FilmSpanSource, SpanDoubtError
-from headrace.media.sources.film_structure import FilmSpan, film_seconds, film_structure
+from headrace.media.sources.video_span import SpanDoubtError, VideoSpanSource
+from headrace.media.sources.video_structure import VideoSpan, video_seconds, video_structure
 from headrace.pipeline.assembly import (
     AssemblyOptions,
     assemble,
@@ -55,7 +55,7 @@ class Work:
         spec: models and tracker; sources and outputs are those of each unit.
         options: how models run; `threads` are those of one worker.
         kinds: outputs of each unit, of `folder.SUFFIXES`.
-        split_s: length of the spans of films in seconds; None splits none.
+        split_s: length of the spans of videos in seconds; None splits none.
         multiple: of which the first frames of spans are.
         cpus: processor cores of one worker; None leaves that to the system.
     """
@@ -69,27 +69,27 @@ class Work:
 
 
 def split_obstacle(work: Work, configs: Sequence[ModelConfig]) -> str | None:
-    """Why films of a batch cannot be split, or None if they can."""
+    """Why videos of a batch cannot be split, or None if they can."""
     if work.spec.tracker is not None:
         return "a tracker follows objects from frame to frame"
     if work.options.limit is not None:
-        return "--limit counts the frames of whole films"
+        return "--limit counts the frames of whole videos"
     if work.kinds != ("parquet",):
         others = " and ".join(kind for kind in work.kinds if kind != "parquet")
         return f"{others} are one file for each input"
     for cfg in configs:
         if cfg.interval:
-            return f"interval={cfg.interval} counts the frames of whole films ({cfg.path.name})"
+            return f"interval={cfg.interval} counts the frames of whole videos ({cfg.path.name})"
     return None
 
 
 def batch_multiple(configs: Sequence[ModelConfig]) -> int:
-    """The multiple that keeps every batch of a split film as it is unsplit."""
+    """The multiple that keeps every batch of a split video as it is unsplit."""
     return lcm(*(max(1, cfg.batch_size) for cfg in configs))
 
 
 def span_seconds(names: Sequence[str], cores: int) -> float:
-    """Length of the spans of long films where no option gives it.
+    """Length of the spans of long videos where no option gives it.
 
     A minute; less where all inputs together are so short that cores would wait long for the last.
 
@@ -100,18 +100,18 @@ def span_seconds(names: Sequence[str], cores: int) -> float:
     if len(names) >= UNITS_EACH * cores:
         return _LONGEST_S
     sample = names[:: max(1, len(names) // _SAMPLE)]
-    seconds = [film_seconds(Path(n)) for n in sample if n.lower().endswith(tuple(FILM_SUFFIXES))]
+    seconds = [video_seconds(Path(n)) for n in sample if n.lower().endswith(tuple(VIDEO_SUFFIXES))]
     whole = sum(seconds) * len(names) / len(sample)
     return min(_LONGEST_S, max(_SHORTEST_S, whole / (UNITS_EACH * cores)))
 
 
-def film_spans(work: Work, path: Path, name: str) -> tuple[list[FilmSpan], str]:
-    """The spans of a long film, and why it has none.
+def video_spans(work: Work, path: Path, name: str) -> tuple[list[VideoSpan], str]:
+    """The spans of a long video, and why it has none.
 
     Args:
         work: how long spans are.
-        path: the film, or any other input.
-        name: as the user gave it: films elsewhere stay whole.
+        path: the video, or any other input.
+        name: as the user gave it: videos elsewhere stay whole.
 
     Returns:
         The spans, more than one or none; a reason if it is long and has none.
@@ -119,16 +119,16 @@ def film_spans(work: Work, path: Path, name: str) -> tuple[list[FilmSpan], str]:
     Raises:
         MediaError: it cannot be opened.
     """
-    if work.split_s is None or path.suffix.lower() not in FILM_SUFFIXES or shown(name) != name:
+    if work.split_s is None or path.suffix.lower() not in VIDEO_SUFFIXES or shown(name) != name:
         return [], ""
-    seconds = 0.0 if "://" in name else film_seconds(path)
+    seconds = 0.0 if "://" in name else video_seconds(path)
     if seconds < 2 * work.split_s:
         return [], ""
-    film = film_structure(path, name)
-    spans = film.spans(max(1, round(film.frames * work.split_s / seconds)), work.multiple)
+    video = video_structure(path, name)
+    spans = video.spans(max(1, round(video.frames * work.split_s / seconds)), work.multiple)
     if len(spans) > 1:
         return spans, ""
-    return [], film.doubt or "it has no second place to cut at"
+    return [], video.doubt or "it has no second place to cut at"
 
 
 class Worker:
@@ -212,7 +212,7 @@ class Worker:
             result.size_bytes, result.sha256 = size, digest
             warnings: list[str] = []
             if unit.span is None and not unit.whole:
-                spans, doubt = film_spans(self._work, path, unit.input)
+                spans, doubt = video_spans(self._work, path, unit.input)
                 if doubt:
                     warnings.append(f"not split: {doubt}")
                 if spans:
@@ -234,7 +234,7 @@ class Worker:
             yield path, unit.size_bytes, unit.sha256
             return
         if path.exists() and not path.is_file():  # a pipe would be waited for without an end
-            raise MediaError("is no file", where=shown(unit.input), expected="a film or picture")
+            raise MediaError("is no file", where=shown(unit.input), expected="a video or picture")
         try:
             size, digest = hash_of(path)
         except OSError as error:
@@ -256,7 +256,7 @@ class Worker:
         name = shown(unit.input)
         decoding: dict[str, Any] = {"threads": self._work.cpus, "gpu": gpu_of(self._models)}
         if unit.span is not None:
-            source: Source = FilmSpanSource(path, name, unit.span, **decoding)
+            source: Source = VideoSpanSource(path, name, unit.span, **decoding)
         else:
             source = open_source(str(path), **decoding)
         source.name = name

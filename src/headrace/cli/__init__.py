@@ -24,7 +24,7 @@ __all__ = ["main"]
 # Subcommand -> one-line help; `headrace --help` must not import what it lists.
 _COMMANDS = {
     "run": "Run models on sources and write videos and what was found.",
-    "batch": "Run models over many films and pictures, on every core or on a Ray cluster.",
+    "batch": "Run models over many videos and pictures, on every core or on a Ray cluster.",
     "serve": "Keep a pipeline running, with sources that come and go over HTTP.",
     "build": "Build the engine of a config ahead of time.",
     "calibrate": "Find the INT8 scales of a model from pictures.",

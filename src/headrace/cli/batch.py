@@ -1,4 +1,4 @@
-"""`headrace batch`: models over many films and pictures, each result exactly once."""
+"""`headrace batch`: models over many videos and pictures, each result exactly once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ EPILOG = """\b
 CONFIG is that of headrace run: nvinfer configs, a bare model, or a pipeline file.
 
 \b
-INPUT is a film or picture, a folder (with all below it), a quoted pattern ('clips/*.mp4'), a
+INPUT is a video or picture, a folder (with all below it), a quoted pattern ('clips/*.mp4'), a
 list (.txt, a name on each line), a manifest (.csv or .parquet with a column "input"), or a URL:
 s3://, gs://, http:// (pip install fsspec). Each file is a unit of its own.
 
@@ -52,9 +52,9 @@ DIR has
 Examples:
   headrace batch config_infer_primary.txt archive/ -o results
   headrace batch config_infer_primary.txt 'clips/*.mp4' -o results --jsonl --video
-  headrace batch pgie.txt sgie.txt films.csv -o results --resume --retry-failed
+  headrace batch pgie.txt sgie.txt videos.csv -o results --resume --retry-failed
   headrace batch yolov8n.onnx archive/ -o results --plan
-  headrace batch config_infer_primary.txt s3://bucket/films/ -o results --on ray://head:10001
+  headrace batch config_infer_primary.txt s3://bucket/videos/ -o results --on ray://head:10001
   headrace batch report results
   headrace batch config_infer_primary.txt archive/ -o s3://bucket/results/
   headrace batch -o results --verify
@@ -108,17 +108,17 @@ class _WithReport(click.Command):
 @click.option("--coco", is_flag=True, help="Write COCO JSON for each input, too.")
 @click.option("--video", is_flag=True, help="Write an annotated video for each input, too.")
 @click.option("--split", "split_s", type=FiniteRange(0, 86400), metavar="SECONDS",
-              help="Split films that are twice as long at key frames; 0 splits none. Default: 60, "
+              help="Split videos that are twice as long at key frames; 0 splits none. Default: 60, "
               "less where inputs are few.")  # fmt: skip
 @click.option("--tracker", metavar="TRACKER",
-              help="As for headrace run; films stay whole then.")  # fmt: skip
+              help="As for headrace run; videos stay whole then.")  # fmt: skip
 @click.option("--workers", type=click.IntRange(1, 1024), metavar="N",
               help="Worker processes. Default: measured, at most one per core.")  # fmt: skip
 @click.option("--threads", type=click.IntRange(1, 1024), metavar="N",
               help="CPU threads of each worker's engines. Default: cores per worker.")  # fmt: skip
 @click.option("--on", default="local", show_default=True, metavar="WHERE",
               help="local, ray (this machine or RAY_ADDRESS), or ray://HOST:PORT.")  # fmt: skip
-@with_device("Where engines run and films are decoded (workers share a GPU; on Ray, cuda gives "
+@with_device("Where engines run and videos are decoded (workers share a GPU; on Ray, cuda gives "
              "each actor its own)")  # fmt: skip
 @click.option("--limit", type=click.IntRange(1), metavar="N",
               help="Stop each input after this many frames.")  # fmt: skip
@@ -150,7 +150,7 @@ def batch(
     given: list[GivenKey],
     **options: Any,
 ) -> int:
-    """Run models over many films and pictures, on every core or on a Ray cluster.
+    """Run models over many videos and pictures, on every core or on a Ray cluster.
 
     Each input's results are there exactly once, or not at all. A run that ended early, for
     whatever reason, goes on with --resume and does what is missing.
@@ -211,7 +211,9 @@ def _batch_run(
     if alone and count > 1:
         raise click.UsageError(f"{configs[0]} is a pipeline file; it names its configs itself")
     if not names and not alone:
-        raise click.UsageError("Missing argument 'INPUT...': a film, folder, pattern, list or URL.")
+        raise click.UsageError(
+            "Missing argument 'INPUT...': a video, folder, pattern, list or URL."
+        )
     of_models = ("limit", "abi", "generation", "guard", "profile", "device")
     of_runs = ("workers", "threads", "split_s", "resume", "retry_failed", "retries", "on",
                "unit_timeout")  # fmt: skip
@@ -263,7 +265,7 @@ class _Total:
             self.count = None
 
     def at(self, at: BatchProgress) -> tuple[int, int | None]:
-        """Units that are finished, and of how many: spans of a film count each."""
+        """Units that are finished, and of how many: spans of a video count each."""
         finished = at.done + at.before + at.failed + at.failed_before
         return finished, None if self.count is None else self.count + at.spans
 

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 EPILOG = """\b
 Examples:
-  headrace compare old.txt new.txt film.mp4
-  headrace compare config.txt config.txt film.mp4 --precision 2:int8 -o report.html
+  headrace compare old.txt new.txt video.mp4
+  headrace compare config.txt config.txt video.mp4 --precision 2:int8 -o report.html
   headrace compare config.txt config.txt photos/ --set 2:scaling-filter=0
-  headrace compare config.txt other.engine film.mp4 --frames 100
-  headrace compare config.txt config.txt film.mp4 --backend 2:openvino --json
+  headrace compare config.txt other.engine video.mp4 --frames 100
+  headrace compare config.txt config.txt video.mp4 --backend 2:openvino --json
 
 \b
 Exit codes: 0 the same within the tolerances, 1 different; see `headrace --help` for the others.

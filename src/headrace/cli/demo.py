@@ -58,7 +58,7 @@ def scene_dir() -> Path:
 @click.option("--threads", type=click.IntRange(1, 1024), help="CPU threads of the engine.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def demo(out: Path, limit: int | None, threads: int | None, as_json: bool) -> int:
-    """Find parcels on a film, follow them, and read their codes.
+    """Find parcels on a video, follow them, and read their codes.
 
     A detector, a tracker and a classifier, as the scene's pipeline.yml names them. The scene's
     files are copied to the output folder, so that they can be changed and run again with the

@@ -103,7 +103,7 @@ _VIEW = "view:"  # the output that is a page
     help="Batches run at once, sharing the threads. Default: one per thread, at most 4, or 1 for "
     "live sources.",
 )
-@with_device("Where engines run and films are decoded", several=True)
+@with_device("Where engines run and videos are decoded", several=True)
 @click.option(
     "--processes",
     type=click.IntRange(1, 64),
@@ -445,8 +445,8 @@ def print_report(report: RunReport, *, notes: bool = True) -> None:
     )
     if on_gpu := [m.name for m in report.models if m.device.startswith("cuda")]:
         decoded = sum(source.decoder == "cuda" for source in report.sources)
-        films = f"{decoded} of {len(report.sources)} source(s) decoded there"
-        click.echo(printable(f"on the GPU: {', '.join(on_gpu)}; {films}"))
+        videos = f"{decoded} of {len(report.sources)} source(s) decoded there"
+        click.echo(printable(f"on the GPU: {', '.join(on_gpu)}; {videos}"))
     if len(report.sources) > 1:
         for source in report.sources:
             text = f"  {source.source_id}: {source.name}: {source.frames} frames, {source.state}"

@@ -30,7 +30,7 @@ SINK_KINDS: dict[str, str] = {
     "messages": "messages (mqtt://, kafka://, redis://, amqp://HOST/TOPIC, webhook+https://HOST)",
     "publish": "a live stream (rtsp://HOST/PATH to an RTSP server, udp://HOST:PORT as MPEG-TS)",
     "hls": "HTTP Live Streaming, H.264 in segments (.m3u8)",
-    "clip": "film around events, as it came, without encoding (clip:DIR?before=5&after=10)",
+    "clip": "video around events, as it came, without encoding (clip:DIR?before=5&after=10)",
     "fake": "nothing is written",
 }
 """Kinds of output; `fake` is for pipeline files alone."""

@@ -21,7 +21,7 @@ LANES = 4
 def lanes_of_one(processes: int) -> int:
     """Runs at the same time of each of so many processes that share a GPU.
 
-    Measured on an H200, HEVC films through a detector, frames a second: 4 processes 7,267 with 4
+    Measured on an H200, HEVC videos through a detector, frames a second: 4 processes 7,267 with 4
     lanes and 7,121 with 2; 6 processes 6,976 with 4 and 7,235 with 2.
     """
     return max(2, min(LANES, 4 * LANES // processes))

@@ -413,7 +413,7 @@ def _open(cfg: ModelConfig, options: LoadOptions) -> tuple[Session, Plan]:
         if streams not in (None, 1):
             reason = f": {streams} runs at the same time are asked for"
         elif gpu_decodes():
-            reason = " as long as films are decoded on the GPU: it was opened beside them"
+            reason = " as long as videos are decoded on the GPU: it was opened beside them"
         if reason:
             text = f"its CUDA graph is not used{reason}"
             plan.decisions.append(Notice("info", text, str(cfg.path)))

@@ -137,7 +137,7 @@ class _Rest:
             return JSONResponse({"error": str(error)}, 422)
         if begun:
             return Response(status_code=202)
-        return JSONResponse({"error": "there is no such source, or it is no film"}, 404)
+        return JSONResponse({"error": "there is no such source, or it is no video"}, 404)
 
     async def settings(self, request: Request) -> Response:
         """What can be changed, as it is now."""
@@ -180,7 +180,7 @@ class _Rest:
             return _failed("STREAM_ADD_FAIL", str(error))
         finally:
             self._adding.discard(camera)
-        if len(self._cameras) >= _CAMERAS:  # films that have ended, and nobody removed
+        if len(self._cameras) >= _CAMERAS:  # videos that have ended, and nobody removed
             self._cameras = {c: n for c, n in self._cameras.items() if n in running}
         self._cameras[camera] = number
         return JSONResponse({"status": _OK, "reason": "STREAM_ADD_SUCCESS"})

@@ -65,7 +65,7 @@ class AssemblyOptions:
         guard: whether users' libraries run in worker processes; None takes each config's.
         profile: `nvinfer` or `modern`; None takes each config's.
         parser: the program's own parser of the only model.
-        device: where engines run and films are decoded: `auto`, `cpu`, `cuda` or `cuda:N`.
+        device: where engines run and videos are decoded: `auto`, `cpu`, `cuda` or `cuda:N`.
         sharing: processes that share the GPU.
     """
 

@@ -64,7 +64,7 @@ class RunningChanges:
         """Record a clip of a source around now, as after an event. Safe from any thread.
 
         Returns:
-            False if the source is not there, or is no film.
+            False if the source is not there, or is no video.
 
         Raises:
             HeadraceError: no output of the pipeline takes clips.

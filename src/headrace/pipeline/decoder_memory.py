@@ -1,4 +1,4 @@
-"""Memory of films: decoded side by side, refused where it lacks, given back when they are over."""
+"""Memory of videos: decoded side by side, refused where it lacks, given back when they are over."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BYTES_PER_PIXEL = 1.5  # of pictures in 4:2:0
 # which no setting of FFmpeg makes fewer, with the motion that is kept beside it; the pictures on
 # their way to the muxer; and the decoder and its container, whatever the size of pictures.
 _PER_REFERENCE, _PICTURES, _OWN_BYTES = 1.5, 5, 1_000_000
-_REFERENCES = 2  # of a film that does not say
+_REFERENCES = 2  # of a video that does not say
 _CGROUP = Path("/sys/fs/cgroup")
 _MEMINFO = Path("/proc/meminfo")
 
@@ -45,7 +45,7 @@ def free_memory() -> int | None:
 def trim_heap() -> None:
     """Give freed memory back to the system, in 1 to 2 ms.
 
-    glibc keeps it in the heaps of threads, also of those that are over: a service whose films come
+    glibc keeps it in the heaps of threads, also of those that are over: a service whose videos come
     and go held half as much again. Other C libraries give it back themselves.
     """
     if sys.platform == "linux":
@@ -55,7 +55,7 @@ def trim_heap() -> None:
 
 
 class DecoderMemory:
-    """The memory of films that are open side by side.
+    """The memory of videos that are open side by side.
 
     Args:
         total: how many sources there will be.
@@ -70,7 +70,7 @@ class DecoderMemory:
         self.threads = 1 if total > usable_cores() else None
         self._total = total
         self._free = free_memory()
-        self.needed, self._films = 0.0, 0
+        self.needed, self._videos = 0.0, 0
 
     def add(self, source: Source) -> None:
         """Count an opened source; one without a decoder, or a size yet, needs nothing.
@@ -84,17 +84,18 @@ class DecoderMemory:
             return
         pictures = _PICTURES + _PER_REFERENCE * (source.reference_pictures or _REFERENCES)
         self.needed += source.width * source.height * pictures * _BYTES_PER_PIXEL + _OWN_BYTES
-        self._films += 1
-        if self._free is None or self._films < 2 or self.needed <= self._free:
+        self._videos += 1
+        if self._free is None or self._videos < 2 or self.needed <= self._free:
             return
         source.close()
         raise HeadraceError(
             f"{self._total} sources are decoded side by side, and the pictures of the first "
-            f"{self._films} alone need about {self.needed / 1e9:.1f} GB: "
+            f"{self._videos} alone need about {self.needed / 1e9:.1f} GB: "
             f"{self._free / 1e9:.1f} GB of memory are free",
-            expected=f"about {self._films - 1} sources of that size",
+            expected=f"about {self._videos - 1} sources of that size",
             fix=[
-                "lower repeat, or run some of them later: headrace batch takes any number of films",
-                "take films of fewer pixels",
+                "lower repeat, or run some of them later: headrace batch takes any number of "
+                "videos",
+                "take videos of fewer pixels",
             ],
         )

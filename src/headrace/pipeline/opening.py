@@ -172,7 +172,7 @@ def open_pipeline(
             takes exactly the config's; not used with `painter`.
         rebuild: build engines even if valid ones are saved.
         strict: refuse warnings of the opening, before an output is created.
-        device: where engines run and films are decoded: `auto` takes an NVIDIA GPU that is there
+        device: where engines run and videos are decoded: `auto` takes an NVIDIA GPU that is there
             and that the runtime can use; `cpu`, `cuda`, `cuda:N`.
         parser, conf, labels, keys: of the only model, as `Inferencer.from_config` takes them. Of
             several, set them on each: `ModelConfig.load(path).with_overrides(conf=0.4)`.

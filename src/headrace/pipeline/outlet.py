@@ -37,7 +37,7 @@ class Recorder(Protocol):
     """A sink that records clips of sources."""
 
     def record(self, source_id: int) -> bool:
-        """Record around now; False if the source is not there, or is no film."""
+        """Record around now; False if the source is not there, or is no video."""
         ...
 
 

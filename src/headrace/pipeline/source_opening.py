@@ -41,7 +41,7 @@ def decoding_device(spec: SourceSpec, asked: str, models: Sequence[Device]) -> D
     Args:
         spec: the source.
         asked: as for `choose_device`.
-        models: where the models run; without a GPU among them, films are decoded by the CPU.
+        models: where the models run; without a GPU among them, videos are decoded by the CPU.
     """
     gpus = [device for device in models if device.is_gpu]
     if not gpus:

@@ -30,7 +30,7 @@ def scene(tmp_path_factory):
 
 
 @pytest.fixture
-def film(scene):
+def video(scene):
     found = load_dataset(scene / "truth.json", images=scene / "conveyor.mp4")
     return replace(found, pictures=found.pictures[:24])
 
@@ -39,7 +39,7 @@ def found_by(cfg, dataset):
     """The boxes of an ordinary run, in the order of the pictures."""
     found = []
     count = len(dataset.pictures) * dataset.step
-    with headrace.open_pipeline(cfg, sources=dataset.film, limit=count) as pipeline:
+    with headrace.open_pipeline(cfg, sources=dataset.video, limit=count) as pipeline:
         for frame, meta in pipeline:
             if frame.frame % dataset.step == 0:
                 o = meta.objects
@@ -49,15 +49,15 @@ def found_by(cfg, dataset):
 
 
 class TestDetector:
-    def test_the_demo_scene_as_pycocotools(self, scene, film):
-        film = film.limited(8)
-        assert film.step == 3
+    def test_the_demo_scene_as_pycocotools(self, scene, video):
+        video = video.limited(8)
+        assert video.step == 3
         cfg = ModelConfig.load(scene / "config_infer_primary.txt")
         lines = []
-        report = evaluate(cfg, film, on_stage=lambda *a: lines.append(a), on_frame=lambda: None)
-        truths = [p.truth for p in film.pictures]
+        report = evaluate(cfg, video, on_stage=lambda *a: lines.append(a), on_frame=lambda: None)
+        truths = [p.truth for p in video.pictures]
         figures = report[0].scores.headline
-        found = found_by(cfg.with_overrides(pre_cluster_threshold=0.001), film)
+        found = found_by(cfg.with_overrides(pre_cluster_threshold=0.001), video)
         stats = pycoco(truths, found, classes=6).stats
         assert figures["mAP50-95"] == pytest.approx(stats[0], abs=1e-6)
         assert figures["mAP50"] == pytest.approx(stats[1], abs=1e-6)
@@ -67,15 +67,15 @@ class TestDetector:
         assert lines == [("config_infer_primary.txt", 8)]
         assert report[0].pictures == 8
         assert report[0].fps > 0
-        sure = sum(len(one.boxes) for one in found_by(cfg, film))
+        sure = sum(len(one.boxes) for one in found_by(cfg, video))
         at = report[0].scores.at_config
-        crowded = sum(int(p.truth.crowd.sum()) for p in film.pictures)
+        crowded = sum(int(p.truth.crowd.sum()) for p in video.pictures)
         assert sure - crowded <= at.right + at.false <= sure
         assert [c.at_config.threshold for c in report[0].scores.classes] == [0.3] * 6
 
-    def test_side_by_side(self, scene, film):
+    def test_side_by_side(self, scene, video):
         cfg = ModelConfig.load(scene / "config_infer_primary.txt")
-        report = evaluate([cfg, cfg.with_overrides(conf=0.9)], film, as_configured=True)
+        report = evaluate([cfg, cfg.with_overrides(conf=0.9)], video, as_configured=True)
         low, high = (r.scores.headline for r in report.results)
         assert high["recall"] < low["recall"]
         assert high["mAP50"] < low["mAP50"]

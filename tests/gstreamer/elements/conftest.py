@@ -107,7 +107,7 @@ def play(gst: Any) -> Iterator[Run]:
     assert bridge().table == {}, "metadata outlived its buffers"
 
 
-def film(frames: int | None = None) -> str:
+def video(frames: int | None = None) -> str:
     """The head of a pipeline: the demo scene decoded, all of it or about as many frames."""
     some = "" if frames is None else f"! identity eos-after={frames - 1} "
     return f"filesrc location={SCENE}/conveyor.mp4 ! qtdemux ! h264parse ! nvv4l2decoder {some}"

@@ -14,7 +14,7 @@ from tests.gstreamer.elements.conftest import Run
 
 @pytest.fixture(scope="module")
 def short(gst: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The address of a film of ten small frames."""
+    """The address of a video of ten small frames."""
     path = tmp_path_factory.mktemp("short") / "short.mp4"
     pipeline = gst.parse_launch(
         "videotestsrc num-buffers=10 ! video/x-raw,format=I420,width=64,height=48,framerate=25/1 "
@@ -61,7 +61,7 @@ def test_pictures_without_a_decoder_are_labelled(play: Run, tmp_path: Path) -> N
     assert ran.seen["end"] == [1, 1]
 
 
-def test_a_film_starts_again(gst: Any, short: str) -> None:
+def test_a_video_starts_again(gst: Any, short: str) -> None:
     pipeline = gst.parse_launch(
         f"nvurisrcbin uri={short} file-loop=1 ! m.sink_0 nvstreammux name=m batch-size=1 "
         "width=64 height=48 ! fakesink name=end"

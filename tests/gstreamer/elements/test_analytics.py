@@ -9,7 +9,7 @@ import pytest
 
 import headrace
 from headrace.meta import UNTRACKED_OBJECT_ID
-from tests.gstreamer.elements.conftest import SCENE, Run, film
+from tests.gstreamer.elements.conftest import SCENE, Run, video
 from tests.gstreamer.elements.test_pipelines import SIZE, tree, walk
 
 RULES = """[property]
@@ -62,7 +62,7 @@ def test_it_counts_as_a_run_does(play: Run, detector: Path, tmp_path: Path) -> N
     rules = tmp_path / "rules.txt"
     rules.write_text(RULES)
     ran = play(
-        film(FRAMES) + f"! m.sink_0 nvstreammux name=m batch-size=1 {SIZE} ! "
+        video(FRAMES) + f"! m.sink_0 nvstreammux name=m batch-size=1 {SIZE} ! "
         f"nvinfer config-file-path={detector} ! nvtracker ! "
         f"nvdsanalytics config-file={rules} ! nvdsosd name=end ! fakesink",
         end=counts,
@@ -94,7 +94,7 @@ def test_a_wrong_file_stops_the_pipeline(play: Run, tmp_path: Path) -> None:
     rules = tmp_path / "rules.txt"
     rules.write_text(RULES.replace("680;132", "680"))
     ran = play(
-        film() + f"! m.sink_0 nvstreammux name=m batch-size=1 {SIZE} ! "
+        video() + f"! m.sink_0 nvstreammux name=m batch-size=1 {SIZE} ! "
         f"nvdsanalytics config-file={rules} ! fakesink"
     )
     assert "rules.txt" in str(ran.errors)

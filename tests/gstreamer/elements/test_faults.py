@@ -92,9 +92,9 @@ def test_an_application_that_refuses_the_last_buffers_ends_the_run(
 @pytest.mark.slow
 def test_states_to_and_fro(gst: Any, detector: Path) -> None:
     """Through all states, with frames under way, and from one to the next without a wait."""
-    films = " ".join(f"{SOURCE} ! m.sink_{n} " for n in range(2))
+    videos = " ".join(f"{SOURCE} ! m.sink_{n} " for n in range(2))
     pipeline = gst.parse_launch(
-        f"{films} nvstreammux name=m batch-size=2 width=64 height=48 batched-push-timeout=5000 ! "
+        f"{videos} nvstreammux name=m batch-size=2 width=64 height=48 batched-push-timeout=5000 ! "
         f"nvinfer config-file-path={detector} ! nvtracker ! nvmultistreamtiler width=64 height=48 !"
         " nvosdbin ! fakesink name=end"
     )

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.errors import ConfigError
-from tests.gstreamer.elements.conftest import Run, film
+from tests.gstreamer.elements.conftest import Run, video
 from tests.outside.app_models import save_color_classes
 
 CONFIG = """
@@ -98,7 +98,7 @@ def test_it_runs_the_model(play: Run, repository: Path) -> None:
     clip = {"PROCESS_MODE_CLIP_OBJECTS": "PROCESS_MODE_FULL_FRAME", "interval: 3": ""}
     read(repository, "other {}", **clip)
     ran = play(
-        f"{film(2)} ! m.sink_0 nvstreammux name=m batch-size=1 width=64 height=48 ! "
+        f"{video(2)} ! m.sink_0 nvstreammux name=m batch-size=1 width=64 height=48 ! "
         f"nvinferserver config-file-path={repository}/config.txt ! fakesink name=end",
         end=look,
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.gstreamer.elements.conftest import Run, film
+from tests.gstreamer.elements.conftest import Run, video
 from tests.gstreamer.elements.test_pipelines import SIZE, tree, walk
 from tests.media.messages.test_stream_brokers import redis_port
 
@@ -54,7 +54,7 @@ def made(buffer: Any) -> list[dict[str, Any]]:
 
 
 def head(frames: int) -> str:
-    return film(frames) + f"! m.sink_0 nvstreammux name=m batch-size=1 {SIZE} ! "
+    return video(frames) + f"! m.sink_0 nvstreammux name=m batch-size=1 {SIZE} ! "
 
 
 def test_event_messages_become_full_payloads(play: Run, tmp_path: Path) -> None:

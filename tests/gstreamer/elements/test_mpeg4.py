@@ -26,8 +26,8 @@ def test_pictures_have_their_times(gst: Any, play: Run, tmp_path: Path, loaded: 
         f"filesink location={path}"
     )
     assert ran.errors == []
-    with av.open(str(path)) as film:
-        packets = [one for one in film.demux(video=0) if one.size]
+    with av.open(str(path)) as video:
+        packets = [one for one in video.demux(video=0) if one.size]
         times = [float(one.pts * one.time_base) for one in packets]
         keys = [one.is_keyframe for one in packets]
     assert times == pytest.approx([0, 0.04, 0.08, 0.12, 0.16])

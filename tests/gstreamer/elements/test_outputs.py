@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from headrace.meta import DetectionParams, Layer, NetworkInfo
-from tests.gstreamer.elements.conftest import SCENE, Run, film
+from tests.gstreamer.elements.conftest import SCENE, Run, video
 from tests.outside.app_models import COLORS, save_color_classes
 
 MUX = "m.sink_0 nvstreammux name=m batch-size=1 width=320 height=192"
@@ -54,7 +54,7 @@ def test_class_maps_are_read_and_drawn(play: Run, classes: Path) -> None:
         return pyds.get_segmentation_masks(meta), pyds.get_nvds_buf_surface(hash(buffer), 0)
 
     ran = play(
-        f"{film(2)} ! {MUX} ! nvinfer config-file-path={classes} ! "
+        f"{video(2)} ! {MUX} ! nvinfer config-file-path={classes} ! "
         "nvsegvisual width=160 height=96 ! fakesink name=end",
         end=look,
     )
@@ -78,7 +78,7 @@ def test_over_the_frame_classes_are_see_through(play: Run, classes: Path) -> Non
     pictures = {}
     for alpha in (0.0, 0.5, 1.0):
         ran = play(
-            f"{film(2)} ! {MUX} ! nvinfer config-file-path={classes} ! nvsegvisual width=160 "
+            f"{video(2)} ! {MUX} ! nvinfer config-file-path={classes} ! nvsegvisual width=160 "
             f"height=96 original-background=1 alpha={alpha} ! fakesink name=end",
             end=look,
         )
@@ -101,7 +101,7 @@ def test_the_background_of_a_class_map_shows_the_frame(play: Run, classes: Path)
     shown = {}
     for asked in ("class-id=0", "class-id=1", "class-id=9", "alpha=0", "operate-on-seg-meta-id=7"):
         ran = play(
-            f"{film(2)} ! {MUX} ! nvinfer config-file-path={classes} ! nvsegvisual width=160 "
+            f"{video(2)} ! {MUX} ! nvinfer config-file-path={classes} ! nvsegvisual width=160 "
             f"height=96 original-background=1 {asked} ! fakesink name=end",
             end=look,
         )
@@ -158,7 +158,7 @@ def test_raw_outputs_give_the_same_boxes(
             node = node.next
 
     ran = play(
-        f"{film(3)} ! {MUX} ! nvinfer config-file-path={detector} output-tensor-meta=1 ! "
+        f"{video(3)} ! {MUX} ! nvinfer config-file-path={detector} output-tensor-meta=1 ! "
         "fakesink name=end",
         end=look,
     )

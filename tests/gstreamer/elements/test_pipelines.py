@@ -13,7 +13,7 @@ import pytest
 
 from headrace.infer.inferencer import Inferencer
 from headrace.media import open_source
-from tests.gstreamer.elements.conftest import SCENE, Run, film
+from tests.gstreamer.elements.conftest import SCENE, Run, video
 
 SIZE = "width=640 height=384"
 
@@ -45,7 +45,7 @@ def objects_of(buffer: Any) -> list[tuple[int, str, float, tuple[float, ...]]]:
 
 def test_the_boxes_are_those_of_a_run(play: Run, detector: Path) -> None:
     ran = play(
-        film() + f"! m.sink_0 nvstreammux name=m batch-size=1 {SIZE} ! "
+        video() + f"! m.sink_0 nvstreammux name=m batch-size=1 {SIZE} ! "
         f"nvinfer config-file-path={detector} ! nvvideoconvert ! nvdsosd name=end ! fakesink",
         end=objects_of,
     )
@@ -88,7 +88,7 @@ def test_tracks_and_codes(play: Run, detector: Path, tmp_path: Path) -> None:
         ]
 
     ran = play(
-        film(12) + f"! m.sink_0 nvstreammux name=m batch-size=1 {SIZE} ! "
+        video(12) + f"! m.sink_0 nvstreammux name=m batch-size=1 {SIZE} ! "
         f"nvinfer config-file-path={detector} ! nvtracker ! nvinfer config-file-path={reader} ! "
         "fakesink name=end",
         end=named,
@@ -227,7 +227,7 @@ def test_tiles_carry_their_metadata(play: Run, detector: Path) -> None:
         return shape, [(b.left, b.top, b.width, b.height) for b in boxes]
 
     head = (
-        film(3) + f"! m.sink_1 nvstreammux name=m batch-size=1 {SIZE} ! "
+        video(3) + f"! m.sink_1 nvstreammux name=m batch-size=1 {SIZE} ! "
         f"nvinfer config-file-path={detector} ! "
     )
     plain = play(head + "fakesink name=end", end=objects_of)
@@ -343,8 +343,8 @@ def test_the_example_counts_what_the_scene_shows(gst: Any, tmp_path: Path) -> No
     counts = dict(line.split() for line in done.stdout.splitlines())
     assert counts["frames"] == "250"
     assert int(counts["box"]) > 300
-    with open_source(str(out)) as film:
-        frames = list(film)
+    with open_source(str(out)) as video:
+        frames = list(video)
     assert len(frames) == 250
     assert (frames[0].width, frames[0].height) == (1280, 768)
 

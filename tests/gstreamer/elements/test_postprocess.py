@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.gstreamer.elements.conftest import SCENE, Run, film
+from tests.gstreamer.elements.conftest import SCENE, Run, video
 from tests.gstreamer.elements.test_pipelines import SIZE, objects_of, tree, walk
 from tests.gstreamer.elements.test_preprocess import HALVES, rules_file
 
@@ -56,7 +56,7 @@ def same(found: list[Any], wanted: list[Any]) -> None:
 @pytest.mark.parametrize("regions", [False, True])
 @pytest.mark.sampled
 def test_boxes(play: Run, detector: Path, tmp_path: Path, regions: bool) -> None:
-    head = film(40) + f"! m.sink_0 nvstreammux name=m batch-size=1 {SIZE} "
+    head = video(40) + f"! m.sink_0 nvstreammux name=m batch-size=1 {SIZE} "
     taken = ""
     if regions:
         head += f"! nvdspreprocess config-file={rules_file(tmp_path, HALVES)} "
@@ -104,7 +104,7 @@ def test_codes_of_objects(play: Run, detector: Path, tmp_path: Path) -> None:
         ]
 
     head = (
-        film(60) + f"! m.sink_0 nvstreammux name=m batch-size=1 {SIZE} ! "
+        video(60) + f"! m.sink_0 nvstreammux name=m batch-size=1 {SIZE} ! "
         f"nvinfer config-file-path={detector} ! "
     )
     itself = play(head + f"nvinfer config-file-path={reader} ! fakesink name=end", end=codes)
@@ -131,7 +131,7 @@ def test_a_wrong_file(
 ) -> None:
     path = outputs_file(tmp_path, OUTPUTS.replace(*change))
     ran = play(
-        film(5) + f"! m.sink_0 nvstreammux name=m batch-size=1 {SIZE} ! "
+        video(5) + f"! m.sink_0 nvstreammux name=m batch-size=1 {SIZE} ! "
         f"nvdspostprocess {LIBRARY} postprocesslib-config-file={path} ! fakesink"
     )
     assert wanted in str(ran.errors)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.gstreamer.elements.conftest import Run, film
+from tests.gstreamer.elements.conftest import Run, video
 from tests.gstreamer.elements.test_pipelines import SIZE, objects_of, tree, walk
 
 RULES = """[property]
@@ -39,7 +39,7 @@ def pipeline(detector: Path, rules: Path | None) -> str:
     prepared = "" if rules is None else f"nvdspreprocess config-file={rules} ! queue ! "
     taken = "" if rules is None else "input-tensor-meta=1"
     return (
-        film(40) + f"! m.sink_0 nvstreammux name=m batch-size=1 {SIZE} ! {prepared}"
+        video(40) + f"! m.sink_0 nvstreammux name=m batch-size=1 {SIZE} ! {prepared}"
         f"nvinfer config-file-path={detector} {taken} ! nvdsosd name=end ! fakesink"
     )
 

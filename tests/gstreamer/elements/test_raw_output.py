@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.gstreamer.elements.conftest import film
+from tests.gstreamer.elements.conftest import video
 from tests.gstreamer.elements.test_pipelines import SIZE, tree, walk
 
 
@@ -56,7 +56,7 @@ def test_a_function_of_c_sees_inputs_and_outputs(
     from headrace.gstreamer import pyds
 
     pipeline = gst.parse_launch(
-        film(3) + f"! m.sink_0 nvstreammux name=m batch-size=1 {SIZE} ! nvinfer name=n "
+        video(3) + f"! m.sink_0 nvstreammux name=m batch-size=1 {SIZE} ! nvinfer name=n "
         f"config-file-path={detector} output-tensor-meta=1 ! fakesink name=end"
     )
     calls: list[Any] = []

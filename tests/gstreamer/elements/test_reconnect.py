@@ -57,8 +57,8 @@ def test_a_picture_begins_the_count_anew_and_a_problem_is_told() -> None:
 
 @contextmanager
 def camera(port: int) -> Iterator[None]:
-    film = str(SCENE / "conveyor.mp4")
-    command = [sys.executable, "-m", "tests.outside.rtsp_server", film, str(port)]
+    video = str(SCENE / "conveyor.mp4")
+    command = [sys.executable, "-m", "tests.outside.rtsp_server", video, str(port)]
     server = subprocess.Popen(command, cwd=SCENE.parents[1])
     try:
         for _ in range(200):
@@ -77,7 +77,7 @@ def camera(port: int) -> Iterator[None]:
 def test_a_camera_that_comes_back_goes_on(gst: Any) -> None:
     port = free_port()
     pipeline = gst.parse_launch(
-        f"nvurisrcbin uri=rtsp://a:secret@127.0.0.1:{port}/film select-rtp-protocol=4 "
+        f"nvurisrcbin uri=rtsp://a:secret@127.0.0.1:{port}/video select-rtp-protocol=4 "
         "rtsp-reconnect-interval=1 init-rtsp-reconnect-interval=1 rtsp-reconnect-attempts=8 ! "
         "m.sink_0 nvstreammux name=m batch-size=1 width=64 height=48 live-source=1 ! "
         "fakesink name=end sync=0"
@@ -119,7 +119,7 @@ def test_a_camera_that_comes_back_goes_on(gst: Any) -> None:
 @pytest.mark.slow
 def test_a_camera_that_never_answers_is_an_error(gst: Any) -> None:
     pipeline = gst.parse_launch(
-        f"nvurisrcbin name=source uri=rtsp://127.0.0.1:{free_port()}/film "
+        f"nvurisrcbin name=source uri=rtsp://127.0.0.1:{free_port()}/video "
         "init-rtsp-reconnect-interval=1 rtsp-reconnect-attempts=1 ! m.sink_0 "
         "nvstreammux name=m batch-size=1 width=64 height=48 ! fakesink"
     )

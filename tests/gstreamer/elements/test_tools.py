@@ -71,7 +71,7 @@ def test_each_element_shows_its_properties(tools: None) -> None:
 
 
 @pytest.mark.slow
-def test_a_line_of_gst_launch_writes_a_film(tools: None, tmp_path: Path) -> None:
+def test_a_line_of_gst_launch_writes_a_video(tools: None, tmp_path: Path) -> None:
     for name in ("config_infer_primary.txt", "detector.onnx", "labels.txt", "conveyor_parser.py"):
         (tmp_path / name).write_bytes((SCENE / name).read_bytes())
     line = (
@@ -84,8 +84,8 @@ def test_a_line_of_gst_launch_writes_a_film(tools: None, tmp_path: Path) -> None
     assert done.returncode == 0, done.stderr
     from headrace.media import open_source
 
-    with open_source(str(tmp_path / "out.mp4")) as film:
-        assert len(list(film)) == 250
+    with open_source(str(tmp_path / "out.mp4")) as video:
+        assert len(list(video)) == 250
 
 
 def test_python_answers_only_what_nobody_else_has(gst: Any, tmp_path: Path) -> None:

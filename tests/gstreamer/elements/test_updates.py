@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.gstreamer.elements.conftest import SCENE, film
+from tests.gstreamer.elements.conftest import SCENE, video
 from tests.gstreamer.elements.test_pipelines import SIZE, objects_of, tree, walk
 
 
@@ -102,7 +102,7 @@ def test_a_property_voids_both_keys_of_the_file_that_choose_objects(
     found = {}
     for how in ("", "infer-on-gie-id=1"):
         ran = play(
-            film(12) + f"! m.sink_0 nvstreammux name=m batch-size=1 {SIZE} ! nvinfer "
+            video(12) + f"! m.sink_0 nvstreammux name=m batch-size=1 {SIZE} ! nvinfer "
             f"config-file-path={detector} ! nvinfer config-file-path={reader} {how} ! "
             "fakesink name=end",
             end=read,

@@ -15,7 +15,7 @@ from headrace.errors import ConfigError
 from tests.gstreamer.servicemaker.conftest import CONFIG, SCENE
 from tests.ports import free_port
 
-FILM = SCENE / "conveyor.mp4"
+VIDEO = SCENE / "conveyor.mp4"
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_a_forked_flow_gives_its_pictures_to_each_branch(maker: Any, tmp_path: P
 
     pipeline = maker.Pipeline("forked")
     probe, shapes = stopping(maker, pipeline, 20), []
-    flow = maker.Flow(pipeline).batch_capture([str(FILM), FILM.as_uri()], width=640, height=360)
+    flow = maker.Flow(pipeline).batch_capture([str(VIDEO), VIDEO.as_uri()], width=640, height=360)
     flow = flow.infer(CONFIG, batch_size=2).track().attach(probe).fork()
     flow.retrieve(Retriever())
     flow.encode(tmp_path / "out.mkv", width=320, height=180)
@@ -62,8 +62,8 @@ def test_a_forked_flow_gives_its_pictures_to_each_branch(maker: Any, tmp_path: P
     assert probe.operator.objects > 20
     assert (2, (360, 640, 3)) in shapes
     assert pipeline["infer-nvinfer-0"].get("batch-size") == 2
-    with av.open(str(tmp_path / "out.mkv")) as film:
-        stream = film.streams.video[0]
+    with av.open(str(tmp_path / "out.mkv")) as video:
+        stream = video.streams.video[0]
         assert (stream.width, stream.height) == (320, 180)
 
 
@@ -98,8 +98,8 @@ def test_flows_name_their_mistakes(maker: Any, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="infer has no stream to work on"):
         flow.infer(CONFIG)
     with pytest.raises(ConfigError, match="smart recording is not available"):
-        flow.batch_capture([str(FILM)], record_config=maker.RecordConfig())
-    flow = flow.batch_capture([str(FILM)])
+        flow.batch_capture([str(VIDEO)], record_config=maker.RecordConfig())
+    flow = flow.batch_capture([str(VIDEO)])
     with pytest.raises(ConfigError, match=r"no property 'batch-sise'\n.*batch-size"):
         flow.infer(CONFIG, batch_sise=2)
     with pytest.raises(ConfigError, match=r"cannot be written to 'out\.avi'\n.*\.mp4"):
@@ -129,7 +129,7 @@ PIPELINE = """deepstream:
 
 def test_a_file_describes_a_pipeline(maker: Any, tmp_path: Path) -> None:
     path, kitti = tmp_path / "pipeline.yaml", tmp_path / "kitti"
-    path.write_text(PIPELINE.format(uri=FILM.as_uri(), config=CONFIG, kitti=kitti))
+    path.write_text(PIPELINE.format(uri=VIDEO.as_uri(), config=CONFIG, kitti=kitti))
     pipeline = maker.Pipeline("described", path)
     texts: list[str] = []
 
@@ -166,7 +166,7 @@ def test_mistakes_in_a_file_are_named_with_their_line(
     maker: Any, tmp_path: Path, old: str, new: str, message: str
 ) -> None:
     path = tmp_path / "pipeline.yaml"
-    text = PIPELINE.format(uri=FILM.as_uri(), config=CONFIG, kitti=tmp_path).replace(old, new)
+    text = PIPELINE.format(uri=VIDEO.as_uri(), config=CONFIG, kitti=tmp_path).replace(old, new)
     path.write_text(text)
     with pytest.raises(ConfigError, match=message):
         maker.Pipeline("wrong", path)
@@ -176,8 +176,8 @@ def test_lists_of_sources(maker: Any, tmp_path: Path) -> None:
     path = tmp_path / "sources.yaml"
     path.write_text(
         "source-list:\n"
-        f'- {{uri: "{FILM.as_uri()}", sensor-id: S1, sensor-name: gate}}\n'
-        f'- {{uri: "{FILM.as_uri()}", sensor-id: S2, sensor-name: door}}\n'
+        f'- {{uri: "{VIDEO.as_uri()}", sensor-id: S1, sensor-name: gate}}\n'
+        f'- {{uri: "{VIDEO.as_uri()}", sensor-id: S2, sensor-name: door}}\n'
         "source-config:\n  source-bin: nvmultiurisrcbin\n"
         "  properties: {width: 640, height: 360, file-loop: false}\n"
     )
@@ -211,19 +211,19 @@ def test_a_stream_is_served(maker: Any) -> None:
         pytest.skip("GStreamer's RTSP server is not installed")
     port = free_port()
     pipeline = maker.Pipeline("served")
-    flow = maker.Flow(pipeline).batch_capture([str(FILM)], width=320, height=192, file_loop=True)
+    flow = maker.Flow(pipeline).batch_capture([str(VIDEO)], width=320, height=192, file_loop=True)
     flow.render(maker.RenderMode.STREAM, rtsp_port=port, rtsp_mount_point="/cars")
     pipeline.start()
     try:
         with av.open(
             f"rtsp://127.0.0.1:{port}/cars", options={"rtsp_transport": "tcp"}, timeout=10
-        ) as film:
-            pictures = islice(film.decode(video=0), 3)
+        ) as video:
+            pictures = islice(video.decode(video=0), 3)
             sizes = [(one.width, one.height) for one in pictures]
     finally:
         pipeline.stop()
     assert sizes == [(320, 192)] * 3
-    again = maker.Flow(maker.Pipeline("twice")).batch_capture([str(FILM)])
+    again = maker.Flow(maker.Pipeline("twice")).batch_capture([str(VIDEO)])
     with socket.create_server(("127.0.0.1", 0)) as taken:
         again.render(maker.RenderMode.STREAM, rtsp_port=taken.getsockname()[1])
         with pytest.raises(headrace.HeadraceError, match="no RTSP server can listen at 127"):

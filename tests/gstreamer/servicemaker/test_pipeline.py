@@ -17,7 +17,7 @@ import headrace
 from headrace.errors import ConfigError
 from tests.gstreamer.servicemaker.conftest import CONFIG, SCENE
 
-FILM = SCENE / "conveyor.mp4"
+VIDEO = SCENE / "conveyor.mp4"
 FRAMES = 12
 
 
@@ -33,7 +33,7 @@ def detecting(maker: Any, frames: int = FRAMES) -> Any:
     """The detector over the first frames of the demo scene, not started."""
     return (
         maker.Pipeline("detecting")
-        .add("filesrc", "src", {"location": str(FILM)})
+        .add("filesrc", "src", {"location": str(VIDEO)})
         .add("qtdemux", "demux")
         .add("h264parse", "parser")
         .add("nvv4l2decoder", "decoder")
@@ -62,7 +62,7 @@ def test_the_boxes_are_those_of_a_run(maker: Any) -> None:
     pipeline.start(messages.append).wait()
     expected = [
         (meta.frame, [(o.class_id, o.left, o.confidence) for o in meta.objects])
-        for _, meta in headrace.open_pipeline(CONFIG, sources=FILM, limit=FRAMES)
+        for _, meta in headrace.open_pipeline(CONFIG, sources=VIDEO, limit=FRAMES)
     ]
     assert found[:10] == expected[:10], "at its end the decoder gives some frames and not others"
     assert len(found) == FRAMES
@@ -192,7 +192,7 @@ def test_what_is_missing_is_named(maker: Any) -> None:
 
 
 def test_an_error_of_an_element_is_raised(maker: Any, tmp_path: Path) -> None:
-    pipeline = maker.Pipeline("no film").add("filesrc", "src", {"location": str(tmp_path / "no")})
+    pipeline = maker.Pipeline("no video").add("filesrc", "src", {"location": str(tmp_path / "no")})
     pipeline.add("fakesink", "sink").link("src", "sink")
     with pytest.raises(headrace.HeadraceError, match="src: Resource not found"):
         pipeline.start().wait()

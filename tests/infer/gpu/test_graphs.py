@@ -150,13 +150,13 @@ def test_nothing_is_captured_beside_decoders(
     graphs: list[tuple[str, int]], mean_config: Config, forgotten: bool
 ) -> None:
     runner = runner_of(mean_config())
-    film = FakeSource(1)
-    decoder_begins(film)
+    video = FakeSource(1)
+    decoder_begins(video)
     runner.run({"image": pictures(0)})
     assert [graph for graph, _ in graphs] == ["-1"]
     if not forgotten:
-        decoder_ends(film)
-    del film
+        decoder_ends(video)
+    del video
     runner.run({"image": pictures(0)})
     assert graphs[-1][0] == "1"
 
@@ -265,4 +265,4 @@ def test_a_model_that_is_opened_beside_decoders_goes_without_it_and_says_so(
     finally:
         decoder_ends(decoder)
     assert {graph for graph, _ in graphs} == {"-1"}
-    assert sum("CUDA graph is not used as long as films are decoded" in n for n in notices) == 1
+    assert sum("CUDA graph is not used as long as videos are decoded" in n for n in notices) == 1

@@ -22,7 +22,7 @@ from headrace.engine.device import CPU, Device
 from headrace.engine.session import Session
 from headrace.infer.inferencer import Inferencer
 from headrace.media.sources import gpu_decoding as decoding
-from headrace.media.sources import video
+from headrace.media.sources import video as video_module
 from headrace.pipeline import pipeline as pipeline_module
 from headrace.pipeline.assembly import AssemblyOptions
 from headrace.pipeline.opening import pipeline_spec
@@ -35,9 +35,9 @@ Config = Callable[..., Path]
 
 
 @pytest.fixture
-def film(tmp_path: Path) -> Path:
-    """A film of three pictures."""
-    path = tmp_path / "film.mp4"
+def video(tmp_path: Path) -> Path:
+    """A video of three pictures."""
+    path = tmp_path / "video.mp4"
     with av.open(str(path), "w") as out:
         stream = out.add_stream("mpeg4", rate=25, width=64, height=48, pix_fmt="yuv420p")
         for _ in range(3):
@@ -48,9 +48,9 @@ def film(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
-    """The GPUs that films were to be decoded on; the CPU decodes them."""
+    """The GPUs that videos were to be decoded on; the CPU decodes them."""
     found: list[int | None] = []
-    monkeypatch.setattr(video, "gpu_decoding", lambda gpu: found.append(gpu) or {})
+    monkeypatch.setattr(video_module, "gpu_decoding", lambda gpu: found.append(gpu) or {})
     return found
 
 
@@ -128,19 +128,19 @@ def test_sources_that_come_later_are_decoded_where_the_model_computes(
         assert gpu_of([model]) is None
 
 
-def test_an_opened_model_says_where_its_films_are_decoded(
-    gpu: None, gpus: Gpus, mean_config: Config, film: Path, asked: list[int | None]
+def test_an_opened_model_says_where_its_videos_are_decoded(
+    gpu: None, gpus: Gpus, mean_config: Config, video: Path, asked: list[int | None]
 ) -> None:
     gpus(2)
     with Inferencer.from_config(mean_config(), device="cuda:1") as model:
         for device in ("auto", "cuda", "cuda:1"):
-            headrace.open_pipeline(model, sources=film, device=device).close()
+            headrace.open_pipeline(model, sources=video, device=device).close()
         assert asked == [1, 1, 1]
         for device in ("cpu", "cuda:0"):
             with pytest.raises(ConfigError, match="computes on cuda:1 already"):
-                headrace.open_pipeline(model, sources=film, device=device)
+                headrace.open_pipeline(model, sources=video, device=device)
         with pytest.raises(ConfigError, match="no device is called 'nonsense'"):
-            headrace.open_pipeline(model, sources=film, device="nonsense")
+            headrace.open_pipeline(model, sources=video, device="nonsense")
 
 
 @pytest.mark.parametrize("models", [[0], [1, 0]])
@@ -192,13 +192,13 @@ def test_a_unit_that_cannot_be_used_is_told(
     assert found.found.startswith("there is no GPU 9: ")
 
 
-def test_films_of_a_batch_are_decoded_where_its_model_computes(
-    gpu: None, gpus: Gpus, mean_config: Config, film: Path, asked: list[int | None]
+def test_videos_of_a_batch_are_decoded_where_its_model_computes(
+    gpu: None, gpus: Gpus, mean_config: Config, video: Path, asked: list[int | None]
 ) -> None:
     gpus(2)
     spec = pipeline_spec(configs=[mean_config()], sources=["x"])
     worker = Worker(Work(spec, AssemblyOptions(device="cuda:1")), None)
-    result = worker.do(BatchUnit(str(film)))
+    result = worker.do(BatchUnit(str(video)))
     worker.close()
     assert (result.outcome, result.frames) == ("done", 3), result.error
     assert asked == [1]

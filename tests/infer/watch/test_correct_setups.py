@@ -181,9 +181,9 @@ def test_real_models_on_real_and_empty_pictures(model: str, data_dir: Path, tmp_
         f"[property]\ngie-unique-id=1\nonnx-file={name}\nnetwork-mode=0\n{keys}"
         "[class-attrs-all]\npre-cluster-threshold=0.3\nnms-iou-threshold=0.5\n"
     )
-    for film in sorted((data_dir / "videos").glob("*.mp4")):
-        with Inferencer.from_config(config) as detector, open_source(str(film)) as source:
-            assert findings(detector, list(islice(source, 12))) == [], film.name
+    for video in sorted((data_dir / "videos").glob("*.mp4")):
+        with Inferencer.from_config(config) as detector, open_source(str(video)) as source:
+            assert findings(detector, list(islice(source, 12))) == [], video.name
     for scene in ("plain", "dark", "noisy", "empty"):
         with Inferencer.from_config(config) as detector:
             assert findings(detector, frames(scene)) == [], scene

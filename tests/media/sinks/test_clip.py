@@ -17,7 +17,7 @@ from headrace.pipeline import Pipeline
 from tests.media.conftest import write_clip
 
 
-def film(path: Path, frames: int = 100) -> Path:
+def video(path: Path, frames: int = 100) -> Path:
     """4 s at 25 fps with a key frame each half second, and frames that look both ways."""
     options = {"g": "12", "keyint_min": "12", "sc_threshold": "0", "bf": "2"}
     return write_clip(path, frames, options=options)
@@ -42,7 +42,7 @@ def person_at(*numbers: int) -> Any:
 
 
 def record(tmp_path: Path, options: str, *stages: Any) -> list[Path]:
-    source = film(tmp_path / "in.mp4")
+    source = video(tmp_path / "in.mp4")
     sink = open_sink(f"clip:{tmp_path / 'clips'}?{options}")
     Pipeline(open_source(str(source)), stages, [sink]).run()
     found = sorted((tmp_path / "clips").iterdir())
@@ -80,7 +80,7 @@ def test_the_longest_clip(tmp_path: Path) -> None:
 
 
 def test_on_call(tmp_path: Path) -> None:
-    source = film(tmp_path / "in.mp4")
+    source = video(tmp_path / "in.mp4")
     sink = open_sink(f"clip:{tmp_path / 'clips'}?on=call&before=1&after=1")
     pipeline = Pipeline(open_source(str(source)), person_at(), [sink])
     for frame, _ in pipeline:
@@ -120,7 +120,7 @@ def test_options_that_are_wrong(tmp_path: Path, options: str, found: str) -> Non
 
 
 def test_the_ring_is_bounded(tmp_path: Path) -> None:
-    path = film(tmp_path / "in.mp4")
+    path = video(tmp_path / "in.mp4")
     ring = PacketRing(600, max_bytes=1500)
     with av.open(str(path)) as container:
         stream = container.streams.video[0]
@@ -136,7 +136,7 @@ def test_the_ring_is_bounded(tmp_path: Path) -> None:
 
 
 def test_a_ring_keeps_what_is_wanted(tmp_path: Path) -> None:
-    path = film(tmp_path / "in.mp4")
+    path = video(tmp_path / "in.mp4")
     ring = PacketRing(1.0)
     with av.open(str(path)) as container:
         stream = container.streams.video[0]

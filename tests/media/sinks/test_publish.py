@@ -92,7 +92,7 @@ def test_nothing_is_dropped_while_it_opens(
     assert (sink.sent, sink.dropped) == (20, 0)
 
 
-def test_a_film_keeps_its_pace(make_meta: MakeMeta) -> None:
+def test_a_video_keeps_its_pace(make_meta: MakeMeta) -> None:
     listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     listener.bind(("127.0.0.1", 0))
     start = time.perf_counter()
@@ -105,14 +105,14 @@ def test_a_film_keeps_its_pace(make_meta: MakeMeta) -> None:
     listener.close()
 
 
-def test_a_film_keeps_its_pace_while_nobody_is_there(make_meta: MakeMeta) -> None:
+def test_a_video_keeps_its_pace_while_nobody_is_there(make_meta: MakeMeta) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"rtsp://127.0.0.1:{free.getsockname()[1]}/in"
     sink = PublishSink(url, Path(url), fps=50, reconnect=FAST)
     start = time.perf_counter()
     send(sink, make_meta, range(65), 0)
-    assert time.perf_counter() - start > 0.2  # else an outage of seconds costs minutes of film
+    assert time.perf_counter() - start > 0.2  # else an outage of seconds costs minutes of video
     with pytest.raises(MediaError, match="was sent"):
         sink.close()
 

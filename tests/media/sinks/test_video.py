@@ -182,7 +182,7 @@ def test_a_disk_too_small_for_anything_that_plays_keeps_what_was_there(
     tmp_path: Path, make_meta: MakeMeta, suffix: str
 ) -> None:
     path = tmp_path / f"x{suffix}"
-    path.write_bytes(b"an older film")
+    path.write_bytes(b"an older video")
     sink = open_sink(str(path), fps=5, preset="ultrafast")
     with (
         file_size_limit(4096),
@@ -190,7 +190,7 @@ def test_a_disk_too_small_for_anything_that_plays_keeps_what_was_there(
     ):
         write_noise(sink, make_meta, 300)
     assert list(tmp_path.iterdir()) == [path]
-    assert path.read_bytes() == b"an older film"
+    assert path.read_bytes() == b"an older video"
 
 
 @pytest.mark.parametrize("name", ["x.mp4", "x.json", "x.jsonl", "tracks", "pictures"])

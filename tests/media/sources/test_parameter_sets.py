@@ -1,4 +1,4 @@
-"""Reference pictures of H.264 and HEVC films, from their headers."""
+"""Reference pictures of H.264 and HEVC videos, from their headers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from headrace.media import open_source
 from headrace.media.sources.decoded import DecodedSource
 from headrace.media.sources.parameter_sets import reference_pictures
-from tests.media.sources.films import write_film
+from tests.media.sources.videos import write_video
 
 
 def references_of(path: Path) -> int:
-    with open_source(str(path)) as film:
-        assert isinstance(film, DecodedSource)
-        return film.reference_pictures
+    with open_source(str(path)) as video:
+        assert isinstance(video, DecodedSource)
+        return video.reference_pictures
 
 
 @pytest.mark.parametrize("suffix", ["mp4", "mkv", "ts"])
@@ -34,7 +34,7 @@ def references_of(path: Path) -> int:
 def test_it_is_what_the_encoder_was_asked_for(
     tmp_path: Path, suffix: str, parameters: str, wanted: int
 ) -> None:
-    path = write_film(
+    path = write_video(
         tmp_path / f"a.{suffix}", frames=20, options={"x264-params": parameters}, size=(64, 48)
     )
     assert references_of(path) == wanted
@@ -47,13 +47,13 @@ def test_hevc_keeps_what_its_headers_say(
 ) -> None:
     words = f"ref={references}:bframes={between}:b-pyramid=0:log-level=none"
     options = {"preset": "ultrafast", "x265-params": words}
-    path = write_film(tmp_path / f"a.{suffix}", 20, codec="libx265", options=options)
+    path = write_video(tmp_path / f"a.{suffix}", 20, codec="libx265", options=options)
     wanted = max(references, 2 + bool(between))  # as x265 has it
     assert references_of(path) == wanted
 
 
 def test_what_says_nothing_has_none(tmp_path: Path) -> None:
-    assert references_of(write_film(tmp_path / "a.mp4", 5, codec="mpeg4")) == 0
+    assert references_of(write_video(tmp_path / "a.mp4", 5, codec="mpeg4")) == 0
 
 
 @given(st.sampled_from(["h264", "hevc"]), st.binary(max_size=60))

@@ -19,7 +19,7 @@ from benchmarks.rtsp_server import shown
 from headrace.errors import MediaError
 from headrace.media import ReconnectPolicy, Source, open_source
 from tests.media.conftest import write_clip
-from tests.media.sources.films import B_FRAMES
+from tests.media.sources.videos import B_FRAMES
 
 PYTHON = "/usr/bin/python3"
 FAST = ReconnectPolicy(first_s=0.1, max_s=0.4)
@@ -268,9 +268,9 @@ def test_a_run_that_ends_amid_a_stream_ends_well(server: Server, tmp_path: Path)
 
 @pytest.mark.slow
 def test_the_server_of_the_benchmarks_tells_when_b_frames_are_shown(tmp_path: Path) -> None:
-    """Also when the film begins again: every picture 40 ms after the one before."""
-    film = write_clip(tmp_path / "film.mp4", 24, options=B_FRAMES)
-    with shown(film) as url, open_source(url, timeout_s=10) as source:
+    """Also when the video begins again: every picture 40 ms after the one before."""
+    video = write_clip(tmp_path / "video.mp4", 24, options=B_FRAMES)
+    with shown(video) as url, open_source(url, timeout_s=10) as source:
         times = [frame.pts_ns for frame in itertools.islice(source, 60)]
     steps = {round((b - a) / 1e6) for a, b in itertools.pairwise(times)}
     assert steps == {40}

@@ -10,7 +10,7 @@ import pytest
 
 from headrace.media import ArraySource, Source, open_source
 from headrace.media.sources.base import SteppedSource
-from tests.media.sources.films import B_FRAMES, KINDS, write_film
+from tests.media.sources.videos import B_FRAMES, KINDS, write_video
 
 PICTURE = np.zeros((4, 6, 3), np.uint8)
 
@@ -40,17 +40,17 @@ def frames_of(source: Source, count: int) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_a_film_that_begins_again_is_the_film(tmp_path: Path, name: str) -> None:
-    path = write_film(tmp_path / name, frames=20, **KINDS[name])
+def test_a_video_that_begins_again_is_the_video(tmp_path: Path, name: str) -> None:
+    path = write_video(tmp_path / name, frames=20, **KINDS[name])
     with open_source(str(path)) as whole:
-        film = frames_of(whole, 1000)
-        assert (whole.rewind(), len(film)) == (True, 20)
-        assert frames_of(whole, 1000) == film
+        video = frames_of(whole, 1000)
+        assert (whole.rewind(), len(video)) == (True, 20)
+        assert frames_of(whole, 1000) == video
         assert (whole.given, whole.skipped) == (20, 0)
 
 
-def test_rounds_of_a_film_have_one_decoder_and_one_name(tmp_path: Path) -> None:
-    path = write_film(tmp_path / "a.mp4", frames=5, options=B_FRAMES)
+def test_rounds_of_a_video_have_one_decoder_and_one_name(tmp_path: Path) -> None:
+    path = write_video(tmp_path / "a.mp4", frames=5, options=B_FRAMES)
     source = open_source(str(path))
     source.name = "door"
     with SteppedSource(source, reopen=list) as looped:
@@ -67,7 +67,7 @@ def test_one_that_cannot_go_back_is_opened_again_under_its_name() -> None:
 
 
 def test_what_was_not_read_or_is_closed_does_not_begin_again(tmp_path: Path) -> None:
-    path = write_film(tmp_path / "a.mp4", frames=5)
+    path = write_video(tmp_path / "a.mp4", frames=5)
     with open_source(str(path)) as source:
         assert not source.rewind()
         list(source)

@@ -7,7 +7,7 @@ import numpy as np
 
 from headrace import open_pipeline
 from headrace.pipeline.analytics import Analytics, AnalyticsRules, Line, Region, SourceRules
-from tests.pipeline.track.scenes import HEIGHT, TRUTH, film, meta
+from tests.pipeline.track.scenes import HEIGHT, TRUTH, meta, video
 
 X = 320.0
 LINE = Line(name="passed", start=(X, 0.0), end=(X, HEIGHT))
@@ -25,7 +25,7 @@ def feet(boxes):
 def test_every_count_is_that_of_the_truth():
     """All parcels move right on a belt: one has passed once its place is beyond the line."""
     analytics, before, passed = Analytics(rules()), {}, 0
-    for number, truth in enumerate(film()):
+    for number, truth in enumerate(video()):
         m = meta(number, truth.boxes, classes=truth.classes)
         m.objects.object_ids[:] = np.array(truth.parcels, np.uint64)
         analytics.apply(m)
@@ -54,7 +54,7 @@ def test_the_detector_and_a_tracker_count_the_same(tmp_path):
         for _, m in pipeline:
             last = m.analytics
     ways = {}
-    for truth in film():
+    for truth in video():
         for i, (x, _) in zip(truth.parcels, feet(truth.boxes), strict=True):
             ways.setdefault(i, []).append(x)
     assert last.crossed_total == {"passed": sum(min(w) <= X < max(w) for w in ways.values())}

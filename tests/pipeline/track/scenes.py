@@ -78,7 +78,7 @@ def track(tracker: Tracker, metas: Iterable[FrameMeta]) -> list[list[int | None]
 
 @dataclass
 class Truth:
-    """What is in one frame of the conveyor film."""
+    """What is in one frame of the conveyor video."""
 
     boxes: list[list[float]] = field(default_factory=list)
     classes: list[int] = field(default_factory=list)
@@ -86,7 +86,7 @@ class Truth:
 
 
 @cache
-def film() -> tuple[Truth, ...]:
+def video() -> tuple[Truth, ...]:
     """The parcels of each of the 250 frames, those of which enough can be seen."""
     document = json.loads(TRUTH.read_text())
     frames = [Truth() for _ in document["images"]]

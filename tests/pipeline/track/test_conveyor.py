@@ -18,9 +18,9 @@ from tests.pipeline.track.scenes import (
     Score,
     Truth,
     detections,
-    film,
     meta,
     score,
+    video,
 )
 
 FRAMES = 130
@@ -29,9 +29,9 @@ FRAMES = 130
 def run(
     spec: str, *, missed: float = 0.05, jitter: float = 1.0, interval: int = 0, start: int = 0
 ) -> tuple[Score, list[FrameMeta]]:
-    """Track the film; with `interval` the model runs on every (interval + 1)th frame only."""
+    """Track the video; with `interval` the model runs on every (interval + 1)th frame only."""
     rng, tracker, metas = np.random.default_rng(1), open_tracker(spec), []
-    truths = film()[start : start + FRAMES]
+    truths = video()[start : start + FRAMES]
     for number, truth in enumerate(truths):
         inferred = number % (interval + 1) == 0
         seen = detections(truth, rng, missed=missed, jitter=jitter) if inferred else Truth()
@@ -68,13 +68,13 @@ def test_a_perfect_detector_gives_perfect_tracks_but_for_probation() -> None:
     result, metas = run("iou:min_hits=1", missed=0.0, jitter=0.0)
     assert result == Score(1.0, 1.0, 0)
     found = {i for m in metas for i in m.objects.object_ids.tolist()}
-    assert found == set(range(1, len({p for t in film()[:FRAMES] for p in t.parcels}) + 1))
+    assert found == set(range(1, len({p for t in video()[:FRAMES] for p in t.parcels}) + 1))
 
 
 @pytest.mark.parametrize("spec", ALL)
 @pytest.mark.slow
 def test_sources_do_not_disturb_each_other(spec: str) -> None:
-    """Two films at once give each the tracks it has alone, with ids of its own."""
+    """Two videos at once give each the tracks it has alone, with ids of its own."""
     alone = [run(spec, start=start)[1] for start in (0, 40)]
     tracker, together = open_tracker(spec), ([], [])
     for number in range(FRAMES):
@@ -90,7 +90,7 @@ def test_sources_do_not_disturb_each_other(spec: str) -> None:
 
 
 def test_the_demos_own_detector_and_a_tracker_follow_the_parcels(tmp_path: Path) -> None:
-    """From the film's pixels, inferring on every third frame."""
+    """From the video's pixels, inferring on every third frame."""
     folder = tmp_path / "conveyor"
     shutil.copytree(TRUTH.parent, folder)
     config = folder / "config_infer_primary.txt"
@@ -100,7 +100,7 @@ def test_the_demos_own_detector_and_a_tracker_follow_the_parcels(tmp_path: Path)
     metas = [m for _, m in pipeline]
     detector.close()
     assert [m.inferred for m in metas] == [n % 3 == 0 for n in range(FRAMES)]
-    result = score(film()[:FRAMES], metas)
+    result = score(video()[:FRAMES], metas)
     assert result.switches <= 1
     assert result.mota > 0.9
     assert result.idf1 > 0.94

@@ -42,7 +42,7 @@ def test_objects_are_where_they_would_be() -> None:
 
 
 @pytest.mark.parametrize("spec", ALL)
-def test_a_film_with_gaps_is_followed_closely(spec: str) -> None:
+def test_a_video_with_gaps_is_followed_closely(spec: str) -> None:
     """Whichever tracker: the model runs on every third frame, and dropped frames count."""
     numbers = [n for n in range(36) if n not in (25, 26, 28)]
     metas = [

@@ -32,7 +32,7 @@ def kernels_at_once(processes: int) -> Iterator[list[Notice]]:
 
     A daemon that runs already is used, and left alone. Otherwise one starts here, in a folder of
     its own, and ends behind the block. A process may use twice its share of the GPU then, unless
-    the environment says otherwise: on an H200 HEVC films ran at 7,267 frames a second for 7,155 in
+    the environment says otherwise: on an H200 HEVC videos ran at 7,267 frames a second for 7,155 in
     four processes, and a cascade at 7,051 for 6,875 in six.
 
     Args:

@@ -71,7 +71,7 @@ def compare(
 ) -> Comparison:
     """Run two models on the same frames, and find the stage that makes them differ.
 
-        found = headrace.compare("fp32.txt", "int8.txt", "film.mp4")
+        found = headrace.compare("fp32.txt", "int8.txt", "video.mp4")
         print(found.verdict)
 
     Args:

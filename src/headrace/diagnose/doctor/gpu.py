@@ -99,7 +99,7 @@ def _kernel() -> Check:
 
 def _decoding() -> Check:
     if (error := decoding_error(0)) is not None:
-        text = f"{error.found}: films are decoded on the CPU"
+        text = f"{error.found}: videos are decoded on the CPU"
         return Check("gpu", "decoding", "problem", text, tuple(error.fix))
     ask = ctypes.CDLL(UNIT).cuvidGetDecoderCaps
     driver()  # its context is asked

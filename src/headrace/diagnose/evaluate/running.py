@@ -94,11 +94,11 @@ def run_over(
             streams=options.streams,
             guard=options.guard,
             profile=options.profile,
-            limit=len(dataset.pictures) if dataset.film else None,
+            limit=len(dataset.pictures) if dataset.video else None,
         )
         with pipeline:
             for frame, meta in pipeline:
-                place = meta.frame if dataset.film else places[frame.source]
+                place = meta.frame if dataset.video else places[frame.source]
                 picture = dataset.pictures[place]
                 if picture.size not in (None, (frame.width, frame.height)):
                     assert picture.size is not None
@@ -118,18 +118,18 @@ def run_over(
         text = "pictures are not of the size in the truth and left out"
         done.notices.append(left_out(odd, text, dataset.name))
     missing = len(dataset.pictures) - done.frames - len(odd)
-    if dataset.film and missing > 0:
-        text = f"the film ends {missing} pictures before the truth does"
-        done.notices.append(Notice("warning", text, dataset.film))
+    if dataset.video and missing > 0:
+        text = f"the video ends {missing} pictures before the truth does"
+        done.notices.append(Notice("warning", text, dataset.video))
     return done
 
 
 def _source(dataset: Dataset) -> Source:
-    if dataset.film is None:
+    if dataset.video is None:
         paths = [p.path for p in dataset.pictures if p.path is not None]
         return ImageSource(paths, dataset.name)
-    film = open_source(dataset.film, live=False)
-    return film if dataset.step == 1 else SteppedSource(film, step=dataset.step)
+    video = open_source(dataset.video, live=False)
+    return video if dataset.step == 1 else SteppedSource(video, step=dataset.step)
 
 
 def whole_pictures(cfg: ModelConfig) -> tuple[ModelConfig, list[Notice]]:

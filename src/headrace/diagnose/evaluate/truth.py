@@ -56,8 +56,8 @@ def read_truth(
         assert isinstance(picture.truth, Truth)
         ids = of_model[picture.truth.class_ids]
         truths.append(replace(picture.truth, class_ids=ids).select(ids >= 0))
-    if dataset.film is not None:
-        chosen = [Selected(dataset.film, len(truths), float(dataset.step))]
+    if dataset.video is not None:
+        chosen = [Selected(dataset.video, len(truths), float(dataset.step))]
     else:
         chosen = [Selected(str(p.path), 1, 1.0) for p in dataset.pictures]
     return chosen, truths, [*dataset.notices, *classes.notices]

@@ -68,15 +68,15 @@ class DrawnPicture:
 
 
 class WorstPictures:
-    """Reads and draws the worst pictures of a report; a film is decoded once."""
+    """Reads and draws the worst pictures of a report; a video is decoded once."""
 
     def __init__(self, report: EvaluationReport) -> None:
         self._dataset = report.dataset
         self._frames: dict[int, Rgb] = {}
-        if report.dataset.film is not None:
+        if report.dataset.video is not None:
             wanted = {w.place * report.dataset.step for r in report.results for w in r.scores.worst}
-            with open_source(report.dataset.film, live=False) as film:
-                for number, frame in enumerate(film):
+            with open_source(report.dataset.video, live=False) as video:
+                for number, frame in enumerate(video):
                     if number in wanted:
                         self._frames[number // report.dataset.step] = frame.to_rgb()
                     if number >= max(wanted, default=-1):
@@ -102,7 +102,7 @@ class WorstPictures:
             return self._frames[place]
         path = self._dataset.pictures[place].path
         if path is None:
-            raise MediaError("the film is shorter than before", where=str(self._dataset.film))
+            raise MediaError("the video is shorter than before", where=str(self._dataset.video))
         return read_image(path)
 
     def _name(self, place: int) -> str:

@@ -117,7 +117,7 @@ class CudaRunner:
     def _captured_run(self, session: Any, feeds: Mapping[str, Any]) -> CapturedRun | None:
         """The run as a graph, if it is that of the first shapes, in the first thread.
 
-        ONNX Runtime keeps graphs for each thread. None is captured while films are decoded on the
+        ONNX Runtime keeps graphs for each thread. None is captured while videos are decoded on the
         GPU, as for a model that is exchanged in the middle of a run.
         """
         thread = threading.current_thread()  # numbers are used again

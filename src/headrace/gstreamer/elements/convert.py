@@ -29,7 +29,7 @@ from headrace.gstreamer.pyds.bridge import bridge
 
 _FEATURE = "memory:NVMM"
 UNTAGGED = "bt601"
-"""Colours of a film that names none; GStreamer takes BT.709 from 720 lines on. Source: spec A.3."""
+"""Colours of a video that names none; GStreamer: BT.709 from 720 lines on. Source: spec A.3."""
 
 _FLIPS = Choices.of(
     "GstNvDsVideoFlipMethod", "none", "counterclockwise", "rotate-180", "clockwise",

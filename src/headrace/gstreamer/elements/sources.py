@@ -37,7 +37,7 @@ _PROTOCOLS = Choices(
 )  # fmt: skip
 _FLAGS = {10: 0x10, 20: 0x20}  # numbers of the original -> flags of rtspsrc
 URI_PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
-    "uri": Property("str", None, "address of the film or the camera"),
+    "uri": Property("str", None, "address of the video or the camera"),
     "source-id": Property("int", -1, "accepted", -1),
     "type": Property(
         "enum",
@@ -49,7 +49,7 @@ URI_PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
     "cudadec-memtype": Property("enum", 0, "accepted", choices=_MEMORY),
     "drop-frame-interval": Property("uint", 0, "keep every Nth frame; 0: all", 0, 30),
     "dec-skip-frames": Property("enum", 0, NO_EFFECT, choices=_SKIPPED),
-    "file-loop": Property("bool", False, "start again at the end of the film"),
+    "file-loop": Property("bool", False, "start again at the end of the video"),
     "disable-audio": Property("bool", True, "accepted; sound is never decoded"),
     "disable-passthrough": Property("bool", False, "accepted"),
     "latency": Property("uint", 100, "of RTSP, in milliseconds"),

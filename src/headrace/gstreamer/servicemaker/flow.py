@@ -122,7 +122,7 @@ class Flow:
         """Open sources and batch their frames.
 
         Args:
-            inputs: addresses or paths of films; or the path of a YAML list of sources.
+            inputs: addresses or paths of videos; or the path of a YAML list of sources.
             record_config: of smart recording.
             options: properties of the multiplexer and of the sources.
 
@@ -299,7 +299,7 @@ class Flow:
     def encode(
         self, dest: str | Path, profile: Any = None, use_sw_codec: Any = True, **options: Any
     ) -> Flow:
-        """Write a film; the ending of its name chooses the container.
+        """Write a video; the ending of its name chooses the container.
 
         Args:
             dest: path, or address of a file: `.mp4`, `.mkv`, `.mov`, or bare `.h264`, `.h265`.
@@ -315,7 +315,7 @@ class Flow:
         container = _CONTAINERS.get(path.suffix.lower())
         if container is None:
             raise ConfigError(
-                f"a film cannot be written to {path.name!r}", expected=", ".join(_CONTAINERS)
+                f"a video cannot be written to {path.name!r}", expected=", ".join(_CONTAINERS)
             )
         stream, given = self._one("encode"), _hyphened(options)
         codec = "h265" if path.suffix.lower() == ".h265" else "h264"

@@ -34,7 +34,7 @@ _WEAK = 0.3
 _MORE = 4.0  # times the scores of the own parser: another reading that finds more is the right one
 _CONTRAST = 15.0  # standard deviation of a picture's bytes
 _PICTURES = 4  # that must all be read better in the other order of colours …
-_SURER = 1.12  # … by as much; YOLOX-nano: 1.10 to 1.39 on four films if wrong, 0.72 to 0.9 if right
+_SURER = 1.12  # … by as much; YOLOX-nano: 1.10 to 1.39 on four videos if wrong, ≤ 0.9 if right
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Film around events, cut from the packets of the source as they came."""
+"""Video around events, cut from the packets of the source as they came."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class ClipSink(Sink):
         """Keep the packets of a source from now on."""
         ring = source.keep_packets(self._before_s)
         if ring is None:
-            self._notice("warning", f"{source.name} has no packets of film: it is not recorded")
+            self._notice("warning", f"{source.name} has no packets of video: it is not recorded")
             return
         with self._lock:
             self._rings[source.source_id] = (source_labels([source])[source.source_id], ring)
@@ -130,7 +130,7 @@ class ClipSink(Sink):
             self.end(number)
         ring.trim(now)
         if ring.cut:
-            self._notice("warning", "more film than is held (64 MiB): clips begin later")
+            self._notice("warning", "more video than is held (64 MiB): clips begin later")
 
     def _new(self, label: str, ring: PacketRing, now: int) -> _Clip | None:
         first = ring.start_of(now - self._before_ns)

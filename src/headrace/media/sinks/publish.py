@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _ROOM = 8  # frames that wait for the encoder
 _PATIENCE_S = 0.25  # a frame waits so long for room, once; then frames are dropped
-_AHEAD_S = 1.0  # a film may be so much ahead of the clock
+_AHEAD_S = 1.0  # a video may be so much ahead of the clock
 _TIMEOUT_S = 5.0
 _END_S = 10.0  # for what waits, at the end
 _GOP_S = 1.0  # who joins waits so long for a picture
@@ -45,8 +45,8 @@ class PublishSink(Sink):
     """Encodes frames in a thread of its own and sends them to the other side.
 
     The pipeline never waits for the other side: while it is away, or slower than the frames, frames
-    are dropped and counted, and the connection is tried again with growing distance. Films are held
-    to their own pace, whether the other side is there or not; live sources have theirs.
+    are dropped and counted, and the connection is tried again with growing distance. Videos are
+    held to their own pace, whether the other side is there or not; live sources have theirs.
 
     Args:
         name: `rtsp://HOST/PATH`, `rtsps://…` or `udp://HOST:PORT`; user and password may stand in
@@ -101,7 +101,7 @@ class PublishSink(Sink):
         self._connected = self._slow = False
         self._opening = True  # for the first time: it is not away yet
         self._live = False
-        self._clocks: dict[int, tuple[float, int]] = {}  # of each film: when a time was due
+        self._clocks: dict[int, tuple[float, int]] = {}  # of each video: when a time was due
         self._cause = "the other side took none in time"
         self.sent = self.dropped = self.reconnects = 0
         self._thread = threading.Thread(target=self._run, name="headrace-publish", daemon=True)
@@ -112,7 +112,7 @@ class PublishSink(Sink):
         self._live = self._live or source.live
 
     def end(self, source_id: int) -> None:
-        """Forget the pace of a film that is over."""
+        """Forget the pace of a video that is over."""
         self._clocks.pop(source_id, None)
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:

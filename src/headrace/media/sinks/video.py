@@ -14,7 +14,7 @@ from headrace.media.frame import Frame
 from headrace.media.sinks.base import Sink, create, part_of
 from headrace.media.sinks.frame_encoder import FrameEncoder
 from headrace.media.sinks.naming import VIDEO_FORMATS
-from headrace.media.sinks.whole_film import whole_matroska, whole_mp4
+from headrace.media.sinks.whole_video import whole_matroska, whole_mp4
 from headrace.meta import FrameMeta
 
 _HYBRID_SINCE = (61, 7, 0)  # FFmpeg 7.1

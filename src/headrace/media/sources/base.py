@@ -36,7 +36,7 @@ class Source(ABC):
         skipped: frames that could not be decoded and were left out so far.
         reconnects: how often a lost connection came back so far.
         files: the images of a folder or pattern.
-        decoder: `cpu` or `cuda`, where its pictures are decoded; empty for what is no film.
+        decoder: `cpu` or `cuda`, where its pictures are decoded; empty for what is no video.
     """
 
     def __init__(self, name: str, source_id: int = 0) -> None:
@@ -83,7 +83,7 @@ class Source(ABC):
                 self._release_once()
 
     def keep_packets(self, before_s: float) -> PacketRing | None:
-        """Keep the film's last packets, `before_s` seconds back; None without a film.
+        """Keep the video's last packets, `before_s` seconds back; None without a video.
 
         Call it before the source is read. A second call returns the same ring.
         """

@@ -49,7 +49,7 @@ class _Turns:
 
 @cache
 def _turns(gpu: int, live: bool) -> _Turns:
-    """Decoders of films, or of live streams, that call the driver for a GPU at once.
+    """Decoders of videos, or of live streams, that call the driver for a GPU at once.
 
     It serves one at a time, and its video unit is busy with 8. A live picture is waited for within
     the call, and the engine's calls wait behind it.
@@ -232,7 +232,7 @@ class DecodedSource(Source):
 
     Attributes:
         given: frames given so far.
-        reference_pictures: how many the decoder keeps for others; 0 where the film does not say.
+        reference_pictures: how many the decoder keeps for others; 0 where the video does not say.
     """
 
     def __init__(
@@ -254,7 +254,7 @@ class DecodedSource(Source):
         self._packet_ring: PacketRing | None = None
 
     def keep_packets(self, before_s: float) -> PacketRing | None:
-        """Keep the film's last packets, for clips."""
+        """Keep the video's last packets, for clips."""
         self._packet_ring = self._packet_ring or PacketRing(before_s)
         return self._packet_ring
 

@@ -60,7 +60,7 @@ def open_source(
         transport: what carries RTSP.
         latency_s: for RTSP over UDP: how long packets may wait for earlier ones; None means 0.1.
         options: further options of FFmpeg's protocol and demuxer for streams and cameras.
-        gpu: number of the NVIDIA GPU that decodes films and streams, as far as it can; their
+        gpu: number of the NVIDIA GPU that decodes videos and streams, as far as it can; their
             pictures stay there until somebody reads them. None: the CPU decodes.
 
     Returns:
@@ -78,8 +78,8 @@ def open_source(
     if not url:
         raise MediaError("the source is empty", expected="a path, a pattern, a URL or camera:N")
     decoding: dict[str, Any] = {"source_id": source_id, "threads": threads, "fps": fps}
-    filmed: dict[str, Any] = decoding | {"gpu": gpu}
-    waiting: dict[str, Any] = filmed | {"timeout_s": timeout_s, "reconnect": reconnect}
+    recorded: dict[str, Any] = decoding | {"gpu": gpu}
+    waiting: dict[str, Any] = recorded | {"timeout_s": timeout_s, "reconnect": reconnect}
     camera = _CAMERA.fullmatch(url)
     if camera:
         device = _camera(int(camera[1]), url)
@@ -114,7 +114,7 @@ def open_source(
     if stat.S_ISFIFO(path.stat().st_mode):
         opener = pipe_opener(str(path), timeout_s)
         return StreamSource(opener, url, timeout_s=timeout_s, wait=True, **decoding)
-    return VideoSource(path, url, **filmed)
+    return VideoSource(path, url, **recorded)
 
 
 def as_frame(picture: Any, format: PixelFormat | str = PixelFormat.BGR, *, place: int = 0) -> Frame:

@@ -1,4 +1,4 @@
-"""Headers of H.264 and HEVC films, read before a picture is decoded.
+"""Headers of H.264 and HEVC videos, read before a picture is decoded.
 
 Source: ITU-T H.264, 7.3.2; ITU-T H.265, 7.3.2.1 and 7.3.3; ISO/IEC 14496-15, 5.3.3.1 and 8.3.3.1.
 """
@@ -19,7 +19,7 @@ def reference_pictures(codec: str, extradata: bytes) -> int | None:
 
     Args:
         codec: FFmpeg's name.
-        extradata: of the film's stream, as MP4 (`avcC`, `hvcC`) or with start codes.
+        extradata: of the video's stream, as MP4 (`avcC`, `hvcC`) or with start codes.
     """
     if codec not in _KINDS:
         return None

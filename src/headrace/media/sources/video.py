@@ -155,7 +155,7 @@ class VideoSource(DecodedSource):
 
 
 def _place(packet: Any) -> tuple[Any, ...]:
-    """What tells the first packet of a film from others."""
+    """What tells the first packet of a video from others."""
     return packet.pts, packet.dts, packet.pos, packet.size
 
 

@@ -86,11 +86,11 @@ def test_things_left_out_are_said(tmp_path):
     assert len(found.pictures) == 2
 
 
-def test_frames_of_a_film_and_fewer_of_them(tmp_path):
-    (tmp_path / "film.mp4").write_bytes(b"")
+def test_frames_of_a_video_and_fewer_of_them(tmp_path):
+    (tmp_path / "video.mp4").write_bytes(b"")
     images = [{"id": i, "file_name": f"{i}"} for i in range(10)]
-    found = load_coco(write(tmp_path, images=images, annotations=[]), [tmp_path / "film.mp4"])
-    assert found.film == str(tmp_path / "film.mp4")
+    found = load_coco(write(tmp_path, images=images, annotations=[]), [tmp_path / "video.mp4"])
+    assert found.video == str(tmp_path / "video.mp4")
     assert len(found.pictures) == 10
     assert found.limited(10) is found
     part = found.limited(4)

@@ -94,25 +94,25 @@ def load_coco(path: Path, images: Sequence[Path] = ()) -> Dataset:
     if ignored:
         text = f"{ignored} annotations have ignore without iscrowd: they count, as in pycocotools"
         notices.append(Notice("info", text, where))
-    film = str(images[0]) if len(images) == 1 and images[0].is_file() else None
-    if film is None:
+    video = str(images[0]) if len(images) == 1 and images[0].is_file() else None
+    if video is None:
         folders = ImageFolders([*images, path.parent], where)
         files = {i.id: folders.find(i.file_name) for i in file.images}
         notices += folders.notices(len(file.images))
     if not file.images:
         raise MediaError("the truth lists no image", where=where, expected=_EXPECTED)
     # by their ids, as pycocotools: of equal scores those of the first picture count first
-    listed = file.images if film else sorted(file.images, key=lambda i: i.id)
+    listed = file.images if video else sorted(file.images, key=lambda i: i.id)
     return Dataset(
         where,
         "boxes",
         tuple(c.name or str(c.id) for c in categories),
         tuple(
-            _picture(i, None if film else files[i.id], by_image[i.id], places)
+            _picture(i, None if video else files[i.id], by_image[i.id], places)
             for i in listed
-            if film or files[i.id] is not None
+            if video or files[i.id] is not None
         ),
-        film,
+        video,
         notices=tuple(notices),
     )
 

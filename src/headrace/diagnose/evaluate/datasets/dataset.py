@@ -25,7 +25,7 @@ class Picture:
     Attributes:
         name: as the data set has it.
         truth: boxes and their classes; or the class of the whole picture; or the path of the mask.
-        path: of the image; None for a frame of the data set's film.
+        path: of the image; None for a frame of the data set's video.
         size: width and height in pixels that the truth is about, EXIF orientation applied; None if
             the data set does not know.
     """
@@ -44,9 +44,9 @@ class Dataset:
         name: the file or folder that it was read from.
         kind: `boxes`, `classes` (one a picture) or `masks` (one class a pixel).
         classes: names in the order of the class ids; () if the data set has none.
-        pictures: in order; those of a film are its first frames.
-        film: the video whose frames the pictures are, or None.
-        step: of the film, one frame of so many is a picture.
+        pictures: in order; those of a video are its first frames.
+        video: the video whose frames the pictures are, or None.
+        step: of the video, one frame of so many is a picture.
         notices: what was left out, and why.
     """
 
@@ -54,7 +54,7 @@ class Dataset:
     kind: TruthKind
     classes: tuple[str, ...]
     pictures: tuple[Picture, ...]
-    film: str | None = None
+    video: str | None = None
     step: int = 1
     notices: tuple[Notice, ...] = field(default=())
 
@@ -63,7 +63,7 @@ class Dataset:
         count = len(self.pictures)
         if most is None or most >= count:
             return self
-        if self.film is not None:  # a decoder gives every frame: a whole step suits it
+        if self.video is not None:  # a decoder gives every frame: a whole step suits it
             step = -(-count // most)
             return replace(self, pictures=self.pictures[::step], step=self.step * step)
         chosen = (self.pictures[i * count // most] for i in range(most))

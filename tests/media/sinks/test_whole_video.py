@@ -1,4 +1,4 @@
-"""A film cut anywhere keeps exactly the frames of its whole fragments."""
+"""A video cut anywhere keeps exactly the frames of its whole fragments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from headrace.media import Frame, open_sink
 from headrace.media.sinks.video import VideoSink
-from headrace.media.sinks.whole_film import whole_matroska, whole_mp4
+from headrace.media.sinks.whole_video import whole_matroska, whole_mp4
 from headrace.meta import FrameMeta
 
 Whole = Callable[[io.BytesIO], tuple[int, int]]
@@ -22,7 +22,7 @@ FRAMES, GROUP = 24, 6  # frames, and frames of a fragment: two seconds at 3 fps
 
 
 def _unfinished(path: Path) -> bytes:
-    """A film as a process that was killed leaves it."""
+    """A video as a process that was killed leaves it."""
     sink = open_sink(str(path), fps=3, preset="ultrafast", threads=1)
     assert isinstance(sink, VideoSink)
     rng = np.random.default_rng(0)
@@ -35,10 +35,10 @@ def _unfinished(path: Path) -> bytes:
 
 
 @pytest.fixture(scope="module", params=["x.mp4", "x.mov", "x.mkv"])
-def film(
+def video(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Whole, bytes]:
-    data = _unfinished(tmp_path_factory.mktemp("film") / request.param)
+    data = _unfinished(tmp_path_factory.mktemp("video") / request.param)
     return (whole_matroska if request.param.endswith("mkv") else whole_mp4), data
 
 
@@ -50,9 +50,9 @@ def _decoded(data: bytes) -> int:
 @settings(max_examples=40, deadline=None)
 @given(share=st.floats(0, 1))
 def test_the_part_kept_plays_and_its_frames_are_counted(
-    film: tuple[Whole, bytes], share: float
+    video: tuple[Whole, bytes], share: float
 ) -> None:
-    whole, data = film
+    whole, data = video
     cut = data[: round(share * len(data))]
     end, frames = whole(io.BytesIO(cut))
     assert 0 <= end <= len(cut)
@@ -61,8 +61,8 @@ def test_the_part_kept_plays_and_its_frames_are_counted(
         assert _decoded(cut[:end]) == frames
 
 
-def test_nothing_whole_is_lost(film: tuple[Whole, bytes]) -> None:
-    whole, data = film
+def test_nothing_whole_is_lost(video: tuple[Whole, bytes]) -> None:
+    whole, data = video
     ends = sorted({whole(io.BytesIO(data[:n])) for n in range(0, len(data) + 1, 97)})
     frames = [count for _, count in ends]
     assert frames[0] == 0
@@ -71,7 +71,7 @@ def test_nothing_whole_is_lost(film: tuple[Whole, bytes]) -> None:
 
 
 @given(data=st.binary(max_size=200))
-def test_noise_is_no_film(data: bytes) -> None:
+def test_noise_is_no_video(data: bytes) -> None:
     for whole in (whole_mp4, whole_matroska):
         end, frames = whole(io.BytesIO(data))
         assert 0 <= end <= len(data)

@@ -44,12 +44,12 @@ def shoot(
     """
     jobs = [(take, seed, per_seed, degrade) for seed in seeds]
     if workers <= 1:
-        return [item for job in jobs for item in _film(job)]
+        return [item for job in jobs for item in _video(job)]
     with ProcessPoolExecutor(workers, mp_context=get_context("fork")) as pool:
-        return [item for film in pool.map(_film, jobs, chunksize=2) for item in film]
+        return [item for video in pool.map(_video, jobs, chunksize=2) for item in video]
 
 
-def _film(job: tuple[Callable[[Shot], T], int, int, bool]) -> list[T]:
+def _video(job: tuple[Callable[[Shot], T], int, int, bool]) -> list[T]:
     take, seed, per_seed, degrade = job
     rng = np.random.default_rng([seed, 77])
     scene = Scene(seed)

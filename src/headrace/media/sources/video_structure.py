@@ -1,4 +1,4 @@
-"""Places where a film can be cut without a seam, found from its packets alone.
+"""Places where a video can be cut without a seam, found from its packets alone.
 
 A cut is a key frame that nothing reaches across: every packet before it is shown before it, and
 every packet behind it is shown later. H.264 and HEVC have to mark it as IDR, too: other pictures
@@ -25,11 +25,11 @@ _SLICES = {"h264": range(1, 6), "hevc": range(32)}
 
 
 @dataclass(frozen=True, slots=True)
-class FilmCut:
-    """A key frame from which a film can be decoded by itself.
+class VideoCut:
+    """A key frame from which a video can be decoded by itself.
 
     Attributes:
-        frame: its number in the film, from 0.
+        frame: its number in the video, from 0.
         pts: of its packet, in units of the stream's time base; no other packet has it.
     """
 
@@ -38,36 +38,36 @@ class FilmCut:
 
 
 @dataclass(frozen=True, slots=True)
-class FilmSpan:
-    """Frames of a film from one cut to the next.
+class VideoSpan:
+    """Frames of a video from one cut to the next.
 
     Attributes:
         start: its first frame.
-        end: the first frame behind it; None reaches to the end of the film.
+        end: the first frame behind it; None reaches to the end of the video.
         frames: how many frames it has.
     """
 
-    start: FilmCut
-    end: FilmCut | None
+    start: VideoCut
+    end: VideoCut | None
     frames: int
 
 
 @dataclass(frozen=True, slots=True)
-class FilmStructure:
-    """The packets of a film, seen as a whole.
+class VideoStructure:
+    """The packets of a video, seen as a whole.
 
     Attributes:
         frames: number of its packets of video.
-        cuts: in order; the first is the film's first frame. Empty if `doubt` has a reason.
-        doubt: why the film is better read whole; empty if nothing speaks against cuts.
+        cuts: in order; the first is the video's first frame. Empty if `doubt` has a reason.
+        doubt: why the video is better read whole; empty if nothing speaks against cuts.
     """
 
     frames: int
-    cuts: tuple[FilmCut, ...] = ()
+    cuts: tuple[VideoCut, ...] = ()
     doubt: str = ""
 
-    def spans(self, least: int, multiple: int = 1) -> list[FilmSpan]:
-        """Cut the film into spans.
+    def spans(self, least: int, multiple: int = 1) -> list[VideoSpan]:
+        """Cut the video into spans.
 
         Args:
             least: frames that each span has at least, but for the last.
@@ -76,20 +76,20 @@ class FilmStructure:
         Returns:
             The spans, in order; a single one if no further cut fits.
         """
-        chosen: list[FilmCut] = []
+        chosen: list[VideoCut] = []
         for cut in self.cuts:
             far = not chosen or cut.frame - chosen[-1].frame >= least
             if far and cut.frame % multiple == 0:
                 chosen.append(cut)
         ends = [*chosen[1:], None][: len(chosen)]
         return [
-            FilmSpan(cut, end, (self.frames if end is None else end.frame) - cut.frame)
+            VideoSpan(cut, end, (self.frames if end is None else end.frame) - cut.frame)
             for cut, end in zip(chosen, ends, strict=True)
         ]
 
 
-def film_seconds(path: Path) -> float:
-    """Length of a film in seconds by its container; 0 if it has none, or is no file."""
+def video_seconds(path: Path) -> float:
+    """Length of a video in seconds by its container; 0 if it has none, or is no file."""
     try:
         if not path.is_file():  # opening a pipe would wait for a writer
             return 0.0
@@ -99,15 +99,15 @@ def film_seconds(path: Path) -> float:
         return 0.0
 
 
-def film_structure(path: Path, name: str) -> FilmStructure:
-    """Read every packet of a film's first video stream, and decode none.
+def video_structure(path: Path, name: str) -> VideoStructure:
+    """Read every packet of a video's first video stream, and decode none.
 
     Args:
-        path: the film.
+        path: the video.
         name: for messages.
 
     Raises:
-        MediaError: it is no film that can be opened.
+        MediaError: it is no video that can be opened.
     """
     try:
         container = av.open(f"file:{path}")
@@ -120,11 +120,11 @@ def film_structure(path: Path, name: str) -> FilmStructure:
         return _structure(container, container.streams.video[0])
 
 
-def _structure(container: Any, stream: Any) -> FilmStructure:
+def _structure(container: Any, stream: Any) -> VideoStructure:
     context = stream.codec_context
     codec = "" if context is None else context.codec.canonical_name
     if codec not in _SURE and codec not in _IDR:
-        return FilmStructure(0, doubt=f"key frames of {codec or 'this codec'} are not known to be")
+        return VideoStructure(0, doubt=f"key frames of {codec or 'this codec'} are not known to be")
     nal_bytes = _nal_bytes(codec, context.extradata or b"")
     pts: list[int] = []
     keys: list[int] = []
@@ -133,37 +133,39 @@ def _structure(container: Any, stream: Any) -> FilmStructure:
             if not packet.size:
                 continue
             if packet.pts is None:
-                return FilmStructure(len(pts), doubt="its packets have no time stamps")
+                return VideoStructure(len(pts), doubt="its packets have no time stamps")
             if packet.is_corrupt or getattr(packet, "is_discard", False):
-                return FilmStructure(len(pts), doubt="some of its packets are damaged or not shown")
+                return VideoStructure(
+                    len(pts), doubt="some of its packets are damaged or not shown"
+                )
             if packet.is_keyframe and _is_entry(codec, packet, nal_bytes):
                 keys.append(len(pts))
             pts.append(packet.pts)
     except (av.error.FFmpegError, OSError) as error:
-        return FilmStructure(len(pts), doubt=f"it cannot be read to its end: {error}")
+        return VideoStructure(len(pts), doubt=f"it cannot be read to its end: {error}")
     return _with_cuts(np.array(pts, np.int64), keys, stream.frames)
 
 
 def _with_cuts(
     pts: np.ndarray[Any, np.dtype[np.int64]], keys: Sequence[int], promised: int
-) -> FilmStructure:
+) -> VideoStructure:
     count = len(pts)
     if not keys or keys[0] != 0:
-        return FilmStructure(count, doubt="it does not begin with a key frame")
+        return VideoStructure(count, doubt="it does not begin with a key frame")
     if promised and promised != count:
-        return FilmStructure(count, doubt=f"it has {count} of {promised} frames")
+        return VideoStructure(count, doubt=f"it has {count} of {promised} frames")
     if len(np.unique(pts)) < count:
-        return FilmStructure(count, doubt="time stamps repeat")
+        return VideoStructure(count, doubt="time stamps repeat")
     latest = np.maximum.accumulate(pts)
     earliest = np.minimum.accumulate(pts[::-1])[::-1]
     cuts = [
-        FilmCut(at, int(pts[at]))
+        VideoCut(at, int(pts[at]))
         for at in keys
         if (at == 0 or latest[at - 1] < pts[at]) and (at + 1 == count or earliest[at + 1] > pts[at])
     ]
     if not cuts or cuts[0].frame != 0:
-        return FilmStructure(count, doubt="its first packet is not the first frame shown")
-    return FilmStructure(count, tuple(cuts))
+        return VideoStructure(count, doubt="its first packet is not the first frame shown")
+    return VideoStructure(count, tuple(cuts))
 
 
 def _nal_bytes(codec: str, extradata: bytes) -> int:

@@ -1,4 +1,4 @@
-"""How much of a film that broke off can be played: whole fragments (MP4) or clusters (Matroska)."""
+"""How much of a broken-off video can be played: whole fragments (MP4) or clusters (Matroska)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Split films of every key-frame structure: boxes and time stamps of the unsplit run."""
+"""Split videos of every key-frame structure: boxes and time stamps of the unsplit run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.batches.test_running import here, rows, run
-from tests.media.sources.films import B_FRAMES, KINDS, X264, remuxed, write_film
+from tests.media.sources.videos import B_FRAMES, KINDS, X264, remuxed, write_video
 
 __all__ = ["here"]
 
@@ -23,31 +23,31 @@ Maker = Callable[[Path, Pictures], Path]
 
 
 def encoded(**options: object) -> Maker:
-    return lambda path, pictures: write_film(path, pictures=pictures, **options)
+    return lambda path, pictures: write_video(path, pictures=pictures, **options)
 
 
 def again(suffix: str, **options: object) -> Maker:
-    """The packets of a film with B frames in another container."""
+    """The packets of a video with B frames in another container."""
 
     def make(path: Path, pictures: Pictures) -> Path:
-        film = write_film(path.with_name(f"{path.stem}-first{suffix}"), options=B_FRAMES,
+        video = write_video(path.with_name(f"{path.stem}-first{suffix}"), options=B_FRAMES,
                           pictures=pictures)  # fmt: skip
-        made = remuxed(film, path, **options)
-        film.unlink()
+        made = remuxed(video, path, **options)
+        video.unlink()
         return made
 
     return make
 
 
 def cut_short(path: Path, pictures: Pictures) -> Path:
-    write_film(path, options=X264, pictures=pictures, container={"movflags": "faststart"})
+    write_video(path, options=X264, pictures=pictures, container={"movflags": "faststart"})
     path.write_bytes(path.read_bytes()[: path.stat().st_size * 3 // 4])
     return path
 
 
 def without_index(path: Path, pictures: Pictures) -> Path:
-    """The index at the end of a film is missing: Cues of MKV, idx1 of AVI."""
-    write_film(path, pictures=pictures, options=B_FRAMES if path.suffix == ".mkv" else {},
+    """The index at the end of a video is missing: Cues of MKV, idx1 of AVI."""
+    write_video(path, pictures=pictures, options=B_FRAMES if path.suffix == ".mkv" else {},
                codec="libx264" if path.suffix == ".mkv" else "mpeg4")  # fmt: skip
     data = path.read_bytes()
     path.write_bytes(data[: data.rfind(b"\x1c\x53\xbb\x6b" if path.suffix == ".mkv" else b"idx1")])
@@ -55,7 +55,7 @@ def without_index(path: Path, pictures: Pictures) -> Path:
 
 
 def damaged(path: Path, pictures: Pictures) -> Path:
-    write_film(path, options=X264, pictures=pictures)
+    write_video(path, options=X264, pictures=pictures)
     data = bytearray(path.read_bytes())
     middle = len(data) // 2
     data[middle : middle + 400] = bytes(byte ^ 0x55 for byte in data[middle : middle + 400])
@@ -68,7 +68,7 @@ def of_two_sizes(path: Path, pictures: Pictures) -> Path:
     half = len(pictures) // 2
     small = [np.ascontiguousarray(picture[::2, ::2]) for picture in pictures[half:]]
     parts = [
-        write_film(path.with_name(f"part{n}.ts"), options=X264, pictures=part,
+        write_video(path.with_name(f"part{n}.ts"), options=X264, pictures=part,
                    container={"output_ts_offset": str(n * half / 25)})
         for n, part in enumerate((pictures[:half], small))
     ]  # fmt: skip
@@ -123,18 +123,18 @@ MAKERS: dict[str, Maker] = {
 
 @pytest.fixture(scope="module")
 def pictures() -> Pictures:
-    with av.open(str(SCENE / "conveyor.mp4")) as film:
-        frames = film.decode(video=0)
+    with av.open(str(SCENE / "conveyor.mp4")) as video:
+        frames = video.decode(video=0)
         small = (next(frames).reformat(320, 192) for _ in range(FRAMES))
         return [frame.to_ndarray(format="rgb24") for frame in small]
 
 
 @pytest.mark.slow
-def test_split_films_have_the_boxes_and_times_of_the_unsplit_run(
+def test_split_videos_have_the_boxes_and_times_of_the_unsplit_run(
     here: None, pictures: Pictures, tmp_path: Path
 ) -> None:
     config = shutil.copytree(SCENE, tmp_path / "scene") / "config_infer_primary.txt"
-    folder = tmp_path / "films"
+    folder = tmp_path / "videos"
     folder.mkdir()
     for name, make in MAKERS.items():
         make(folder / name, pictures)

@@ -1,4 +1,4 @@
-"""A part of a film as a source: frames, numbers and times are those of the film read whole."""
+"""A part of a video as a source: frames, numbers and times are those of the video read whole."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ import av
 
 from headrace._core.errors import MediaError
 from headrace.media.frame import Frame
-from headrace.media.sources.film_structure import FilmSpan
 from headrace.media.sources.video import VideoSource
+from headrace.media.sources.video_structure import VideoSpan
 
 
 class SpanDoubtError(MediaError):
-    """A part of a film came out otherwise than its packets promised: read the film whole."""
+    """A part of a video came out otherwise than its packets promised: read the video whole."""
 
 
-class FilmSpanSource(VideoSource):
-    """Frames of a film from one cut to the next, numbered as in the film.
+class VideoSpanSource(VideoSource):
+    """Frames of a video from one cut to the next, numbered as in the video.
 
     Args:
-        path: the film.
+        path: the video.
         name: how to call it in messages.
-        span: as `FilmStructure.spans` gives it.
+        span: as `VideoStructure.spans` gives it.
         source_id: copied into the frames.
         threads: decoder threads; None means 2.
         gpu: see `open_source`.
 
     Raises:
         MediaError: it cannot be opened. `SpanDoubtError` at the end of reading: frames are
-            missing or times shift, so that the film has to be read whole.
+            missing or times shift, so that the video has to be read whole.
     """
 
     def __init__(
         self,
         path: Path,
         name: str,
-        span: FilmSpan,
+        span: VideoSpan,
         *,
         source_id: int = 0,
         threads: int | None = None,
@@ -81,7 +81,7 @@ class FilmSpanSource(VideoSource):
         return True
 
     def _reopen(self) -> None:
-        """Begin at the start of the film: packets before the span are read and thrown away."""
+        """Begin at the start of the video: packets before the span are read and thrown away."""
         self._container.close()
         self._container = self._open()
         self._stream = self._container.streams.video[0]
@@ -98,7 +98,7 @@ class FilmSpanSource(VideoSource):
             raise SpanDoubtError(
                 f"{count} frames came of the {span.frames} from frame {span.start.frame} on",
                 where=self.name,
-                fix="read the film whole",
+                fix="read the video whole",
             )
 
     def _finished(self) -> None:

@@ -1,4 +1,4 @@
-"""Short films of every structure that matters to cutting, made on the spot."""
+"""Short videos of every structure that matters to cutting, made on the spot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import av
 import numpy as np
 
 
-def write_film(
+def write_video(
     path: Path,
     frames: int = 60,
     *,
@@ -24,9 +24,9 @@ def write_film(
     pictures: Sequence[np.ndarray] | None = None,
     container: dict[str, str] | None = None,
 ) -> Path:
-    """A film in which every frame differs; `times` are presentation times in 1/600 s.
+    """A video in which every frame differs; `times` are presentation times in 1/600 s.
 
-    `pictures` are RGB, for films of something; `container` has options of the file's format.
+    `pictures` are RGB, for videos of something; `container` has options of the file's format.
     """
     rng = np.random.default_rng(seed)
     base = rng.integers(0, 255, (size[1], size[0], 3), np.uint8)
@@ -67,11 +67,11 @@ def write_film(
 
 
 def remuxed(
-    film: Path, target: Path, *, shift_s: float = 0.0, container: dict[str, str] | None = None
+    video: Path, target: Path, *, shift_s: float = 0.0, container: dict[str, str] | None = None
 ) -> Path:
     """The same packets of video in another container, all times moved."""
     with (
-        av.open(str(film)) as source,
+        av.open(str(video)) as source,
         av.open(str(target), "w", container_options=container or {}) as out,
     ):
         stream = out.add_stream_from_template(source.streams.video[0])
