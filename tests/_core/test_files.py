@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace._core.files import lock_path, locked, write_atomically
+from headrace._core.files import lock_path, locked, os_reason, write_atomically
 from headrace.config import ModelConfig
 from headrace.engine import Plan
 from headrace.infer.model import engine_path, load_or_build
@@ -257,3 +257,15 @@ def test_a_pipe_in_place_of_the_lock_is_not_waited_for(tmp_path):
     os.mkfifo(lock_path(tmp_path / "a.engine"))
     with locked(tmp_path / "a.engine", timeout_s=0.1):
         pass
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (PermissionError(13, "Permission denied", "a.txt"), "Permission denied"),
+        (OSError("no image in it"), "no image in it"),
+        (ValueError("embedded null byte"), "embedded null byte"),
+    ],
+)
+def test_the_reason_of_an_error_is_the_systems_text_without_file_and_number(error, reason):
+    assert os_reason(error) == reason

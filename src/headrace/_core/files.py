@@ -6,7 +6,6 @@ import errno
 import glob
 import os
 import stat
-import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,6 +14,11 @@ LOCK_TIMEOUT_S = 600.0
 
 # Neither a link nor a pipe in the place of the lock is followed or waited for.
 _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+def os_reason(error: BaseException | str) -> str:
+    """The reason that the system gives for an `OSError`; the text of any other error."""
+    return str(getattr(error, "strerror", None) or error)
 
 
 def lock_path(target: Path) -> Path:
@@ -85,7 +89,7 @@ def write_atomically(target: Path, chunks: Iterable[bytes | memoryview]) -> None
     with suppress(FileNotFoundError):
         if not stat.S_ISREG(target.stat().st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file")
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.tmp")
+    temporary = target.with_name(f".{target.name}.{os.urandom(6).hex()}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         with open(descriptor, "wb") as file:

@@ -11,7 +11,7 @@ from typing import Any
 
 import headrace
 from headrace._core.errors import HeadraceError
-from headrace._core.files import write_atomically
+from headrace._core.files import os_reason, write_atomically
 from headrace._core.text import url_name
 from headrace.batches.folder import hash_of
 from headrace.batches.work import Work
@@ -155,7 +155,7 @@ def read_run(path: Path, shown: str | Path | None = None) -> dict[str, Any]:
         ) from error
     except OSError as error:
         raise HeadraceError(
-            f"cannot be read: {error.strerror}", where=f"{where}/run.json"
+            f"cannot be read: {os_reason(error)}", where=f"{where}/run.json"
         ) from error
     except (ValueError, TypeError, KeyError, RecursionError):
         pass

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace._core.errors import MediaError
+from headrace._core.files import os_reason
 from headrace._core.lazy import import_extra
 from headrace._core.text import quoted, url_name, url_scheme
 from headrace.batches.remote import listed, remote_scheme
@@ -217,4 +218,4 @@ def _require_column(path: Path, names: Sequence[str]) -> None:
 
 
 def _unreadable(path: Path, error: OSError) -> MediaError:
-    return MediaError(f"cannot be read: {error.strerror or error}", where=quoted(str(path)))
+    return MediaError(f"cannot be read: {os_reason(error)}", where=quoted(str(path)))

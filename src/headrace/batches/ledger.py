@@ -15,6 +15,7 @@ from time import monotonic
 from typing import Literal
 
 from headrace._core.errors import HeadraceError
+from headrace._core.files import os_reason
 from headrace._core.json_record import JsonRecord, RecordError
 from headrace.batches.units import BatchUnit, unit_id, unpacked
 from headrace.media.sinks.base import require_there, write_all
@@ -168,7 +169,7 @@ class Ledger:
 def ledger_error(error: OSError, path: Path) -> HeadraceError:
     """The error of a ledger that cannot be read or written."""
     return HeadraceError(
-        f"the ledger cannot be kept: {error.strerror or error}",
+        f"the ledger cannot be kept: {os_reason(error)}",
         where=str(path),
         fix="units that have a line are kept; go on with --resume when this is put right",
     )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headrace._core.errors import HeadraceError, MediaError
+from headrace._core.files import os_reason
 
 GO_ON = "what is committed is kept; go on with --resume when this is put right"
 
@@ -43,5 +44,5 @@ def storage_error(error: OSError, path: Path) -> StorageError:
         case errno.ENOENT | errno.ESTALE:
             found = "the folder, or a part of it, was removed during the run"
         case _:
-            found = f"results cannot be written: {error.strerror or error}"
+            found = f"results cannot be written: {os_reason(error)}"
     return StorageError(found, where=str(path), fix=GO_ON)

@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import HeadraceError, MediaError
+from headrace._core.files import os_reason
 from headrace._core.text import quoted
 from headrace.batches.folder import SUFFIXES, hash_of
 from headrace.batches.inputs import VIDEO_SUFFIXES, shown
@@ -238,7 +239,7 @@ class Worker:
         try:
             size, digest = hash_of(path)
         except OSError as error:
-            reason = error.strerror or str(error)
+            reason = os_reason(error)
             raise MediaError(f"cannot be read: {reason}", where=shown(unit.input)) from error
         yield path, size, digest
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headrace._core.errors import HeadraceError
+from headrace._core.files import os_reason
 
 if TYPE_CHECKING:
     from headrace._core.notices import Notice
@@ -143,7 +144,7 @@ class _LazyGroup(click.Group):
             if isinstance(error, FileNotFoundError):
                 _fail("the working directory does not exist any more", 1)
             _drop_stdout()
-            _fail(f"standard output cannot be written: {error.strerror or error}", 6)
+            _fail(f"standard output cannot be written: {os_reason(error)}", 6)
         sys.exit(result if isinstance(result, int) else 0)
 
 

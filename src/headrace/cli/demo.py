@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from headrace._core.errors import MediaError
+from headrace._core.files import os_reason
 from headrace.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -141,6 +142,6 @@ def _copy_scene(source: Path, target: Path) -> None:
                 partial.replace(copy)
     except OSError as error:
         raise MediaError(
-            f"the scene cannot be copied to {target}: {error.strerror}",
+            f"the scene cannot be copied to {target}: {os_reason(error)}",
             fix="choose another folder: headrace demo --out FOLDER",
         ) from error

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headrace._core.errors import HeadraceError, ModelError
+from headrace._core.files import os_reason
 from headrace._core.notices import Notice
 from headrace.cli.output import print_notices
 from headrace.cli.overriding import overridable
@@ -165,7 +166,7 @@ def _write(contents: Mapping[Path, str | bytes], force: bool) -> None:
             path.write_bytes(content.encode() if isinstance(content, str) else content)
     except OSError as error:
         where = str(error.filename or next(iter(contents)).parent)
-        raise HeadraceError(f"cannot be written: {error.strerror}", where=where) from error
+        raise HeadraceError(f"cannot be written: {os_reason(error)}", where=where) from error
 
 
 def _plugin(name: str, model: Path | None, output: Path, force: bool) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from headrace._core.errors import MediaError, StrictError
+from headrace._core.files import os_reason
 from headrace.cli.output import print_json, printable
 from headrace.cli.overriding import overridable, with_results
 
@@ -158,7 +159,7 @@ def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, "utf-8")
     except OSError as error:
-        raise MediaError(f"it cannot be written: {error.strerror}", where=str(path)) from error
+        raise MediaError(f"it cannot be written: {os_reason(error)}", where=str(path)) from error
 
 
 def _print_finding(finding: LintFinding, edit: str | None) -> None:

@@ -13,6 +13,7 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
+from headrace._core.files import os_reason
 from headrace._core.text import quoted, url_name, url_scheme
 from headrace.config.values import BadValueError, is_utf8
 
@@ -27,7 +28,7 @@ def resolve(text: str, config: Path) -> Path:
     first), never at the working directory. Links are resolved where the file exists; a file that
     does not exist is no error here. Neither `~` nor `$NAME` is expanded.
     """
-    reason: str | None = os.strerror(errno.ENAMETOOLONG)
+    reason = os.strerror(errno.ENAMETOOLONG)
     try:
         joined = os.path.join(os.path.dirname(os.path.realpath(config)), text)
         if len(os.fsencode(joined)) < _PATH_MAX:
@@ -36,7 +37,7 @@ def resolve(text: str, config: Path) -> Path:
             except FileNotFoundError:
                 return Path(joined)
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
+        reason = os_reason(error)
     raise BadValueError(f"a usable path ({reason})", "a path that can be looked at")
 
 

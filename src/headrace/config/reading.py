@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace._core.errors import ConfigError
+from headrace._core.files import os_reason
 from headrace._core.notices import Notice, notices_on_errors
 from headrace._core.text import quoted
 from headrace.config.class_attrs import ClassAttrs
@@ -119,8 +120,7 @@ def read_bytes(path: Path) -> bytes:
             rule="file-unreadable",
         ) from None
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        found = f"the config file cannot be read: {reason}."
+        found = f"the config file cannot be read: {os_reason(error)}."
         raise ConfigError(found, where=where, rule="file-unreadable") from None
     large = len(data) > MAX_BYTES
     refuse_model(path, data, where, large=large)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from headrace._core import _native
 from headrace._core.errors import CustomLibraryError
+from headrace._core.files import os_reason
 from headrace.binary.code_calls import CodeCalls
 from headrace.binary.elf import MACHINES, ElfError, ElfFile, version_key
 from headrace.binary.entry_points import KINDS, checked_kind, standing
@@ -45,7 +46,7 @@ def check_header(path: Path, *, any_machine: bool = False) -> ElfFile:
         elf = ElfFile.read(path)
     except OSError as error:
         raise CustomLibraryError(
-            f"the library cannot be read: {error.strerror}", where=str(path)
+            f"the library cannot be read: {os_reason(error)}", where=str(path)
         ) from error
     except ElfError as error:
         found, fix = _not_elf(path, str(error))

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import CustomLibraryError, HeadraceError, ParserError
+from headrace._core.files import os_reason
 from headrace._core.gpu.cuda import FAULT_HINT, why_lost
 from headrace._core.notices import Notice
 from headrace._core.text import error_text
@@ -253,9 +254,8 @@ def _engines(cfg: ModelConfig, how: _How) -> tuple[GuardedEngines | _Here, list[
     try:
         ElfFile.read(how.path)
     except (ElfError, OSError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
         raise CustomLibraryError(
-            f"the library cannot be loaded: {reason}",
+            f"the library cannot be loaded: {os_reason(error)}",
             where=str(how.path),
             fix="--library names another build of it, or where it is now",
         ) from error

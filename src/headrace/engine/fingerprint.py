@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from headrace._core.errors import ModelError
+from headrace._core.files import os_reason
 from headrace.engine.plan_header import FileRecord, ModelRecord
 from headrace.network.external_data import locate
 
@@ -43,7 +44,7 @@ def fingerprint_files(
         )
     except OSError as error:
         raise ModelError(
-            f"the model's files cannot be read: {error.strerror}", where=str(error.filename)
+            f"the model's files cannot be read: {os_reason(error)}", where=str(error.filename)
         ) from error
 
 
@@ -78,7 +79,7 @@ def what_changed(
             if path.stat().st_size != part.size_bytes or _hash(path) != part.sha256:
                 return f"{words} changed"
         except OSError as error:
-            return f"{words} cannot be read: {error.strerror}"
+            return f"{words} cannot be read: {os_reason(error)}"
     return None
 
 

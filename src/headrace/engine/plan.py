@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import headrace
 from headrace._core.errors import EngineError
-from headrace._core.files import locked, write_atomically
+from headrace._core.files import locked, os_reason, write_atomically
 from headrace._core.json_record import RecordError
 from headrace._core.notices import Notice
 from headrace.engine.backends import (
@@ -303,7 +303,7 @@ class Plan:
             write_atomically(path, self.to_chunks())
         except OSError as error:
             raise EngineError(
-                f"the plan cannot be written: {error.strerror or error}", where=str(path)
+                f"the plan cannot be written: {os_reason(error)}", where=str(path)
             ) from error
         self.path = path
 
@@ -415,9 +415,7 @@ def _opened(path: Path) -> Iterator[tuple[BinaryIO, int, int, bytes]]:
             size = os.fstat(file.fileno()).st_size
             yield file, size, *_check_prefix(file.read(HEAD_BYTES), size, where)
     except (OSError, ValueError) as error:
-        raise EngineError(
-            f"the plan cannot be read: {getattr(error, 'strerror', None) or error}", where=where
-        ) from error
+        raise EngineError(f"the plan cannot be read: {os_reason(error)}", where=where) from error
 
 
 def _check_prefix(head: bytes, size_bytes: int, where: str) -> tuple[int, bytes]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import headrace
 from headrace._core.errors import EngineError
+from headrace._core.files import os_reason
 from headrace.engine.backends import CompilingBackend, RunOptions, get_backend
 from headrace.engine.plan import COMPILED_BLOB, MODEL_BLOB, Plan, blob_record
 from headrace.engine.plan_header import (
@@ -32,7 +33,7 @@ def plan_from_tensorrt(path: Path) -> Plan:
     try:
         data = without_wrapper(path.read_bytes())
     except OSError as error:
-        raise EngineError(f"cannot be read: {error.strerror}", where=str(path)) from error
+        raise EngineError(f"cannot be read: {os_reason(error)}", where=str(path)) from error
     who = built_by(data)
     what = f"is a TensorRT engine: code for one GPU model, built by {who}"
     try:

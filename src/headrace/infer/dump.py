@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import ConfigError, EngineError
+from headrace._core.files import os_reason
 from headrace.meta import NetworkInfo
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ class TensorFiles:
                         _append(path, np.ascontiguousarray(item).tobytes()[: self._size])
         except OSError as error:
             raise EngineError(
-                f"a tensor file cannot be written: {error.strerror or error}",
+                f"a tensor file cannot be written: {os_reason(error)}",
                 where=str(error.filename or folder),
                 fix="turn raw-output-file-write and dump-* off, or run in another folder",
             ) from error
@@ -166,7 +167,7 @@ def _open(cfg: ModelConfig, key: str, path: Path | None) -> BinaryIO:
         return path.open("rb")
     except OSError as error:
         raise ConfigError(
-            f"{key}: {error.strerror or error}: {path}", where=str(cfg.origin(key))
+            f"{key}: {os_reason(error)}: {path}", where=str(cfg.origin(key))
         ) from error
 
 

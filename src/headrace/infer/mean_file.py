@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import ConfigError
+from headrace._core.files import os_reason
 
 # Magic, width, height and the maximum value, then exactly one separator byte before the pixels.
 _HEADER = re.compile(rb"\s*(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s")
@@ -46,7 +47,7 @@ def load_mean(
     try:
         data = Path(path).read_bytes()
     except OSError as error:
-        raise refuse(f"cannot be read ({error.strerror or error})", "a P6 image") from error
+        raise refuse(f"cannot be read ({os_reason(error)})", "a P6 image") from error
     magic = data.split(maxsplit=1)[0][:16] if data.strip() else b""
     if magic == b"P3":
         raise refuse("is a text PPM (P3)", "a binary PPM (P6)", _EXPORT)

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from headrace._core.files import os_reason
+
 _DEEP = re.compile(r"(?:^|(?<=/))\*\*(?:/+|$)")
 
 
@@ -63,7 +65,7 @@ def sniff(path: Path) -> str:
         with path.open("rb") as file:
             head = file.read(512)
     except OSError as error:
-        return f"unreadable ({error.strerror})"
+        return f"unreadable ({os_reason(error)})"
     if not head:
         return "empty (0 bytes)"
     if head[4:8] == b"ftyp":

@@ -40,6 +40,7 @@ from typing import Any
 import numpy as np
 
 from headrace._core.errors import MediaError
+from headrace._core.files import os_reason
 from headrace._core.lazy import import_extra
 from headrace.meta.detections import FloatArray
 from headrace.meta.frame_meta import FrameMeta
@@ -183,7 +184,7 @@ def write_parquet(metas: Metas, path: str | Path) -> Path:
         part.replace(path)
     except OSError as error:
         part.unlink(missing_ok=True)
-        reason = error.strerror or error
+        reason = os_reason(error)
         raise MediaError(f"the table cannot be written: {reason}", where=str(path)) from error
     except BaseException:
         part.unlink(missing_ok=True)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import ModelError
+from headrace._core.files import os_reason
 
 if TYPE_CHECKING:
     from headrace.network.network import Network
@@ -161,7 +162,7 @@ def _external_range(tensor: Any, size_bytes: int, model: Path, where: str) -> Ex
         status = path.stat()
     except OSError as error:
         raise ModelError(
-            f"external data file {location!r} cannot be found: {error.strerror}",
+            f"external data file {location!r} cannot be found: {os_reason(error)}",
             where=where,
             expected=f"the file {model.parent / location}",
             fix="copy the data file to the model; its name may not change",
@@ -286,5 +287,5 @@ def _read_into(target: memoryview, part: ExternalRange, where: str) -> None:
                 done += count
     except OSError as error:
         raise ModelError(
-            f"external data file {part.location!r} cannot be read: {error.strerror}", where=where
+            f"external data file {part.location!r} cannot be read: {os_reason(error)}", where=where
         ) from error

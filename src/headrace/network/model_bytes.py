@@ -8,6 +8,7 @@ import struct
 from pathlib import Path
 
 from headrace._core.errors import ModelError
+from headrace._core.files import os_reason
 
 PLAN_MAGIC = b"HEADRPLN"
 """First bytes of a plan that headrace wrote; foreign files have others."""
@@ -171,7 +172,7 @@ def read_model_file(path: Path, what: str, *, max_bytes: int = MAX_FILE_BYTES) -
             )
         data = path.read_bytes()
     except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or str(error)
+        said = os_reason(error)
         raise ModelError(f"the model cannot be read: {said}", where=where, expected=what) from error
     if not data:
         raise ModelError("the file is empty", where=where, expected=what)

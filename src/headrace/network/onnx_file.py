@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace._core.errors import ModelError
+from headrace._core.files import os_reason
 from headrace.network.external_data import check_tensors
 from headrace.network.model_bytes import HEAD_BYTES, looks_like
 from headrace.network.network import Network
@@ -63,10 +64,9 @@ def network_from_onnx(path: str | Path, *, needs_inputs: bool = True) -> Network
             )
         data = path.read_bytes()
     except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or str(error)
         missing = isinstance(error, FileNotFoundError)
         raise ModelError(
-            f"the model cannot be read: {said}",
+            f"the model cannot be read: {os_reason(error)}",
             where=str(path),
             fix=_neighbours(path) if missing else (),
         ) from error

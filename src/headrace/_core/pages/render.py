@@ -17,7 +17,7 @@ from PIL import Image
 
 import headrace
 from headrace._core.errors import MediaError
-from headrace._core.files import write_atomically
+from headrace._core.files import os_reason, write_atomically
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -49,7 +49,7 @@ def write_page(path: str | PathLike[str], page: str) -> Path:
     try:
         write_atomically(target, [page.encode("utf-8", "backslashreplace")])
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
+        reason = os_reason(error)
         raise MediaError(f"the report cannot be written: {reason}", where=str(target)) from error
     return target
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import EngineError, HeadraceError
+from headrace._core.files import os_reason
 from headrace.cli.trtexec.engine import Profile, engine_for
 from headrace.cli.trtexec.inference import input_values, run_timed
 from headrace.cli.trtexec.options import CommandLineError, Options, help_text, parse
@@ -127,7 +128,7 @@ def _print_plan_version(options: Options) -> None:
         with open(path, "rb") as file:
             head = file.read(28)
     except OSError as error:
-        raise EngineError(f"cannot be read: {error.strerror}", where=str(path)) from error
+        raise EngineError(f"cannot be read: {os_reason(error)}", where=str(path)) from error
     if head[:4] == b"ftrt" and len(head) == 28:
         version = ".".join(map(str, head[24:28]))
         print(f"Plan was created with TensorRT version {version}")
@@ -258,5 +259,5 @@ def _from_file(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Arra
             )
         data = path.read_bytes()
     except OSError as error:
-        raise EngineError(f"cannot be read: {error.strerror}", where=str(path)) from error
+        raise EngineError(f"cannot be read: {os_reason(error)}", where=str(path)) from error
     return np.frombuffer(data, dtype).reshape(shape).copy()

@@ -12,7 +12,7 @@ from pathlib import Path
 from time import perf_counter
 
 from headrace._core.errors import EngineError
-from headrace._core.files import write_atomically
+from headrace._core.files import os_reason, write_atomically
 from headrace.cli.trtexec.options import Options, Shapes
 from headrace.cli.trtexec.report import Log
 from headrace.engine.backends import DEFAULT_BACKEND, installed_backends
@@ -229,7 +229,7 @@ def _pack(folder: Path, file: Path, screen: Log) -> None:
                 archive.write(entry, entry.name)
         write_atomically(file, [temporary.read_bytes()])
     except OSError as error:
-        screen.warning(f"{file}: the timing cache cannot be written: {error.strerror}")
+        screen.warning(f"{file}: the timing cache cannot be written: {os_reason(error)}")
     else:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(exist_ok=True)

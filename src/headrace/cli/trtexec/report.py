@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 import headrace
 from headrace._core.errors import EngineError
-from headrace._core.files import write_atomically
+from headrace._core.files import os_reason, write_atomically
 from headrace.cli.trtexec.inference import Measured, Query
 from headrace.cli.trtexec.options import Options, Shapes
 from headrace.engine.backends import get_backend, installed_backends
@@ -342,7 +342,7 @@ def check_export(path: Path) -> None:
         with open(path, "rb") as file:
             head = file.read(64).lstrip()
     except OSError as error:
-        raise EngineError(f"cannot be read: {error.strerror}", where=str(path)) from error
+        raise EngineError(f"cannot be read: {os_reason(error)}", where=str(path)) from error
     if not head.startswith((b"{", b"[")):
         raise EngineError(
             "is not a JSON file and is not overwritten", where=str(path), fix="choose another name"
@@ -363,7 +363,7 @@ def export_json(path: Path, data: Any) -> None:
         else:
             write_atomically(Path(os.path.realpath(path)), [text.encode()])
     except OSError as error:
-        raise EngineError(f"cannot be written: {error.strerror}", where=str(path)) from error
+        raise EngineError(f"cannot be written: {os_reason(error)}", where=str(path)) from error
 
 
 def percentile(values: Sequence[float], percent: str | float) -> float:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from headrace._core.errors import CustomLibraryError
+from headrace._core.files import os_reason
 from headrace._core.notices import Notice
 from headrace.custom.compile.errors import compile_failed
 from headrace.custom.compile.toolchain import (
@@ -277,7 +278,7 @@ def _check_target(target: Path) -> None:
         return
     except OSError as error:
         raise CustomLibraryError(
-            f"the library cannot be written: {error.strerror}", where=str(target)
+            f"the library cannot be written: {os_reason(error)}", where=str(target)
         ) from error
     if head not in (b"\x7fELF", b""):
         raise CustomLibraryError(

@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import Any
 
 from headrace._core.errors import CustomLibraryError
+from headrace._core.files import os_reason
 from headrace._core.gpu.visible_gpus import environment_for
 
 _BOOT_S = 60.0
@@ -33,7 +34,7 @@ def can_guard() -> str | None:
     try:
         os.close(os.pidfd_open(os.getpid()))
     except OSError as error:
-        return f"pidfd_open is refused here: {error.strerror}"
+        return f"pidfd_open is refused here: {os_reason(error)}"
     if not sys.executable:
         return "this Python is embedded: there is no interpreter to start"
     return None

@@ -21,6 +21,7 @@ from contextlib import suppress
 from typing import Any
 
 from headrace._core import _native
+from headrace._core.files import os_reason
 from headrace.custom.compile.toolchain import gpu_present
 from headrace.custom.guard.crash import HANG_SIGNAL
 from headrace.custom.guard.serve import LibraryWorker
@@ -75,7 +76,7 @@ def _start(link: socket.socket, request: dict[str, Any], fds: list[int]) -> dict
     try:
         pid = os.fork()
     except OSError as error:
-        return {"error": f"no process can be started: {error.strerror}"}
+        return {"error": f"no process can be started: {os_reason(error)}"}
     if pid == 0:
         status = 70
         try:

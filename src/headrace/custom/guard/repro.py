@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import CustomLibraryError, HeadraceError
+from headrace._core.files import os_reason
 from headrace.binary.regular_files import open_regular
 from headrace.custom.guard.call_args import ARGS_READERS, ArgsReader, CallArgs, plain_text
 from headrace.custom.guard.crash import LibraryDiedError
@@ -158,8 +159,8 @@ def save_case(
     except (OSError, ValueError, HeadraceError) as problem:
         with suppress(OSError, ValueError):
             shutil.rmtree(target)
-        found = problem.found if isinstance(problem, HeadraceError) else str(problem)
-        return f"{target}: {getattr(problem, 'strerror', None) or found}"
+        found = problem.found if isinstance(problem, HeadraceError) else os_reason(problem)
+        return f"{target}: {found}"
     _forget_old(folder)
     if error.death is not None:
 
@@ -222,9 +223,9 @@ def load_case(
 
 
 def _no_case(file: Path, error: Exception) -> CustomLibraryError:
-    found = str(error)
+    found = os_reason(error)
     if isinstance(error, OSError):
-        found, file = error.strerror or found, Path(error.filename or file)
+        file = Path(error.filename or file)
     elif isinstance(error, RecursionError):
         found = "its JSON is nested too deeply"
     elif isinstance(error, KeyError):

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from headrace._core.errors import CustomLibraryError
+from headrace._core.files import os_reason
 from headrace.custom.guard.options import state_folder
 
 
@@ -114,5 +115,5 @@ def content_hash(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise CustomLibraryError(
-            f"the library cannot be read: {error.strerror}", where=str(path)
+            f"the library cannot be read: {os_reason(error)}", where=str(path)
         ) from error

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headrace._core.errors import ConfigError
-from headrace._core.files import write_atomically
+from headrace._core.files import os_reason, write_atomically
 from headrace.config.key import Key
 from headrace.config.keys import CLASS_KEYS, PROPERTY_KEYS
 from headrace.config.values import Kind
@@ -74,7 +74,7 @@ class FileFix:
             write_atomically(real, [self.after])
             real.chmod(mode)
         except OSError as error:
-            reason = error.strerror or str(error)
+            reason = os_reason(error)
             raise ConfigError(f"it cannot be written: {reason}.", where=str(self.path)) from error
 
 

@@ -18,6 +18,7 @@ import openvino.properties as props
 import openvino.properties.hint as hints
 
 from headrace._core.errors import EngineError
+from headrace._core.files import os_reason
 from headrace.engine.backends import RunOptions
 from headrace.engine.machine import usable_cores
 from headrace.network import wire
@@ -346,7 +347,7 @@ class OpenVinoBackend:
         except OSError as error:
             raise EngineError(
                 f"openvino reads models over 2 GiB from files, which cannot be written: "
-                f"{error.strerror}",
+                f"{os_reason(error)}",
                 where=str(error.filename),
             ) from error
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from headrace._core.errors import EngineError
-from headrace._core.files import write_atomically
+from headrace._core.files import os_reason, write_atomically
 
 MAX_TABLE_BYTES = 64 * 2**20
 DEFAULT_HEADER = "TRT-100300-EntropyCalibration2"
@@ -121,9 +121,8 @@ class CalibrationTable:
             with open(path, "rb") as file:
                 data = file.read(MAX_TABLE_BYTES + 1)
         except (OSError, ValueError) as error:
-            said = getattr(error, "strerror", None) or str(error)
             raise EngineError(
-                f"the calibration table cannot be read: {said}", where=os.fspath(path)
+                f"the calibration table cannot be read: {os_reason(error)}", where=os.fspath(path)
             ) from error
         return cls.from_bytes(data, os.fspath(path))
 
@@ -140,7 +139,7 @@ class CalibrationTable:
         try:
             write_atomically(Path(path), [self.to_bytes()])
         except (OSError, ValueError) as error:
-            said = getattr(error, "strerror", None) or str(error)
+            said = os_reason(error)
             raise EngineError(
                 f"the calibration table cannot be written: {said}", where=os.fspath(path)
             ) from error

@@ -13,7 +13,7 @@ from msgspec import Meta, field
 from msgspec.json import encode, format
 
 from headrace._core.errors import EngineError
-from headrace._core.files import write_atomically
+from headrace._core.files import os_reason, write_atomically
 from headrace._core.json_record import JsonRecord, RecordError
 from headrace._core.notices import Notice
 from headrace.engine.plan_header import Sha256
@@ -111,8 +111,7 @@ class Int8Choice(JsonRecord, frozen=True, kw_only=True):
         try:
             write_atomically(path, [self.to_bytes()])
         except (OSError, ValueError) as error:
-            said = getattr(error, "strerror", None) or str(error)
-            raise EngineError(f"cannot be written: {said}", where=str(path)) from error
+            raise EngineError(f"cannot be written: {os_reason(error)}", where=str(path)) from error
         return path
 
     def notice(self, where: str) -> Notice:
@@ -151,7 +150,7 @@ def choice_of(table: CalibrationTable, path: Path) -> tuple[Int8Choice | None, N
                               expected=f"at most {MAX_TABLE_BYTES:,}")  # fmt: skip
         choice = Int8Choice.from_json(data)
     except (OSError, RecordError) as error:
-        found = error.found if isinstance(error, RecordError) else str(error.strerror)
+        found = error.found if isinstance(error, RecordError) else os_reason(error)
         raise EngineError(
             f"is not what headrace calibrate writes beside a table: {found}",
             where=str(beside),

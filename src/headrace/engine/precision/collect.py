@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import EngineError
-from headrace._core.files import write_atomically
+from headrace._core.files import os_reason, write_atomically
 from headrace.engine.backends import DEFAULT_BACKEND, RunOptions, get_backend
 from headrace.engine.precision.explicit import activation_names
 from headrace.engine.precision.histogram import BINS, Histogram, Method, clip_at
@@ -151,7 +151,7 @@ class Collector:
             write_atomically(path, [made.getbuffer()])
         except OSError as error:
             raise EngineError(
-                f"the state of the calibration cannot be written: {error.strerror or error}",
+                f"the state of the calibration cannot be written: {os_reason(error)}",
                 where=str(path),
             ) from error
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from headrace._core.errors import EngineError
-from headrace._core.files import locked
+from headrace._core.files import locked, os_reason
 from headrace._core.notices import Notice
 from headrace.engine.builder import BuildOptions, build
 from headrace.engine.plan import Plan, is_plan_file
@@ -140,7 +140,7 @@ class EngineBuilding:
             try:
                 free = not (target.exists() or target.is_symlink())
             except OSError as error:  # the name of the engine is too long where the model's is not
-                text = f"{error.strerror}: headrace's engine is {instead}"
+                text = f"{os_reason(error)}: headrace's engine is {instead}"
                 notices.append(Notice("warning", text, str(target), rule="engine-not-saved"))
                 continue
             if free:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headrace._core.errors import ConfigError
+from headrace._core.files import os_reason
 from headrace._core.notices import Notice
 from headrace._core.text import quoted
 
@@ -56,9 +57,8 @@ def load_labels(path: str | Path) -> Labels:
     try:
         raw = Path(path).read_bytes()
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
         raise ConfigError(
-            f"the label file cannot be read: {reason}",
+            f"the label file cannot be read: {os_reason(error)}",
             where=str(path),
             expected="a text file with one label per line",
             fix="check labelfile-path or --labels; a relative path is taken from the folder of the "

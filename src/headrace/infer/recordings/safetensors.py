@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import MediaError
+from headrace._core.files import os_reason
 from headrace._core.json_record import JsonRecord, RecordError
 from headrace._core.text import quoted
 from headrace.binary.regular_files import open_regular
@@ -71,7 +72,7 @@ class SafetensorsWriter:
         except OSError as error:
             self._file.close()
             self._part.unlink(missing_ok=True)
-            raise MediaError(f"cannot be created: {error.strerror}", where=name) from error
+            raise MediaError(f"cannot be created: {os_reason(error)}", where=name) from error
         self._data: IO[bytes] = os.fdopen(fd, "w+b")
         self._entries: dict[str, TensorEntry] = {}
         self._end = 0
@@ -233,7 +234,7 @@ def _require_whole(entries: dict[str, TensorEntry], size: int) -> None:
 
 def no_recording(path: Path, error: Exception | str) -> MediaError:
     """Make the error for a file that cannot be believed."""
-    found = getattr(error, "strerror", None) or str(error)
+    found = os_reason(error)
     if isinstance(error, RecursionError):
         found = "its JSON is nested too deeply"
     elif isinstance(error, msgspec.MsgspecError | RecordError):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace._core.errors import MediaError
+from headrace._core.files import os_reason
 from headrace.media.frame import Frame
 from headrace.media.pixels import to_rgb
 from headrace.media.sinks.base import make_folder
@@ -73,7 +74,7 @@ def contact_sheet(
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
         raise MediaError(
-            f"the contact sheet cannot be written: {error.strerror or error}", where=str(path)
+            f"the contact sheet cannot be written: {os_reason(error)}", where=str(path)
         ) from error
     return path
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from headrace._core.errors import MediaError
+from headrace._core.files import os_reason
 
 _HEADER = struct.Struct("<II")  # length, CRC-32 of the message
 _CURSOR = struct.Struct("<QQI")  # segment, offset, CRC-32 of both
@@ -59,7 +60,7 @@ class Spool:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._cursor_fd = os.open(folder / "cursor", os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
-            raise MediaError(f"cannot be used: {error.strerror}", where=str(folder)) from error
+            raise MediaError(f"cannot be used: {os_reason(error)}", where=str(folder)) from error
         try:
             fcntl.flock(self._cursor_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

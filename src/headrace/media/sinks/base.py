@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from headrace._core.errors import MediaError
+from headrace._core.files import os_reason
 from headrace._core.notices import Level, Notice, note_once
 from headrace.media.frame import Frame
 from headrace.meta import FrameMeta
@@ -46,8 +47,7 @@ def create(path: Path, name: str, *, follow: bool = True) -> int:
                 where=name,
                 fix="remove the link",
             ) from error
-        reason = getattr(error, "strerror", None) or error
-        raise MediaError(f"cannot be created: {reason}", where=name) from error
+        raise MediaError(f"cannot be created: {os_reason(error)}", where=name) from error
     try:
         if stat.S_ISREG(os.fstat(fd).st_mode):
             # network file systems may not know locks: then there is none
@@ -253,7 +253,7 @@ class Sink(ABC):
                 gone = "it" if self.folder.exists() else f"its folder {self.folder}"
                 found = f"{gone} was removed during the run: {at} could not be written"
             case _:
-                found = f"{at} could not be written: {error.strerror or error}"
+                found = f"{at} could not be written: {os_reason(error)}"
         if not kept and self.frames:
             fix = "none of the earlier frames is kept"
         elif kept < self.frames:
@@ -303,7 +303,7 @@ def make_folder(folder: Path, name: str) -> None:
     except (FileExistsError, NotADirectoryError) as error:
         raise MediaError(f"{folder} or a part of it is a file, not a folder", where=name) from error
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
+        reason = os_reason(error)
         raise MediaError(f"the folder {folder} cannot be made: {reason}", where=name) from error
     if not os.access(folder, os.W_OK | os.X_OK):
         fixed = os.statvfs(folder).f_flag & os.ST_RDONLY
@@ -342,8 +342,7 @@ def _renamed_to(path: Path, name: str, what: str) -> Path:
     except FileNotFoundError:
         return path
     except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: links in a circle
-        reason = getattr(error, "strerror", None) or error
-        raise MediaError(f"cannot be created: {reason}", where=name) from error
+        raise MediaError(f"cannot be created: {os_reason(error)}", where=name) from error
     if not stat.S_ISREG(mode):
         kind = "a folder" if stat.S_ISDIR(mode) else "a device or pipe, not a file"
         raise MediaError(f"is {kind}", where=name, expected=f"the name of a {what} file")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import MediaError
+from headrace._core.files import os_reason
 from headrace._core.lazy import import_extra, lazy
 from headrace._core.text import has_login, url_scheme, without_secrets
 from headrace.config.pipeline_keys import MESSAGE_SCHEMES
@@ -154,7 +155,7 @@ def _checked(spec: str, inputs: Sequence[str | Path]) -> tuple[str, Path]:
     try:
         kind, path = split_spec(spec)
     except (OSError, ValueError) as error:  # too long, forbidden, a NUL byte
-        reason = getattr(error, "strerror", None) or error
+        reason = os_reason(error)
         raise MediaError(f"cannot be written: {reason}", where=without_secrets(spec)) from error
     for source in inputs:
         if _same(path, Path(source)):

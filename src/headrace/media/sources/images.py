@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from headrace._core.errors import MediaError
+from headrace._core.files import os_reason
 from headrace.media.frame import Frame
 from headrace.media.names import sniff
 from headrace.media.pixel_format import PixelFormat, Plane
@@ -64,8 +65,7 @@ def read_image(path: Path, name: str | None = None) -> Plane:
             f"is not an image that can be read: it is {sniff(path)}", where=name
         ) from None
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        text = getattr(error, "strerror", None) or str(error)
-        raise MediaError(f"the image cannot be read: {text}", where=name) from error
+        raise MediaError(f"the image cannot be read: {os_reason(error)}", where=name) from error
 
 
 def image_size(path: Path) -> tuple[int, int] | None:

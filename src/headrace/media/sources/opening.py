@@ -11,6 +11,7 @@ from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from headrace._core.errors import MediaError
+from headrace._core.files import os_reason
 from headrace._core.notices import Notice, warn_of
 from headrace._core.text import url_name, url_scheme, without_secrets
 from headrace.media.frame import Frame
@@ -97,7 +98,9 @@ def open_source(
     try:
         there, folder = path.exists(), path.is_dir()
     except OSError as error:  # too long, or in a folder that may not be searched
-        raise MediaError(f"cannot be read: {error.strerror}", where=without_secrets(url)) from error
+        raise MediaError(
+            f"cannot be read: {os_reason(error)}", where=without_secrets(url)
+        ) from error
     if folder:
         return _folder(path, url, source_id, fps)
     if not there:
@@ -149,7 +152,7 @@ def _folder(path: Path, name: str, source_id: int, fps: float | None) -> Source:
     try:
         files = [p for p in path.iterdir() if p.is_file() and not p.name.startswith(".")]
     except OSError as error:
-        raise MediaError(f"the folder cannot be read: {error.strerror}", where=name) from error
+        raise MediaError(f"the folder cannot be read: {os_reason(error)}", where=name) from error
     return _images(files, name, source_id, fps, what="the folder has")
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from headrace._core.errors import ConfigError
+from headrace._core.files import os_reason
 from headrace._core.notices import Notice
 from headrace.config.yaml_nodes import MapNode, Node, TextNode, YamlTree
 
@@ -38,9 +39,7 @@ def read_entries(path: Path) -> dict[str, FileSetting]:
         with path.open("rb") as file:
             data = file.read(_LARGEST_BYTES + 1)
     except OSError as error:
-        raise ConfigError(
-            f"the file cannot be read: {error.strerror or error}", where=str(path)
-        ) from None
+        raise ConfigError(f"the file cannot be read: {os_reason(error)}", where=str(path)) from None
     if len(data) > _LARGEST_BYTES:
         raise ConfigError("the file is larger than 1 MiB", where=str(path))
     tree = YamlTree(data, aliases="refused", max_depth=_MAX_DEPTH)

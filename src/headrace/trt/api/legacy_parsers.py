@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from headrace._core.errors import HeadraceError
+from headrace._core.files import os_reason
 from headrace.network.network import Network
 from headrace.plugins.field_data import PluginFieldCollection
 from headrace.plugins.fields import field_of_value
@@ -123,7 +124,7 @@ class CaffeParser(Closable):
             tops = _every_top(Path(deploy))
             read = network_from_caffe(Path(deploy), Path(model), outputs=tops, plugins=plugins)
         except OSError as error:
-            report(network._logger, Severity.ERROR, f"{deploy}: {error.strerror or error}")
+            report(network._logger, Severity.ERROR, f"{deploy}: {os_reason(error)}")
             return None
         except HeadraceError as error:
             report(network._logger, Severity.ERROR, str(error))

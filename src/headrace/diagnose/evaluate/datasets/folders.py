@@ -10,6 +10,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from headrace._core.errors import MediaError
+from headrace._core.files import os_reason
 from headrace._core.text import quoted
 from headrace.diagnose.evaluate.datasets.dataset import Dataset, Picture, left_out
 from headrace.media.sources.images import IMAGE_SUFFIXES, image_size, natural_key
@@ -108,5 +109,5 @@ def _listed(folder: Path) -> list[Path]:
         return [p for p in folder.iterdir() if not p.name.startswith(".")]
     except OSError as error:
         raise MediaError(
-            f"the folder cannot be read: {error.strerror}", where=str(folder)
+            f"the folder cannot be read: {os_reason(error)}", where=str(folder)
         ) from error
