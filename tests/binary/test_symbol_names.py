@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.binary.symbol_names import missing_name_hints, near_names
+from headrace.binary.symbol_names import missing_name_hints, near_functions
 from headrace.config import ModelConfig
 from headrace.custom import open_library
 from headrace.errors import CustomLibraryError, ParserError
@@ -153,7 +153,7 @@ def test_case_and_prefix_never_hide_a_name(names: list[str], data: st.DataObject
     prefix = data.draw(st.sampled_from(["", "NvDs", "NvDsInferParse", "NvDsInferParseCustom"]))
     typed = prefix + meant.removeprefix("NvDsInferParse")
     typed = data.draw(st.sampled_from([typed, typed.lower(), typed.upper()]))
-    near = near_names(typed, there)
+    near = near_functions(typed, there)
     assert near[meant] == 1
     # names that begin like a prefix may be as near: `Parsed` beside `ParseParsed`
     assert meant in missing_name_hints(typed, there, kind="functions")[0]

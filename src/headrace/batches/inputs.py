@@ -12,6 +12,7 @@ from typing import Any
 from headrace._core.errors import MediaError
 from headrace._core.files import os_reason
 from headrace._core.lazy import import_extra
+from headrace._core.near import did_you_mean
 from headrace._core.text import quoted, url_name, url_scheme
 from headrace.batches.remote import listed, remote_scheme
 from headrace.media.names import matching_files, nearest_file
@@ -92,8 +93,7 @@ def _expanded(name: str) -> Iterator[str]:
     elif glob.has_magic(name):
         yield from _pattern(name)
     else:
-        near = nearest_file(path)
-        fix = f"did you mean {near}?" if near else None
+        fix = did_you_mean(nearest_file(path))
         raise MediaError("there is no such file", where=quoted(name), fix=fix)
 
 

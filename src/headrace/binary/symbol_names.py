@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 from heapq import nlargest
 
 from headrace._core import _native
+from headrace._core.near import alternatives
 
 SHOWN = 12
 SUGGESTED = 3
@@ -32,12 +33,6 @@ def parser_like(names: Iterable[str]) -> list[str]:
     return sorted(n for n in names if "parse" in n.lower() and not n.startswith("_"))
 
 
-def alternatives(names: Iterable[str]) -> str:
-    """Names as a sentence has them: `a, b or c`."""
-    *first, last = names
-    return f"{', '.join(first)} or {last}" if first else last
-
-
 def missing_name_hints(
     name: str, present: Iterable[str], *, kind: str, standing: Standing | None = None
 ) -> list[str]:
@@ -50,7 +45,7 @@ def missing_name_hints(
     if not names:
         return [f"it has no {kind} at all"]
     stands = {n: standing(n) if standing else (0, "") for n in names}
-    near = near_names(name, names)
+    near = near_functions(name, names)
     order = {n: i for i, n in enumerate(near)}
     ranked = sorted(names, key=lambda n: (stands[n][0], order.get(n, len(names)), n))
     fits = [n for n in ranked if n in near and not stands[n][1]]
@@ -70,7 +65,7 @@ def missing_name_hints(
     return hints
 
 
-def near_names(name: str, names: Iterable[str]) -> dict[str, float]:
+def near_functions(name: str, names: Iterable[str]) -> dict[str, float]:
     """Those of `names` that are similar, the most similar first, and how similar: up to 1.
 
     Upper and lower case are alike, as are names with and without what all parsers' names begin

@@ -94,9 +94,9 @@ class _LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            from difflib import get_close_matches
+            from headrace._core.near import near_names
 
-            near = get_close_matches(args[0], _COMMANDS, n=1)
+            near = near_names(args[0], _COMMANDS, 1)
             if not near:
                 raise
             raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from None

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from headrace._core.near import nearest
 from headrace._core.text import quoted
 from headrace.config.app_keys import APP_GROUPS, ENABLE, SECRET_KEYS, AppGroup, Reason
 from headrace.config.document import Document, Entry, Group
 from headrace.config.key import Key
-from headrace.config.keys import nearest
 from headrace.config.origin import Origin
 from headrace.config.paths import resolve
 from headrace.config.values import BadValueError, Kind, parse_ini, parse_yaml

@@ -12,10 +12,10 @@ from typing import Any, ClassVar, cast, dataclass_transform, get_type_hints
 import msgspec
 
 from headrace._core.errors import ConfigError
+from headrace._core.near import did_you_mean, nearest
 from headrace._core.text import quoted
 from headrace.config.document import report
 from headrace.config.key import Key
-from headrace.config.keys import nearest
 from headrace.config.origin import DEFAULT, Origin
 
 REQUIRED = object()
@@ -84,10 +84,9 @@ class Frozen(ABC):
     @classmethod
     def _refusal(cls, name: str, value: Any, error: ValueError) -> ConfigError:
         if isinstance(error, _UnknownFieldError):
-            meant = nearest(name, list(cls.FIELDS))
             return ConfigError(
                 f"{quoted(name)} is not a field of {cls.__name__}.",
-                fix=f"did you mean {meant}?" if meant else None,
+                fix=did_you_mean(nearest(name, cls.FIELDS)),
             )
         key, message = cls._key(name), quoted(str(error), limit=300)
         if key is not None and key.enum is not None:

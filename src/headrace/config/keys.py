@@ -7,10 +7,9 @@ Source: config facts, 2 and 3.
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Sequence
 from typing import Any
 
+from headrace._core.near import nearest, plain_name
 from headrace.config.enums import (
     ClusterMode,
     ColorFormat,
@@ -238,17 +237,6 @@ _NOT_OURS = {
 _PROPERTIES = {"unique-id", "infer-on-gie-id", "infer-on-class-ids", "input-tensor-meta"}
 
 
-def nearest(name: str, names: Sequence[str]) -> str | None:
-    """The one of `names` that looks most like `name`, if any does, whatever the case and dashes."""
-    plain = {_plain(candidate): candidate for candidate in names}
-    close = difflib.get_close_matches(_plain(name[:64]), plain, n=1, cutoff=0.7)
-    return plain[close[0]] if close else None
-
-
-def _plain(name: str) -> str:
-    return name.lower().replace("_", "-").replace(" ", "").lstrip(";")
-
-
 def suggestion(name: str, group: str) -> str:
     """Return advice about a key that its group does not know, as an end of sentence, or ""."""
     here, there = (
@@ -257,7 +245,7 @@ def suggestion(name: str, group: str) -> str:
     other = "[class-attrs-all] or [class-attrs-<n>]" if group == "property" else "[property]"
     if name in there:
         return f"it belongs into {other}"
-    plain = _plain(name)
+    plain = plain_name(name)
     if plain in _NOT_OURS:
         return f"it is {_NOT_OURS[plain]}"
     if name.startswith(";"):

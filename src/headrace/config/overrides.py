@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace._core.errors import ConfigError
+from headrace._core.near import did_you_mean, nearest
 from headrace._core.notices import Notice
 from headrace._core.text import quoted
 from headrace.config.document import AddedLine
@@ -19,7 +20,7 @@ from headrace.config.dump import ini_text, value_text
 from headrace.config.enums import NetworkType
 from headrace.config.frozen import plain
 from headrace.config.key import Key
-from headrace.config.keys import CLASS_KEYS, PROPERTY_KEYS, nearest, suggestion
+from headrace.config.keys import CLASS_KEYS, PROPERTY_KEYS, suggestion
 from headrace.config.origin import Origin
 from headrace.config.values import Kind
 
@@ -299,7 +300,7 @@ def _number(value: Any, where: str) -> float:
 
 def _unknown(name: str, key: str, others: Collection[str]) -> ConfigError:
     argument = _MEANT.get(name.lower()) or nearest(name, [*others, "conf", "labels"])
-    hint = f"did you mean {argument}?" if argument else suggestion(key, "property")
+    hint = did_you_mean(argument) or suggestion(key, "property")
     return ConfigError(
         f"{quoted(name)} is neither an argument nor a key of a config.", fix=hint or None
     )

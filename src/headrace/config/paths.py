@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
 import itertools
 import os
@@ -14,6 +13,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from headrace._core.files import os_reason
+from headrace._core.near import near_names
 from headrace._core.text import quoted, url_name, url_scheme
 from headrace.config.values import BadValueError, is_utf8
 
@@ -66,7 +66,7 @@ def missing_hints(path: Path) -> list[str]:
     except (OSError, ValueError):
         return hints
     folded = {candidate.lower(): candidate for candidate in names}
-    close = difflib.get_close_matches(name.lower().strip(" \"'"), folded, n=3, cutoff=0.6)
+    close = near_names(name.lower().strip(" \"'"), folded)
     if close:
         hints.append(f"near it in {parent}: {', '.join(folded[c] for c in close)}")
     if name != name.strip():

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from headrace._core.near import did_you_mean, nearest
 from headrace._core.text import has_login, quoted, url_scheme
 from headrace.config.document import Document
 from headrace.config.enums import NamedValue
 from headrace.config.field_checks import color_trouble, setting_trouble, text_trouble
 from headrace.config.key import Key
-from headrace.config.keys import nearest
 from headrace.config.origin import Origin
 from headrace.config.paths import absolute_uri, is_url, resolve, uri_trouble
 from headrace.config.pipeline_keys import (
@@ -232,7 +232,7 @@ class _Interpreter:
             key.line,
             f"{quoted(key.text)} is not a key of {what}.",
             f"one of {', '.join(names)}",
-            f"did you mean {near}?" if near else None,
+            did_you_mean(near),
         )
 
 
@@ -407,7 +407,7 @@ def sink_text(text: str, path: Path) -> Values:
         return found
     kind = _SINK_ALIASES.get(prefix[1].lower(), prefix[1].lower())
     if kind not in SINK_KINDS:
-        near = nearest(kind, list(SINK_KINDS))
+        near = nearest(kind, SINK_KINDS)
         raise BadValueError(
             f"an output: {quoted(prefix[1])} is no kind of it",
             f"a path, or kind:path with one of {', '.join(SINK_KINDS)}",

@@ -16,6 +16,7 @@ from typing import Any
 
 from headrace._core.errors import ConfigError
 from headrace._core.files import os_reason
+from headrace._core.near import did_you_mean, nearest
 from headrace._core.notices import Notice, notices_on_errors
 from headrace._core.text import quoted
 from headrace.config.class_attrs import ClassAttrs
@@ -23,7 +24,7 @@ from headrace.config.document import AddedLine, Document, Entry, Group, report
 from headrace.config.enums import ClusterMode, NetworkType
 from headrace.config.ini_groups import read_keyfile
 from headrace.config.key import Key
-from headrace.config.keys import CLASS_KEYS, PROPERTY_KEYS, nearest, suggestion
+from headrace.config.keys import CLASS_KEYS, PROPERTY_KEYS, suggestion
 from headrace.config.origin import Origin
 from headrace.config.paths import given_kind, missing_hints, resolve
 from headrace.config.value_notices import remark_text
@@ -510,9 +511,10 @@ class _Interpreter:
                 meant = nearest(plain, ["property", "class-attrs-all"])
         if group.entries and group.entries[-1].given:
             expected = "property, class-attrs-all or class-attrs-<n>"
-            fix = f"did you mean {meant}?" if meant else None
             found = f"{name} is not a group."
-            self.document.refuse(group.entries[-1].line, found, expected, fix, rule="unknown-group")
+            self.document.refuse(
+                group.entries[-1].line, found, expected, did_you_mean(meant), rule="unknown-group"
+            )
         elif meant:
             text = f"group [{name}] is not read; did you mean [{meant}]?"
             self.document.remark(group.line, text, rule="unknown-group")

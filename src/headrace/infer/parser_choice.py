@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from headrace._core.errors import ConfigError, CustomLibraryError, HeadraceError, ParserError
+from headrace._core.near import did_you_mean
 from headrace._core.notices import Notice
 from headrace.config.enums import NetworkType
 from headrace.config.model_files import missing_file
@@ -70,10 +71,10 @@ class _Kind:
         return self.field.replace("_", "-")
 
     def did_you_mean(self, name: str) -> str:
-        from headrace.binary.symbol_names import alternatives, near_names
+        from headrace.binary.symbol_names import near_functions
 
-        near = list(near_names(name, self.known))[:2]
-        return f" (did you mean {alternatives(near)}?)" if near else ""
+        hint = did_you_mean(*list(near_functions(name, self.known))[:2])
+        return f" ({hint})" if hint else ""
 
 
 _KINDS = {

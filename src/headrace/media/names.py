@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import glob
 import os
 import re
@@ -10,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headrace._core.files import os_reason
+from headrace._core.near import near_names
 
 _DEEP = re.compile(r"(?:^|(?<=/))\*\*(?:/+|$)")
 
@@ -37,7 +37,7 @@ def nearest_file(path: Path) -> str | None:
         names = [entry.name for entry in path.parent.iterdir()]
     except OSError:
         return None
-    close = difflib.get_close_matches(path.name, names, n=1)
+    close = near_names(path.name, names, 1)
     return str(path.parent / close[0]) if close else None
 
 

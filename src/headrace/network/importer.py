@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy.typing as npt
 
 from headrace._core.errors import ModelError
+from headrace._core.near import did_you_mean, near_names
 from headrace.network.graph_builder import BATCH, Blob, GraphBuilder, Shape, shape_text
 from headrace.network.model_bytes import foreign, sha256_of
 from headrace.network.network import Network
@@ -141,11 +141,10 @@ class Importer(ABC):
     ) -> ModelError:
         """Return the error for a kind of layer; `fix` if no kind has a similar name."""
         names = sorted(known)
-        near = get_close_matches(kind, names, 1)
         return self.graph.error(
             f"{found} is not known",
             expected=f"one of {', '.join(names)}",
-            fix=f"did you mean {near[0]}?" if near else fix,
+            fix=did_you_mean(*near_names(kind, names, 1)) or fix,
         )
 
 
@@ -203,10 +202,10 @@ class LayerLowering:
         return shape[axis]
 
 
-def near_names(name: str, known: Iterable[str]) -> str:
+def expected_names(name: str, known: Iterable[str]) -> str:
     """Return the names most like `name`, or some of all, to stand behind "expected"."""
     names = list(known)
-    close = get_close_matches(name, names, 3) or names[-5:]
+    close = near_names(name, names) or names[-5:]
     return f"one of {', '.join(map(repr, close))}" if close else "none: there are no others"
 
 

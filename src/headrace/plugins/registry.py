@@ -9,13 +9,13 @@ import inspect
 import logging
 import threading
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import headrace
 from headrace._core.errors import CustomLibraryError, HeadraceError
+from headrace._core.near import near_names
 from headrace._core.notices import Notice
 from headrace._core.text import quoted
 from headrace._core.user_module import describe, import_file
@@ -269,7 +269,7 @@ class PluginRegistry:
                 f"plugin {name} is registered as {there}, not as version {version}, "
                 f"namespace {namespace!r}"
             ]
-        close = get_close_matches(name, {c.name for c in self.all_creators_recursive}, 2)
+        close = near_names(name, {c.name for c in self.all_creators_recursive}, 2)
         similar = ", ".join(map(quoted, close))
         return [f"registered plugins with a similar name: {similar}"] if close else []
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -18,6 +17,7 @@ from typing import Any, Literal
 import msgspec
 
 from headrace._core.errors import HeadraceError
+from headrace._core.near import did_you_mean, near_names
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
@@ -100,10 +100,9 @@ def find_rule(name: str) -> LintRule:
     """
     rules = all_rules()
     if name not in rules:
-        near = get_close_matches(name, rules, n=3)
         raise HeadraceError(
             f"there is no rule {name!r}",
             expected="an id that headrace lint --rules lists",
-            fix=f"did you mean {' or '.join(near)}?" if near else None,
+            fix=did_you_mean(*near_names(name, rules)),
         )
     return rules[name]

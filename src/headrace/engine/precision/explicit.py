@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -17,6 +16,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from headrace._core.errors import EngineError
+from headrace._core.near import did_you_mean, near_names
 from headrace._core.notices import Notice
 from headrace._core.text import fresh
 from headrace.engine.precision.choice import TensorChoice
@@ -298,11 +298,11 @@ def require_nodes(proto: Proto, names: Collection[str], where: str | None) -> No
     """
     unknown = _unknown_nodes(proto, names)
     if unknown:
-        near = get_close_matches(unknown[0], [node.name for node in proto.graph.node], n=3)
+        nodes = [node.name for node in proto.graph.node]
         raise EngineError(
             f"the graph has no node {unknown[0]!r} to keep in FP32",
             where=where,
-            fix=f"near it: {', '.join(near)}" if near else (),
+            fix=did_you_mean(*near_names(unknown[0], nodes)),
         )
 
 

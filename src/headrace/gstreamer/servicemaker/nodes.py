@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from functools import reduce
 from operator import or_
 from typing import Any
 
 from headrace._core.errors import ConfigError
+from headrace._core.near import did_you_mean, near_names
 from headrace.gstreamer.elements.bindings import GObject, Gst
 
 _TRUTH = {"true": True, "false": False}
@@ -64,14 +64,12 @@ class Node:
         spec = self.element.find_property(name)
         if spec is None:
             names = [one.name for one in self.element.list_properties()]
-            near = get_close_matches(name, names, 3)
             factory = self.element.get_factory().get_name()
             raise ConfigError(
                 f"{factory} has no property {name!r}",
                 where=self.name,
-                fix=f"near it: {', '.join(near)}"
-                if near
-                else f"headrace exec gst-inspect-1.0 {factory}",
+                fix=did_you_mean(*near_names(name, names))
+                or f"headrace exec gst-inspect-1.0 {factory}",
             )
         return spec
 

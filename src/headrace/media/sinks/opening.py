@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from headrace._core.errors import MediaError
 from headrace._core.files import os_reason
 from headrace._core.lazy import import_extra, lazy
+from headrace._core.near import near_names
 from headrace._core.text import has_login, url_scheme, without_secrets
 from headrace.config.pipeline_keys import MESSAGE_SCHEMES
 from headrace.config.pipeline_keys import SINK_KINDS as PIPELINE_SINK_KINDS
@@ -115,9 +115,7 @@ def split_spec(spec: str) -> tuple[str, Path]:
 
 
 def _unknown(found: str, spec: str, guess: str = "") -> MediaError:
-    near = (
-        difflib.get_close_matches(guess, [*SINK_KINDS, *_ALIASES], n=1, cutoff=0.5) if guess else []
-    )
+    near = near_names(guess, [*SINK_KINDS, *_ALIASES], 1, cutoff=0.5)
     return MediaError(
         found,
         where=without_secrets(spec),

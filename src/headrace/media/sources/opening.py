@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from headrace._core.errors import MediaError
 from headrace._core.files import os_reason
+from headrace._core.near import did_you_mean
 from headrace._core.notices import Notice, warn_of
 from headrace._core.text import url_name, url_scheme, without_secrets
 from headrace.media.frame import Frame
@@ -106,11 +107,10 @@ def open_source(
     if not there:
         if glob.has_magic(url):
             return _pattern(url, source_id, fps)
-        near = nearest_file(path)
         raise MediaError(
             "there is no such file",
             where=without_secrets(url),
-            fix=f"did you mean {near}?" if near else None,
+            fix=did_you_mean(nearest_file(path)),
         )
     if path.suffix.lower() in IMAGE_SUFFIXES:
         return ImageSource([path], url, source_id=source_id, fps=fps)

@@ -12,7 +12,7 @@ from headrace.network.caffe.plugin_layers import by_picture, factory_layer, regi
 from headrace.network.caffe.prototxt import read_prototxt
 from headrace.network.caffe.weights import WHAT, WeightBlob, read_caffemodel
 from headrace.network.graph_builder import Blob
-from headrace.network.importer import Importer, PluginMaker, decoded, near_names, note_files
+from headrace.network.importer import Importer, PluginMaker, decoded, expected_names, note_files
 from headrace.network.model_bytes import read_model_file
 from headrace.network.network import Network
 
@@ -113,7 +113,7 @@ class _CaffeImporter(Importer):
             if name not in self.blobs:
                 raise self.error(
                     f"the network has no blob {name!r} to give out",
-                    expected=near_names(name, dict.fromkeys(t for x in layers for t in x.tops)),
+                    expected=expected_names(name, dict.fromkeys(t for x in layers for t in x.tops)),
                     fix="output-blob-names are names of tops in the prototxt",
                 )
             self.graph.label = name
@@ -166,7 +166,7 @@ class _CaffeImporter(Importer):
             if name not in self.blobs:
                 raise self.graph.error(
                     f"no layer before it makes the bottom {name!r}",
-                    expected=near_names(name, self.blobs),
+                    expected=expected_names(name, self.blobs),
                 )
             bottoms.append(self.blobs[name])
         weights = self.weights.get(layer.name, ())

@@ -9,7 +9,13 @@ from typing import Any, Literal
 
 from headrace._core.errors import ModelError
 from headrace.network.graph_builder import BATCH, Blob, shape_text
-from headrace.network.importer import Importer, PluginMaker, near_names, note_files, plugin_nodes
+from headrace.network.importer import (
+    Importer,
+    PluginMaker,
+    expected_names,
+    note_files,
+    plugin_nodes,
+)
 from headrace.network.model_bytes import read_model_file
 from headrace.network.network import Network
 from headrace.network.uff.lowering import Transposes, UffLowering, permutation
@@ -155,7 +161,7 @@ class _UffImporter(Importer):
             if key in self.nodes:
                 return self.nodes[key]
         where = self.where if reader is None else self._where(reader)
-        expected = near_names(plain, self.nodes)
+        expected = expected_names(plain, self.nodes)
         raise ModelError(f"there is no node {name!r}", where=where, expected=expected)
 
     def _lower_all(self, last: Node) -> None:

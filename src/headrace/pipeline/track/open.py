@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from headrace._core.errors import ConfigError
+from headrace._core.near import did_you_mean, nearest
 from headrace._core.notices import Notice
-from headrace.config.keys import nearest
 from headrace.pipeline.track.iou import IouFollower, IouSettings
 from headrace.pipeline.track.library import (
     LIBRARY_TRACKERS,
@@ -49,12 +49,11 @@ def tracker_settings(name: str) -> tuple[Setting, ...]:
         return settings_of(IouSettings) + _COMMON
     if name in LIBRARY_TRACKERS:
         return library_settings(library_tracker(name)) + _COMMON
-    close = nearest(name, list(TRACKERS))
     raise ConfigError(
         f"there is no tracker {name!r}",
         where="tracker",
         expected="one of " + ", ".join(TRACKERS) + ", or a YAML file",
-        fix=f"did you mean {close}?" if close else None,
+        fix=did_you_mean(nearest(name, TRACKERS)),
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace._core.errors import ConfigError
-from headrace.config.keys import nearest
+from headrace._core.near import did_you_mean, nearest
 
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
@@ -51,12 +51,11 @@ def check_settings(
     for name, value in values.items():
         setting = by_name.get(name)
         if setting is None:
-            close = nearest(name, list(by_name))
             raise ConfigError(
                 f"the tracker {tracker} has no setting {name!r}",
                 where=where,
                 expected="one of " + ", ".join(by_name),
-                fix=f"did you mean {close}?" if close else None,
+                fix=did_you_mean(nearest(name, by_name)),
             )
         checked[name] = _value(value, setting, where)
     return checked
