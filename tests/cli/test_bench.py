@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from headrace.cli import main
-from headrace.engine.backends import RunOptions
+from headrace.engine.backends import RunnerOptions
 from headrace.engine.bench import bench
 from headrace.engine.session import Session
 from headrace.network.tensor_spec import TensorSpec
@@ -161,7 +161,7 @@ def test_items_of_a_fixed_batch_are_all_run() -> None:
     class Counting:
         inputs = (TensorSpec("x", np.dtype(np.float32), (1, 3, 4, 4)),)
         batched_inputs = ("x",)
-        fixed_batch, max_batch, options = 1, 8, RunOptions()
+        fixed_batch, max_batch, options = 1, 8, RunnerOptions()
 
         def run(self, feeds: Any) -> None:
             runs.append(len(feeds["x"]))

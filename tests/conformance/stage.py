@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from headrace.config import ModelConfig
-from headrace.engine.backends import RunOptions
+from headrace.engine.backends import RunnerOptions
 from headrace.infer.batch import Batch
 from headrace.infer.engine_runs import Pending, RawOutput
 from headrace.infer.inferencer import Inferencer
@@ -76,7 +76,7 @@ class Engine:
     fed: list[Arrays] = field(default_factory=list)
     closed: bool = False
     device: str = "cpu"
-    options: RunOptions = field(default_factory=RunOptions)
+    options: RunnerOptions = field(default_factory=RunnerOptions)
     _pool: ThreadPoolExecutor | None = None
 
     @property

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import headrace
 from headrace._core.errors import EngineError
 from headrace._core.notices import Notice
-from headrace.engine.backends import Backend, Runner, RunOptions
+from headrace.engine.backends import Backend, Runner, RunnerOptions
 from headrace.engine.fingerprint import fingerprint_files
 from headrace.engine.input_shapes import complete_infer_dims, resolve_shape
 from headrace.engine.plan import MODEL_BLOB, Blob, Plan, blob_record
@@ -50,7 +50,7 @@ class BuildResult:
     tactic: Tactic
     precision: Precision
     runner: Runner | None
-    run_options: RunOptions
+    run_options: RunnerOptions
     load_s: float
     blobs: Mapping[str, Blob]
     outputs: Sequence[TensorSpec]
@@ -60,7 +60,7 @@ class BuildResult:
     plugins: Sequence[PluginRecord] = field(default=())
 
 
-def session_options(tactic: Tactic, options: BuildOptions, precision: Precision) -> RunOptions:
+def session_options(tactic: Tactic, options: BuildOptions, precision: Precision) -> RunnerOptions:
     """Choose the options of the session that a build opens."""
     run_options = tactic.run_options(options.max_batch, precision)
     run_options = replace(run_options, batched=options.batched)

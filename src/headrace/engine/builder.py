@@ -17,7 +17,7 @@ from headrace.engine.backends import (
     ExternalWeightsBackend,
     PluginBackend,
     Runner,
-    RunOptions,
+    RunnerOptions,
     get_backend,
     installed_backends,
 )
@@ -402,7 +402,7 @@ def _batch_notice(fixed: int, wanted: int, network: Network, *, asked: bool) -> 
 def _open(
     backend: Backend,
     model: bytes,
-    options: RunOptions,
+    options: RunnerOptions,
     network: Network,
     where: str,
     layers: PluginLayers | None,
@@ -441,7 +441,7 @@ def _open(
 
 
 def _taken_whole(
-    backend: Backend, options: RunOptions, network: Network, layers: PluginLayers
+    backend: Backend, options: RunnerOptions, network: Network, layers: PluginLayers
 ) -> bytes | None:
     """Compile the network with the plugins of the runtime; None if it must be split at them."""
     if not isinstance(backend, PluginBackend) or network.plugins:  # objects, no nodes' fields

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from headrace._core.errors import EngineError, ModelError
 from headrace._core.notices import Notice
-from headrace.engine.backends import DEFAULT_BACKEND, RunOptions, get_backend
+from headrace.engine.backends import DEFAULT_BACKEND, RunnerOptions, get_backend
 from headrace.engine.input_shapes import sample_inputs
 from headrace.engine.onnx_message import model_bytes
 from headrace.engine.plan_header import NOT_FREE
@@ -95,7 +95,7 @@ def _run(
     network: Network, shape: tuple[int | None, ...], feeds: Sequence[Arrays], where: str
 ) -> list[Arrays]:
     model = model_bytes(network, shape=shape, where=where, decisions=[])
-    runner = get_backend(DEFAULT_BACKEND).open(model, RunOptions(optimization="basic"))
+    runner = get_backend(DEFAULT_BACKEND).open(model, RunnerOptions(optimization="basic"))
     try:
         names = [spec.name for spec in runner.outputs]
         return [dict(zip(names, runner.run(feed), strict=True)) for feed in feeds]

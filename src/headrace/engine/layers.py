@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy.typing as npt
 
 from headrace._core.errors import EngineError
-from headrace.engine.backends import Backend, RunOptions, get_backend
+from headrace.engine.backends import Backend, RunnerOptions, get_backend
 from headrace.engine.plan import MODEL_BLOB, WEIGHTS_BLOB, Plan
 
 _QUANTIZED = ("QLinear", "ConvInteger", "MatMulInteger", "QAttention", "QGemm")
@@ -131,7 +131,7 @@ class ProfilingBackend(Backend, Protocol):
     """A runtime that times layers."""
 
     def profile(
-        self, model: bytes, options: RunOptions, feeds: Mapping[str, Any], runs: int
+        self, model: bytes, options: RunnerOptions, feeds: Mapping[str, Any], runs: int
     ) -> list[tuple[str, list[float]]]:
         """Layers in order, each with its milliseconds of every run."""
         ...
@@ -149,7 +149,7 @@ class LayerTime:
 
 
 def layer_times(
-    plan: Plan, options: RunOptions, feeds: Mapping[str, npt.NDArray[Any]], runs: int
+    plan: Plan, options: RunnerOptions, feeds: Mapping[str, npt.NDArray[Any]], runs: int
 ) -> Sequence[LayerTime]:
     """Run a plan and time each layer, under its name after the runtime fused layers.
 

@@ -35,7 +35,7 @@ from headrace.engine.backends import (
     CompilingBackend,
     ExternalWeightsBackend,
     Runner,
-    RunOptions,
+    RunnerOptions,
     get_backend,
 )
 from headrace.engine.machine import usable_cores
@@ -147,7 +147,7 @@ class Plan:
         Args:
             threads: threads of one run; None: `Plan.threads`, else what tuning found best on this
                 machine, else every core.
-            streams: see `headrace.engine.backends.RunOptions`; None: as tuning found best, else
+            streams: see `headrace.engine.backends.RunnerOptions`; None: as tuning found best, else
             one.
             spinning: as there; None: as tuning found best, else False.
             tactic: run it this way, whatever it was built for; decides all of the above.
@@ -189,7 +189,7 @@ class Plan:
         kind = Session if self.header.batched else FreeSession
         return kind(runner, self.header, where=where, options=options)
 
-    def _open_with_plugins(self, backend: Backend, options: RunOptions) -> Runner:
+    def _open_with_plugins(self, backend: Backend, options: RunnerOptions) -> Runner:
         from headrace.engine.plugin_graph.opening import load_plugins, open_plugin_graph
         from headrace.plugins.registry import known_plugins
 
@@ -216,14 +216,14 @@ class Plan:
         threads: int | None = None,
         streams: int | None = None,
         spinning: bool | None = None,
-    ) -> RunOptions:
+    ) -> RunnerOptions:
         """Make the options that `open_session` with the same arguments passes to the runtime."""
         tactic = self.tactic
         threads = self.threads if threads is None else threads
         if threads is None and streams is None and self.decides_sharing and tactic is not None:
             threads, streams = tactic.threads, tactic.streams
             spinning = tactic.spinning if spinning is None else spinning
-        return RunOptions(
+        return RunnerOptions(
             threads=threads,
             streams=streams or 1,
             spinning=bool(spinning),

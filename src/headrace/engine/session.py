@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import DeviceMemoryError, EngineError
-from headrace.engine.backends import PlacingRunner, Runner, RunOptions
+from headrace.engine.backends import PlacingRunner, Runner, RunnerOptions
 from headrace.engine.backends.protocol import DLPackTensor, device_of
 from headrace.engine.plan_header import PlanHeader
 from headrace.network.tensor_spec import TensorSpec
@@ -58,9 +58,9 @@ class Session:
         header: PlanHeader,
         *,
         where: str,
-        options: RunOptions | None = None,
+        options: RunnerOptions | None = None,
     ) -> None:
-        self.options = options or RunOptions()
+        self.options = options or RunnerOptions()
         self.device = runner.device
         self.inputs: tuple[TensorSpec, ...] = tuple(record.spec for record in header.inputs)
         self.outputs: tuple[TensorSpec, ...] = runner.outputs

@@ -8,7 +8,7 @@ from pathlib import Path
 import headrace
 from headrace._core.errors import EngineError
 from headrace._core.files import os_reason
-from headrace.engine.backends import CompilingBackend, RunOptions, get_backend
+from headrace.engine.backends import CompilingBackend, RunnerOptions, get_backend
 from headrace.engine.plan import COMPILED_BLOB, MODEL_BLOB, Plan, blob_record
 from headrace.engine.plan_header import (
     FileRecord,
@@ -38,7 +38,7 @@ def plan_from_tensorrt(path: Path) -> Plan:
     what = f"is a TensorRT engine: code for one GPU model, built by {who}"
     try:
         backend = _usable_tensorrt()
-        runner = backend.open(b"", RunOptions(), data)
+        runner = backend.open(b"", RunnerOptions(), data)
     except EngineError as error:
         raise EngineError(
             f"{what}; it cannot be run here: {error.found}", where=str(path)

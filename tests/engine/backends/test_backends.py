@@ -13,7 +13,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from headrace.engine import BuildOptions, Plan, build
-from headrace.engine.backends import BACKENDS, RunOptions, get_backend, installed_backends
+from headrace.engine.backends import BACKENDS, RunnerOptions, get_backend, installed_backends
 from headrace.errors import EngineError
 from headrace.infer.model import load_or_build
 from headrace.network import network_from_onnx
@@ -27,7 +27,7 @@ each_backend = pytest.mark.parametrize("backend", INSTALLED)
 
 
 def opened(model, backend, **options):
-    return get_backend(backend).open(model.SerializeToString(), RunOptions(threads=1, **options))
+    return get_backend(backend).open(model.SerializeToString(), RunnerOptions(threads=1, **options))
 
 
 def convolutions(*, batch="batch", seed=0):
@@ -211,7 +211,7 @@ def test_operators_it_does_not_know_are_named(tmp_path, backend):
 @each_backend
 def test_garbage_is_refused_in_one_line(backend):
     with pytest.raises(EngineError, match=f"{backend} refuses the model") as caught:
-        get_backend(backend).open(b"garbage", RunOptions())
+        get_backend(backend).open(b"garbage", RunnerOptions())
     assert "Exception from" not in caught.value.found
 
 

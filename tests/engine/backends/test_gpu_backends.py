@@ -8,7 +8,7 @@ import pytest
 
 from headrace._core.gpu import cuda, cuda_tensors
 from headrace.engine import BuildOptions, Plan, build
-from headrace.engine.backends import RunOptions, get_backend, installed_backends
+from headrace.engine.backends import RunnerOptions, get_backend, installed_backends
 from headrace.engine.backends import onnxruntime_cuda as ort_cuda
 from headrace.engine.plan import COMPILED_BLOB
 from headrace.engine.session import Session
@@ -25,7 +25,7 @@ without_gpu = pytest.mark.skipif(NO_GPU is None, reason="there is a GPU")
 def test_without_a_gpu_they_say_so_and_take_no_part():
     assert not {"onnxruntime-cuda", "tensorrt"} & set(installed_backends())
     with pytest.raises(EngineError, match="onnxruntime-cuda cannot run here: ") as caught:
-        get_backend("onnxruntime-cuda").open(b"", RunOptions())
+        get_backend("onnxruntime-cuda").open(b"", RunnerOptions())
     assert "nvidia-smi" in str(caught.value)
     assert "--backend onnxruntime" in str(caught.value)
 
@@ -135,7 +135,7 @@ def opened(folder, **options):
 def test_device_tensors_are_bound_where_they_are(fake_ort, tmp_path):
     x = pictures(2)
     expected = get_backend("onnxruntime").open(
-        convolutions().SerializeToString(), RunOptions()
+        convolutions().SerializeToString(), RunnerOptions()
     ).run({"x": x})  # fmt: skip
     with opened(tmp_path).open_session() as session:
         assert isinstance(session, Session)
@@ -328,8 +328,8 @@ def test_on_a_gpu_they_agree_with_the_cpu(name):
     if name not in installed_backends():
         pytest.skip("not installed")
     model = convolutions().SerializeToString()
-    expected = get_backend("onnxruntime").open(model, RunOptions(optimization="none"))
-    runner = get_backend(name).open(model, RunOptions(max_batch=4))
+    expected = get_backend("onnxruntime").open(model, RunnerOptions(optimization="none"))
+    runner = get_backend(name).open(model, RunnerOptions(max_batch=4))
     for count in (4, 1, 3):
         feeds = {"x": pictures(count)}
         reference = expected.run(feeds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.engine.backends import RunOptions
+from headrace.engine.backends import RunnerOptions
 from headrace.engine.backends.onnxruntime import OnnxRuntimeRunner
 
 
@@ -20,10 +20,10 @@ class FakeBackend:
     def why_not(self):
         return None
 
-    def open(self, model, options: RunOptions):
+    def open(self, model, options: RunnerOptions):
         if self._opening is not None:
             self._opening()
-        runner = OnnxRuntimeRunner(model, RunOptions(threads=1))
+        runner = OnnxRuntimeRunner(model, RunnerOptions(threads=1))
         run = runner.run
 
         def misbehave(feeds, *, to_host=True):

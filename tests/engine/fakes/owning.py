@@ -7,7 +7,7 @@ from typing import Any
 
 import onnx
 
-from headrace.engine.backends import PluginKey, RunOptions
+from headrace.engine.backends import PluginKey, RunnerOptions
 from headrace.engine.backends.onnxruntime import backend as onnxruntime
 from headrace.errors import EngineError
 
@@ -40,7 +40,7 @@ class Owning:
     def lacks(self, plugins: Iterable[PluginKey]) -> list[PluginKey]:
         return [key for key in plugins if key not in self.has]
 
-    def compile(self, model: bytes, options: RunOptions) -> bytes:
+    def compile(self, model: bytes, options: RunnerOptions) -> bytes:
         proto = onnx.ModelProto.FromString(model)
         self.compiled.append([node.op_type for node in proto.graph.node])
         for node in proto.graph.node:
@@ -52,7 +52,7 @@ class Owning:
                 del node.attribute[:]
         return proto.SerializeToString()
 
-    def open(self, model: bytes, options: RunOptions, compiled: bytes | None = None) -> Any:
+    def open(self, model: bytes, options: RunnerOptions, compiled: bytes | None = None) -> Any:
         return onnxruntime.open(compiled or self.compile(model, options), options)
 
 

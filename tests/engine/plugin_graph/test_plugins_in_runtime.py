@@ -15,7 +15,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from headrace._core import _native
-from headrace.engine.backends import RunOptions, get_backend
+from headrace.engine.backends import RunnerOptions, get_backend
 from headrace.engine.builder import BuildOptions, build
 from headrace.engine.plugin_graph.opening import (
     load_plugins,
@@ -49,7 +49,7 @@ def opened(plan: Any, runtime: str, *, pieces: bool = False, **options: Any) -> 
     plugins = load_plugins(records, plan.blobs, plan.registry, "here")
     options = {"threads": 1, "max_batch": 4, **options}
     runner = open_plugin_graph(
-        get_backend(runtime), plan.blobs["model"], RunOptions(**options), records, plugins,
+        get_backend(runtime), plan.blobs["model"], RunnerOptions(**options), records, plugins,
         pieces=pieces,
     )  # fmt: skip
     calls_back = CALLS_BACK[runtime] and not pieces

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from headrace._core.gpu.cuda import why_no_gpu
-from headrace.engine.backends import RunOptions, get_backend
+from headrace.engine.backends import RunnerOptions, get_backend
 from headrace.engine.precision import export
 from headrace.engine.precision.collect import ActivationRunner
 from headrace.engine.precision.lower import graph_precision
@@ -49,7 +49,7 @@ def builds(tensorrt, network):
     for precision in PRECISIONS:
         made = export(network, precision, scales)
         assert graph_precision(made.network) == precision
-        assert tensorrt.compile(made.to_bytes(), RunOptions(max_batch=2))
+        assert tensorrt.compile(made.to_bytes(), RunnerOptions(max_batch=2))
 
 
 def test_a_small_network(tensorrt):

@@ -17,7 +17,7 @@ from headrace._core.errors import EngineError
 from headrace._core.gpu.cuda import decoder_begins, decoder_ends
 from headrace._core.gpu.cuda_tensors import CudaTensor
 from headrace.config import ModelConfig
-from headrace.engine.backends import RunOptions
+from headrace.engine.backends import RunnerOptions
 from headrace.engine.backends import onnxruntime_cuda as ort_cuda
 from headrace.engine.tuning.tactic import Tactic, candidates
 from headrace.infer.model.planning import load_or_build
@@ -83,7 +83,7 @@ def graphs(gpu: None, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
 
 def runner_of(config: Path) -> ort_cuda.CudaRunner:
     model = (config.parent / "mean.onnx").read_bytes()
-    return ort_cuda.CudaRunner(model, RunOptions(graph=True))
+    return ort_cuda.CudaRunner(model, RunnerOptions(graph=True))
 
 
 def pictures(seed: int, rows: int = 2) -> np.ndarray[Any, Any]:

@@ -15,7 +15,7 @@ import headrace
 from headrace._core.errors import EngineError
 from headrace._core.gpu.cuda_tensors import CudaTensor
 from headrace.config import ModelConfig
-from headrace.engine.backends import RunOptions, get_backend, installed_backends
+from headrace.engine.backends import RunnerOptions, get_backend, installed_backends
 from headrace.engine.backends import onnxruntime_cuda as ort_cuda
 from headrace.engine.device import choose_device
 from headrace.infer.gpu import scaler
@@ -147,7 +147,7 @@ def test_a_chip_that_tensorrt_rtx_does_not_serve(rtx: Chips, chip: int) -> None:
     with pytest.raises(EngineError, match=f"--device cuda: .*{why}"):
         choose_device("cuda")
     with pytest.raises(EngineError, match=f"tensorrt cannot run here: {why}") as caught:
-        get_backend("tensorrt").open(b"", RunOptions())
+        get_backend("tensorrt").open(b"", RunnerOptions())
     assert "for this GPU: pip install tensorrt, or pip uninstall" in str(caught.value)
 
 

@@ -30,7 +30,7 @@ from headrace.cli.trtexec.report import (
     profile_rows,
     time_rows,
 )
-from headrace.engine.backends import RunOptions
+from headrace.engine.backends import RunnerOptions
 from headrace.engine.plan import Plan
 from headrace.plugins.registry import get_plugin_registry
 
@@ -195,7 +195,7 @@ def _run(plan: Plan, profile: Profile, options: Options, screen: Log) -> None:
 
 def _profile(
     plan: Plan,
-    run_options: RunOptions,
+    run_options: RunnerOptions,
     feeds: dict[str, Array],
     runs: int,
     options: Options,

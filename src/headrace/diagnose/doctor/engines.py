@@ -14,7 +14,7 @@ from headrace.diagnose.doctor.checks import Check
 from headrace.engine.backends import (
     GPU_RUNTIMES,
     PACKAGES,
-    RunOptions,
+    RunnerOptions,
     get_backend,
     how_to_install,
 )
@@ -37,7 +37,7 @@ def engine_check(name: str) -> Check:
     expected = np.maximum(np.einsum("oi,nihw->nohw", weights[:, :, 0, 0], picture), 0)
     try:
         backend = get_backend(name)
-        runner = backend.open(_model(weights), RunOptions(max_batch=_BATCH))
+        runner = backend.open(_model(weights), RunnerOptions(max_batch=_BATCH))
         try:
             (found,) = runner.run({"picture": picture})
             device = runner.device

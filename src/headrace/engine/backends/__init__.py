@@ -22,7 +22,7 @@ from headrace.engine.backends.protocol import (
     PluginBackend,
     PluginKey,
     Runner,
-    RunOptions,
+    RunnerOptions,
 )
 
 __all__ = [
@@ -38,8 +38,8 @@ __all__ = [
     "PlacingRunner",
     "PluginBackend",
     "PluginKey",
-    "RunOptions",
     "Runner",
+    "RunnerOptions",
     "get_backend",
     "gpu_runtime",
     "how_to_install",

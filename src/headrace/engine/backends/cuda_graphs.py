@@ -28,7 +28,7 @@ class CapturedRun:
 
     Args:
         session: an `InferenceSession` with `enable_cuda_graph`.
-        options: `RunOptions` with a `gpu_graph_id` of its own.
+        options: `RunnerOptions` with a `gpu_graph_id` of its own.
         feeds: the first inputs, arrays or tensors on the GPU.
         outputs: of the model, with the shapes that these inputs give.
 

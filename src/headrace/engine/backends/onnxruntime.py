@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from headrace._core import _native
 from headrace._core.errors import EngineError
-from headrace.engine.backends import RunOptions
+from headrace.engine.backends import RunnerOptions
 from headrace.engine.backends.onnxruntime_common import SILENT, ort, session_options, spec, worded
 from headrace.network.external_data import WEIGHTS_FILE
 
@@ -36,7 +36,7 @@ class OnnxRuntimeRunner:
     def __init__(
         self,
         model: bytes,
-        options: RunOptions,
+        options: RunnerOptions,
         weights: memoryview | None = None,
         register: Callable[[Any], None] | None = None,
     ) -> None:
@@ -112,11 +112,11 @@ class OnnxRuntimeBackend:
     def why_not(self) -> str | None:
         return None
 
-    def open(self, model: bytes, options: RunOptions) -> OnnxRuntimeRunner:
+    def open(self, model: bytes, options: RunnerOptions) -> OnnxRuntimeRunner:
         return OnnxRuntimeRunner(model, options)
 
     def open_with_weights(
-        self, graph: bytes, weights: memoryview, options: RunOptions
+        self, graph: bytes, weights: memoryview, options: RunnerOptions
     ) -> OnnxRuntimeRunner:
         """See `ExternalWeightsBackend`."""
         return OnnxRuntimeRunner(graph, options, weights)
@@ -139,7 +139,7 @@ class OnnxRuntimeBackend:
         return None
 
     def open_with_callbacks(
-        self, graph: CallbackGraph, options: RunOptions, calls: PluginCallbacks
+        self, graph: CallbackGraph, options: RunnerOptions, calls: PluginCallbacks
     ) -> OnnxRuntimeRunner:
         """See `CallingBackend`."""
         nodes = [
@@ -157,7 +157,7 @@ class OnnxRuntimeBackend:
         )
 
     def profile(
-        self, model: bytes, options: RunOptions, feeds: Mapping[str, Any], runs: int
+        self, model: bytes, options: RunnerOptions, feeds: Mapping[str, Any], runs: int
     ) -> list[tuple[str, list[float]]]:
         """See `headrace.engine.layers.ProfilingBackend`."""
         with tempfile.TemporaryDirectory(prefix="headrace-profile-") as folder:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace._core.errors import EngineError
-from headrace.engine.backends import RunOptions
+from headrace.engine.backends import RunnerOptions
 from headrace.engine.backends.onnxruntime_package import import_onnxruntime
 from headrace.engine.machine import usable_cores
 from headrace.network.tensor_spec import TensorSpec
@@ -46,7 +46,7 @@ _NODE = (
 _UNREGISTERED = re.compile(r"(\S+\(-?\d+\)) is not a registered function/op")
 
 
-def session_options(options: RunOptions) -> Any:
+def session_options(options: RunnerOptions) -> Any:
     """Translate `options` to ONNX Runtime's settings."""
     settings = ort.SessionOptions()
     settings.log_severity_level = SILENT

@@ -17,7 +17,7 @@ from headrace._core.errors import DeviceMemoryError, EngineError
 from headrace._core.gpu.cuda import current_gpu, entered, gpu_decodes, why_no_gpu
 from headrace._core.gpu.cuda_kernels import PinnedPool
 from headrace._core.gpu.cuda_tensors import CudaTensor
-from headrace.engine.backends import RunOptions
+from headrace.engine.backends import RunnerOptions
 from headrace.engine.backends.cuda_graphs import CapturedRun
 from headrace.engine.backends.onnxruntime_common import SILENT, ort, session_options, spec, worded
 from headrace.engine.backends.onnxruntime_package import gpu_fix, why_no_cuda
@@ -70,7 +70,7 @@ class CudaRunner:
     other kind the copy takes ten times as long.
     """
 
-    def __init__(self, model: bytes, options: RunOptions) -> None:
+    def __init__(self, model: bytes, options: RunnerOptions) -> None:
         ort.set_default_logger_severity(SILENT)  # it warns of what it does not need
         if hasattr(ort, "preload_dlls"):  # CUDA and cuDNN as pip installs them are on no path
             ort.preload_dlls()
@@ -229,7 +229,7 @@ class OnnxRuntimeCudaBackend:
     def why_not(self) -> str | None:
         return why_no_gpu() or why_no_cuda(ort)
 
-    def open(self, model: bytes, options: RunOptions) -> CudaRunner:
+    def open(self, model: bytes, options: RunnerOptions) -> CudaRunner:
         if reason := self.why_not():
             raise EngineError(
                 f"{_NAME} cannot run here: {reason}",

@@ -19,7 +19,7 @@ import openvino.properties.hint as hints
 
 from headrace._core.errors import EngineError
 from headrace._core.files import os_reason
-from headrace.engine.backends import RunOptions
+from headrace.engine.backends import RunnerOptions
 from headrace.engine.machine import usable_cores
 from headrace.network import wire
 from headrace.network.external_data import WEIGHTS_FILE
@@ -103,7 +103,7 @@ class OpenVinoRunner:
 
     device = "cpu"
 
-    def __init__(self, model: bytes, options: RunOptions, file: Path | None = None) -> None:
+    def __init__(self, model: bytes, options: RunnerOptions, file: Path | None = None) -> None:
         threads = options.threads or max(1, usable_cores() // options.streams)
         self._settings = {
             props.inference_num_threads(): threads * options.streams,
@@ -199,7 +199,7 @@ class OpenVinoRunner:
             self._fixed = self._any = self._model = None
 
 
-def _computed_in(options: RunOptions) -> Any:
+def _computed_in(options: RunnerOptions) -> Any:
     able = backend.capabilities()
     if options.half is None or options.half.upper() not in able:
         return ov.Type.f32
@@ -311,7 +311,7 @@ class OpenVinoBackend:
         return frozenset(_core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"))
 
     def profile(
-        self, model: bytes, options: RunOptions, feeds: Mapping[str, Any], runs: int
+        self, model: bytes, options: RunnerOptions, feeds: Mapping[str, Any], runs: int
     ) -> list[tuple[str, list[float]]]:
         """See `headrace.engine.layers.ProfilingBackend`."""
         settings = {
@@ -335,7 +335,7 @@ class OpenVinoBackend:
         return [(name, ms) for name, ms in times.items() if len(ms) == runs]
 
     def open_with_weights(
-        self, graph: bytes, weights: memoryview, options: RunOptions
+        self, graph: bytes, weights: memoryview, options: RunnerOptions
     ) -> OpenVinoRunner:
         """See `ExternalWeightsBackend`. OpenVINO reads files only: temporary ones are written."""
         try:
@@ -351,7 +351,7 @@ class OpenVinoBackend:
                 where=str(error.filename),
             ) from error
 
-    def open(self, model: bytes, options: RunOptions) -> OpenVinoRunner:
+    def open(self, model: bytes, options: RunnerOptions) -> OpenVinoRunner:
         return OpenVinoRunner(model, options)
 
 

@@ -22,7 +22,7 @@ PluginKey = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class RunOptions:
+class RunnerOptions:
     """How a plan is run; nothing of it is part of the plan.
 
     Attributes:
@@ -142,7 +142,7 @@ class Backend(Protocol):
         """Why nothing can run with it on this machine (a device is missing); None if it can."""
         ...
 
-    def open(self, model: bytes, options: RunOptions) -> Runner:
+    def open(self, model: bytes, options: RunnerOptions) -> Runner:
         """Load an ONNX model (one message, all weights inside).
 
         Raises:
@@ -155,7 +155,7 @@ class Backend(Protocol):
 class CompilingBackend(Backend, Protocol):
     """A runtime that compiles models into blobs worth keeping."""
 
-    def compile(self, model: bytes, options: RunOptions) -> bytes:
+    def compile(self, model: bytes, options: RunnerOptions) -> bytes:
         """Compile a model for `open`. May be possible where nothing can run.
 
         Raises:
@@ -163,7 +163,7 @@ class CompilingBackend(Backend, Protocol):
         """
         ...
 
-    def open(self, model: bytes, options: RunOptions, compiled: bytes | None = None) -> Runner:
+    def open(self, model: bytes, options: RunnerOptions, compiled: bytes | None = None) -> Runner:
         """Load a model; `compiled` of `compile` makes it faster."""
         ...
 
@@ -172,7 +172,9 @@ class CompilingBackend(Backend, Protocol):
 class ExternalWeightsBackend(Backend, Protocol):
     """A runtime that takes models larger than one message."""
 
-    def open_with_weights(self, graph: bytes, weights: memoryview, options: RunOptions) -> Runner:
+    def open_with_weights(
+        self, graph: bytes, weights: memoryview, options: RunnerOptions
+    ) -> Runner:
         """Load a model with its large weights as external data in a file called `weights`.
 
         Raises:
@@ -203,7 +205,7 @@ class CallingBackend(Backend, Protocol):
         ...
 
     def open_with_callbacks(
-        self, graph: CallbackGraph, options: RunOptions, calls: PluginCallbacks
+        self, graph: CallbackGraph, options: RunnerOptions, calls: PluginCallbacks
     ) -> Runner:
         """Load a model with plugin nodes that `calls` computes.
 

@@ -28,7 +28,7 @@ from headrace._core.gpu.cuda import (
 )
 from headrace._core.gpu.cuda_kernels import PinnedPool
 from headrace._core.gpu.cuda_tensors import CudaTensor, Imported
-from headrace.engine.backends import PluginKey, RunOptions
+from headrace.engine.backends import PluginKey, RunnerOptions
 from headrace.engine.backends.onnxruntime_package import gpu_fix
 from headrace.network.tensor_spec import TensorSpec
 
@@ -106,7 +106,7 @@ def _plugin_registry() -> Any:
     return trt.get_plugin_registry()
 
 
-def _compile(model: bytes, options: RunOptions) -> bytes:
+def _compile(model: bytes, options: RunnerOptions) -> bytes:
     """The engine's bytes."""
     _log.errors.clear()
     builder = trt.Builder(_log)
@@ -303,7 +303,7 @@ class TensorRtBackend:
         find = getattr(registry, "get_creator", None) or registry.get_plugin_creator  # from 10 on
         return [key for key in plugins if find(*key) is None]
 
-    def compile(self, model: bytes, options: RunOptions) -> bytes:
+    def compile(self, model: bytes, options: RunnerOptions) -> bytes:
         """The engine to keep in the plan. TensorRT-RTX needs no GPU for it.
 
         Raises:
@@ -318,7 +318,7 @@ class TensorRtBackend:
             return _compile(model, options)
 
     def open(
-        self, model: bytes, options: RunOptions, compiled: bytes | None = None
+        self, model: bytes, options: RunnerOptions, compiled: bytes | None = None
     ) -> TensorRtRunner:
         """Load `compiled`; without it, compile first."""
         if reason := self.why_not():

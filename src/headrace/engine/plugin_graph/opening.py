@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from headrace._core.errors import PluginError
 from headrace._core.notices import Notice, note_once
 from headrace._core.text import quoted
-from headrace.engine.backends import Backend, CallingBackend, Runner, RunOptions
+from headrace.engine.backends import Backend, CallingBackend, Runner, RunnerOptions
 from headrace.engine.plugin_graph.context_pool import ContextPool
 from headrace.engine.plugin_graph.plugin_record import PluginRecord
 from headrace.engine.plugin_graph.plugin_saving import saved_of
@@ -113,7 +113,7 @@ def must_split(
 def open_plugin_graph(
     backend: Backend,
     model: bytes,
-    options: RunOptions,
+    options: RunnerOptions,
     records: Sequence[PluginRecord],
     plugins: Sequence[EnginePlugin],
     notices: list[Notice] | None = None,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from headrace._core.errors import PluginError
 from headrace._core.notices import Notice
 from headrace._core.text import quoted
-from headrace.engine.backends import DEFAULT_BACKEND, Backend, Runner, RunOptions, get_backend
+from headrace.engine.backends import DEFAULT_BACKEND, Backend, Runner, RunnerOptions, get_backend
 from headrace.engine.input_shapes import sample_inputs
 from headrace.engine.plugin_graph.opening import load_plugins, open_plugin_graph
 from headrace.engine.plugin_graph.plugin_record import PluginRecord
@@ -48,7 +48,7 @@ class PluginLayers:
     def open(
         self,
         backend: Backend,
-        options: RunOptions,
+        options: RunnerOptions,
         *,
         pieces: bool = False,
         compiled: Mapping[str, bytes] | None = None,
@@ -234,7 +234,7 @@ def _measure(inputs: Sequence[TensorSpec]) -> Any:
         specs = [TensorSpec(s.name, s.dtype, tuple(shapes[s.name])) for s in inputs]
         feeds = {**sample_inputs(specs, 1), **stand_ins}
         model, used = _upstream(proto, names, feeds)
-        runner = get_backend(DEFAULT_BACKEND).open(model, RunOptions(batched=False))
+        runner = get_backend(DEFAULT_BACKEND).open(model, RunnerOptions(batched=False))
         try:
             arrays = runner.run({name: feeds[name] for name in used})
             return dict(zip([s.name for s in runner.outputs], arrays, strict=True))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headrace.engine.backends import DEFAULT_BACKEND, RunOptions, get_backend
+from headrace.engine.backends import DEFAULT_BACKEND, RunnerOptions, get_backend
 from headrace.engine.plugin_graph.plugin_layers import PluginLayers
 from headrace.engine.plugin_graph.split import names_read
 from headrace.engine.plugin_graph.split_runner import SplitRunner
@@ -46,7 +46,7 @@ class PluginTiming:
         found = layers(bake(network))
         if found is not None and found.records:
             runner = found.open(
-                get_backend(DEFAULT_BACKEND), RunOptions(batched=False), pieces=True
+                get_backend(DEFAULT_BACKEND), RunnerOptions(batched=False), pieces=True
             )
             assert isinstance(runner, SplitRunner)
             try:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import EngineError
-from headrace.engine.backends import Backend, CompilingBackend, Runner, RunOptions
+from headrace.engine.backends import Backend, CompilingBackend, Runner, RunnerOptions
 from headrace.engine.plugin_graph.context_pool import ContextPool
 from headrace.engine.plugin_graph.plugin_record import PluginRecord
 from headrace.engine.plugin_graph.split import Piece, SplitGraph
@@ -27,7 +27,7 @@ _OMITTED = np.empty(0, np.float32)
 
 
 def compile_pieces(
-    backend: CompilingBackend, split: SplitGraph, options: RunOptions
+    backend: CompilingBackend, split: SplitGraph, options: RunnerOptions
 ) -> dict[str, bytes]:
     """Compile each piece between the plugins; the results by names for a plan's blobs.
 
@@ -43,7 +43,7 @@ def compile_pieces(
 def open_pieces(
     backend: Backend,
     split: SplitGraph,
-    options: RunOptions,
+    options: RunnerOptions,
     records: Sequence[PluginRecord],
     pool: ContextPool,
     compiled: Mapping[str, bytes] | None = None,
@@ -83,7 +83,7 @@ def _open_piece(
     backend: Backend,
     split: SplitGraph,
     piece: Piece,
-    options: RunOptions,
+    options: RunnerOptions,
     compiled: Mapping[str, bytes],
 ) -> Runner:
     model, own = split.model(piece), _options_of(piece, options)
@@ -97,7 +97,7 @@ def _blob_of(piece: Piece) -> str:
     return f"piece {piece.number}"
 
 
-def _options_of(piece: Piece, options: RunOptions) -> RunOptions:
+def _options_of(piece: Piece, options: RunnerOptions) -> RunnerOptions:
     return replace(options, batched=options.batched and piece.batched)
 
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from headrace._core.errors import EngineError
 from headrace._core.files import os_reason, write_atomically
-from headrace.engine.backends import DEFAULT_BACKEND, RunOptions, get_backend
+from headrace.engine.backends import DEFAULT_BACKEND, RunnerOptions, get_backend
 from headrace.engine.precision.explicit import activation_names
 from headrace.engine.precision.histogram import BINS, Histogram, Method, clip_at
 from headrace.engine.precision.prepare import Proto, prepare
@@ -61,7 +61,7 @@ class ActivationRunner:
         self.input_name = network.inputs[0].name
         _put_out(proto, self.names)
         backend = get_backend(DEFAULT_BACKEND)
-        self._runner = backend.open(proto.SerializeToString(), RunOptions(threads))
+        self._runner = backend.open(proto.SerializeToString(), RunnerOptions(threads))
         self._outputs = [spec.name for spec in self._runner.outputs]
 
     def run(self, pictures: npt.NDArray[np.float32]) -> dict[str, npt.NDArray[Any]]:

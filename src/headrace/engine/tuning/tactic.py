@@ -13,7 +13,7 @@ from headrace.engine.backends import (
     DEFAULT_BACKEND,
     GPU_RUNTIMES,
     Optimization,
-    RunOptions,
+    RunnerOptions,
 )
 from headrace.engine.device import LANES
 
@@ -50,9 +50,9 @@ class Tactic:
     spinning: bool = False
     graph: bool = False
 
-    def run_options(self, max_batch: int | None = None, precision: str = "fp32") -> RunOptions:
+    def run_options(self, max_batch: int | None = None, precision: str = "fp32") -> RunnerOptions:
         """Make the options to open the runtime with, for a graph of `precision`."""
-        return RunOptions(
+        return RunnerOptions(
             threads=self.threads,
             streams=self.streams or 1,
             spinning=self.spinning,
