@@ -53,7 +53,9 @@ DOUBLES = {
     "Step": "",
 }
 
-VAGUE = re.compile(r"\b(what|whose|told|said|says|tells|nobody|somebody|anybody)\b", re.IGNORECASE)
+VAGUE = re.compile(
+    r"\b(what|whose|told|said|says|tells|nobody|somebody|anybody|whatever|whoever)\b", re.IGNORECASE
+)
 
 
 @cache
@@ -101,17 +103,14 @@ def test_a_public_class_name_stands_once() -> None:
 
 
 def _summaries(node: ast.AST, where: str) -> Iterator[tuple[str, str]]:
-    """The summary lines of a module and of the public classes and functions in it."""
+    """The summary lines of a module and of all classes and functions in it."""
     if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
         decorators = map(ast.unparse, getattr(node, "decorator_list", ()))
         is_help = any("click.command" in text for text in decorators)  # printed, not a summary
         if (text := ast.get_docstring(node)) and not is_help:
             yield where, text.splitlines()[0]
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            for child in node.body:
-                name = getattr(child, "name", "_")
-                if not name.startswith("_"):
-                    yield from _summaries(child, f"{where}: {name}")
+        for child in node.body:
+            yield from _summaries(child, f"{where}: {getattr(child, 'name', '')}")
 
 
 def unclear_summaries() -> dict[str, list[str]]:

@@ -22,7 +22,7 @@ def os_reason(error: BaseException | str) -> str:
 
 
 def lock_path(target: Path) -> Path:
-    """The lock file of `target`: empty, and removed by whoever held it last."""
+    """The lock file of `target`: empty, and removed by its last holder."""
     return target.with_name(target.name + ".lock")
 
 

@@ -238,7 +238,7 @@ class BatchRun:
         )
 
     def _placement(self, work: Work, units: int) -> Placement:
-        """Open the models, which builds engines and says what is wrong, and share the cores out."""
+        """Open the models, which builds engines and refuses wrong ones, and share the cores out."""
         self.on_stage("opening models")
         if self.options.on != "local":  # this machine may have no GPU where nodes have
             work = replace(work, options=replace(work.options, device="auto"))
@@ -352,7 +352,7 @@ def _units(work: Work, names: Sequence[str]) -> int:
 
 @contextmanager
 def _stopped_by_signals(driver: Driver) -> Iterator[None]:
-    """Let Ctrl-C, SIGTERM and hang-up end the run: what is committed is kept.
+    """Let Ctrl-C, SIGTERM and hang-up end the run: committed units are kept.
 
     Signals that are ignored stay ignored; outside the main thread none is touched.
     """

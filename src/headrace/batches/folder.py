@@ -135,7 +135,7 @@ class BatchFolder:
         os.replace(content, target)
 
     def _take_uploaded(self, most: int) -> None:
-        """Write the lines of units whose files are up, in order; wait while more than `most` wait.
+        """Write the lines of units with uploaded files, in order; wait while more than `most` wait.
 
         Raises:
             StorageError: an upload has failed.

@@ -59,7 +59,7 @@ def expand_inputs(names: Sequence[str]) -> Iterator[str]:
 
 
 def _place(name: str) -> str:
-    """The same text for a relative and an absolute name of a path; links stay what they are."""
+    """The same text for a relative and an absolute name of a path; links are not followed."""
     if url_scheme(name) is not None:
         return name
     folder, file = os.path.split(name)

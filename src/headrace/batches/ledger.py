@@ -101,7 +101,7 @@ class Ledger:
             raise ledger_error(error, path) from error
 
     def _cut_torn_end(self) -> None:
-        """Cut what a killed writer left behind the last line feed."""
+        """Cut the bytes that a killed writer left behind the last line feed."""
         end = self._file.seek(0, os.SEEK_END)
         while end:
             start = max(0, end - 65536)

@@ -51,7 +51,7 @@ class RayInferencer:
         self._models: list[ModelInferencer] = [open_model(cfg, made) for cfg in items]
 
     def __call__(self, batch: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-        """Add what was found to a batch of rows.
+        """Add the objects of each row to a batch of rows.
 
         Returns:
             The columns of `batch`, and for each picture a list in `boxes` (each left, top, width,

@@ -88,7 +88,7 @@ def _opened(url: str) -> tuple[Any, str]:
 
 @contextmanager
 def _worded(url: str) -> Iterator[None]:
-    """Word what a file system of another project raises, which may be anything."""
+    """Word an exception of a foreign file system, which may be of any type."""
     try:
         yield
     except (MediaError, MissingExtraError):

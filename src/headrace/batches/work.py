@@ -178,7 +178,7 @@ class Worker:
             self._models.pop().close()
 
     def do(self, unit: BatchUnit) -> UnitResult:
-        """Run one unit; whatever goes wrong with it is in the result.
+        """Run one unit; its result holds any error.
 
         Raises:
             HeadraceError: the models cannot be opened again after a failure.
@@ -335,7 +335,7 @@ class Worker:
 
 
 def _renaming(name: str) -> Callable[[Batch], None]:
-    """A probe that gives results the name that the user knows, whatever was opened for it."""
+    """A probe that gives results the user's name of the source instead of the opened path."""
 
     def rename(batch: Batch) -> None:
         for meta in batch.metas:

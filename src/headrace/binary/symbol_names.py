@@ -83,7 +83,7 @@ def near_functions(name: str, names: Iterable[str]) -> dict[str, float]:
 
 
 def _pieces(name: str) -> set[str]:
-    """What similar names share: all three letters that follow one another."""
+    """The features that similar names share: all runs of three letters."""
     plain = name.lower().replace("_", "")
     return {plain[i : i + 3] for i in range(len(plain) - 2)}
 
@@ -94,7 +94,7 @@ def shown(name: str) -> str:
 
 
 def _nearness(name: str, other: str) -> tuple[float, float]:
-    """How near two names are, 0..1: by what tells them apart, and as wholes."""
+    """Similarity of two names, 0..1: of their distinct parts, and as wholes."""
     a, b = (n.lower().replace("_", "") for n in (name, other))
     stripped = [_without_prefixes(n) for n in (a, b)]
     own = [forms[-1] for forms in stripped]
@@ -109,7 +109,7 @@ def _nearness(name: str, other: str) -> tuple[float, float]:
 
 
 def _without_prefixes(name: str) -> list[str]:
-    """The name, and what is left of it as each usual prefix goes; never an empty name."""
+    """The name, and its rests without each usual prefix; never an empty name."""
     forms = [name]
     for choices in _PREFIXES:
         prefix = next((c for c in choices if forms[-1].startswith(c)), "")

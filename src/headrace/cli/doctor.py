@@ -33,7 +33,7 @@ _COLOURS = {"ok": "green", "absent": None, "problem": "red"}
               "gpu, a runtime, or gstreamer.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def doctor(part: str | None, as_json: bool) -> int:
-    """Find out what of this machine can be used, by using it: GPU, runtimes, video, packages.
+    """Try each part of this machine by using it: GPU, runtimes, video, packages.
 
     The exit code is 1 if something is installed and cannot be used. What is only absent is no
     problem.

@@ -56,7 +56,7 @@ def init(
     force: bool,
     given: list[GivenKey],
 ) -> None:
-    """Write what MODEL.onnx needs to run with a config, or a plugin to begin with.
+    """Write the files that MODEL.onnx needs to run with a config, or a plugin to begin with.
 
     Of a model: a config with the reason of each value, the labels, and where no built-in parser
     reads the outputs, a parser with their names and shapes in place and a test of it.

@@ -32,7 +32,7 @@ _SHOWN = 12
               metavar="SECONDS", help="How long loading it may take.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def inspect(library: Path, load: bool, signatures: bool, timeout: float, as_json: bool) -> int:
-    """Show what LIB.so, a C++ custom library, has, needs, and does when it is loaded.
+    """Show the contents, needs and load behaviour of LIB.so, a C++ custom library.
 
     The exit code is 5 if it cannot be loaded here.
     """

@@ -85,7 +85,7 @@ class LivePage:
 
 
 def _tell_source(event: PipelineEvent, notices: Sequence[Notice]) -> None:
-    """Print what became of a source, and its warnings."""
+    """Print the state of a source, and its warnings."""
     click.echo(printable(f"source {event.source_id}, {event.source}: {event.name}"), err=True)
     print_notices(notices, quiet=True)
 

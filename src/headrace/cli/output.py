@@ -150,7 +150,7 @@ def printable(text: str) -> str:
 
 
 def print_json(data: Any) -> None:
-    """One JSON document on stdout, whatever its encoding."""
+    """One JSON document on stdout, in ASCII where its encoding needs that."""
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
     text = json.dumps(data, indent=2, ensure_ascii=encoding != "utf8")
     # names that are no text have lone surrogates: as escapes the document stays JSON

@@ -322,7 +322,7 @@ def execute(
     say = _say if log is None else log.info
 
     def tell(notices: list[Notice]) -> None:
-        """Print what concerns this run now; `print_report` has the routine notes, behind it."""
+        """Print the notices that concern this run; `print_report` prints the routine ones later."""
         if strict:
             refuse_warnings(notices)
         show([n for n in notices if log is not None or not is_routine(n)], quiet=quiet)

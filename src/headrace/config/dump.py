@@ -119,7 +119,7 @@ def ini_text(text: str) -> str:
 
 
 def yaml_text(text: str) -> str:
-    """A text as a quoted YAML scalar, whatever it holds."""
+    """Any text as a quoted YAML scalar."""
     escaped = re.sub(r'["\\]', r"\\\g<0>", text)
     return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'
 

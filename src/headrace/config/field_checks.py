@@ -1,4 +1,4 @@
-"""Checks of values, whoever makes them: in range, and such that a file can hold them."""
+"""Checks of values from files and programs: in range, and such that a file can hold them."""
 
 from __future__ import annotations
 

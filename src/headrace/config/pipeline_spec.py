@@ -490,7 +490,7 @@ def dump_pipeline(spec: PipelineSpec) -> str:
 
 
 def _pairs(section: Section, item: Any) -> Iterator[str]:
-    """`key: value` of what differs from the defaults, the required key in any case."""
+    """`key: value` of each value that differs from its default, and of the required key."""
     for key in section.keys.values():
         value = getattr(item, key.field or "")
         default = item.FIELDS[key.field or ""]

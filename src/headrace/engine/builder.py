@@ -408,7 +408,7 @@ def _open(
     layers: PluginLayers | None,
     registry: PluginRegistry,
 ) -> tuple[Runner | None, dict[str, bytes]]:
-    """The runner, unless the runtime can build here but not run; and what the plan keeps."""
+    """The runner, unless the runtime can build here but not run, and the plan's blobs."""
     blobs = {MODEL_BLOB: model}
     try:
         if layers is not None and layers.records:

@@ -383,7 +383,7 @@ def blob_record(name: str, blob: Blob) -> BlobRecord:
 
 
 def is_plan_file(path: Path) -> bool:
-    """Whether `path` is a file that headrace wrote as a plan (in whatever state it is now)."""
+    """Whether `path` is a file that headrace wrote as a plan, damaged or not."""
     try:
         if not path.is_file():
             return False

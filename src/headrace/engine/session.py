@@ -289,7 +289,7 @@ class Session:
 
 
 def _batch_first(name: str, shape: tuple[int, ...], size: int) -> list[str]:
-    """List what makes the batch an output's first axis."""
+    """List the reasons that the batch is an output's first axis."""
     hints = [
         "export the model with batch-first outputs; "
         "NMS inside the model must keep a fixed number of boxes per item"

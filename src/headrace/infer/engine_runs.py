@@ -298,7 +298,7 @@ class EngineRuns:
     def _inputs(
         self, model: Model, run: Run, inputs: Arrays | None, first: FloatArray | None
     ) -> Arrays:
-        """The engine's inputs on the host, kept in the run where somebody wants to see them."""
+        """The engine's inputs on the host, kept in the run where a reader asked for them."""
         if inputs is not None:
             if self._shows_inputs:
                 run.inputs = inputs

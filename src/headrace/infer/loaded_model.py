@@ -431,7 +431,7 @@ def _gpu_scaler(preprocessor: Preprocessor, session: Session) -> GpuScaler | Non
 
 
 def _hit_finder(model: Model) -> HitFinder | None:
-    """What finds a model's candidates on the GPU; None where its outputs are read otherwise."""
+    """The finder of a model's candidates on the GPU; None where its outputs are read otherwise."""
     post, outputs = model.postprocessor, model.session.outputs
     if not isinstance(post, DetectorPostprocessor) or not post.reads_tables:
         return None

@@ -79,7 +79,7 @@ def _plain(counts: Mapping[str, Counter[str]]) -> Counts:
 
 
 def _run_reasons(cfg: ModelConfig, tally: Tally) -> Iterable[str]:
-    """What keeps a model from running, or its outputs from being objects."""
+    """Causes that keep a model from running, or its outputs from being objects."""
     if tally.frames and tally.discarded == tally.frames:
         yield (
             f"stabilize-buffer-count={cfg.stabilize_buffer_count} discards as many buffers: "

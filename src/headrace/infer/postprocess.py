@@ -197,7 +197,7 @@ class DetectorPostprocessor(Postprocessor):
         start: float,
         step: ItemSteps | None = None,
     ) -> None:
-        """Cluster and attach the boxes of items, and count what became of them.
+        """Cluster and attach the boxes of items, and count the outcomes.
 
         Args:
             parsed: boxes of the items, those of several without masks and other shapes.

@@ -140,7 +140,7 @@ class _Rest:
         return JSONResponse({"error": "there is no such source, or it is no video"}, 404)
 
     async def settings(self, request: Request) -> Response:
-        """What can be changed, as it is now."""
+        """The current values of the changeable settings."""
         return JSONResponse(self._controls.settings())
 
     async def change(self, request: Request) -> Response:

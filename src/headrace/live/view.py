@@ -1,4 +1,4 @@
-"""`LiveView`: a sink that keeps the latest frame of each source for whoever watches."""
+"""`LiveView`: a sink that keeps the latest frame of each source for viewers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One picture, as a view on whoever decoded it."""
+"""One image, as a view on the decoder's memory."""
 
 from __future__ import annotations
 

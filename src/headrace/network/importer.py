@@ -20,7 +20,7 @@ class PluginMaker(Protocol):
     """Makes layers that plugins compute; see `headrace.plugins.imported`."""
 
     def takes(self, layer: str) -> bool:
-        """Whether a factory makes the layer of that name, whatever its type."""
+        """Whether a factory makes the layer of that name, of any type."""
 
     def make_by_factory(
         self,

@@ -47,7 +47,7 @@ class _Later(ModuleType):
         return getattr(importlib.import_module(self.__name__), name)
 
     def leave(self) -> None:
-        """Whoever imports the module from now on gets it itself."""
+        """Put the module itself in place: later imports get it."""
         with _leaving:
             if sys.modules.get(self.__name__) is self:
                 del sys.modules[self.__name__]

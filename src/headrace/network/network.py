@@ -1,4 +1,4 @@
-"""The graph with its weights, whatever it was imported from."""
+"""The graph with its weights, imported from any format."""
 
 from __future__ import annotations
 

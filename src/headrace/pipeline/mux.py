@@ -46,7 +46,7 @@ class _Feed:
 
     @property
     def report(self) -> SourceReport:
-        """What came of it so far."""
+        """Counts of the source so far."""
         self._report.reconnects = self.source.reconnects
         self._report.decoder = getattr(self.source, "decoder", "")
         return self._report

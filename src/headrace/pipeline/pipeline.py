@@ -526,7 +526,7 @@ class Pipeline(RunningChanges):
         self._close_owned()
 
     def _fill(self, report: RunReport, *, over: bool) -> None:
-        """Complete a report; `over`: the models conclude what they have seen."""
+        """Complete a report; `over`: the models conclude their watches."""
         if over:
             for meter in self._meters:
                 getattr(meter.model, "conclude", _nothing)()

@@ -342,7 +342,7 @@ def fill_report(
 
 
 def _edge_notice(model: ModelReport) -> Notice | None:
-    """What the rules of `nvinfer` did to boxes at the frame's edges, if anything."""
+    """The effects of the rules of `nvinfer` on boxes at the frame's edges."""
     counts = (("dropped", "edge_dropped"), ("moved", "edge_shifted"))
     done = [f"{n} {verb}" for verb, key in counts if (n := model.results.get(key, 0))]
     if not done or model.profile != "nvinfer":

@@ -215,7 +215,7 @@ class SharedRun:
                 self.on_frames(sum(share.frames.value for share in self._shares))
 
     def _wrote(self, share: _Share) -> bool:
-        """Write what came from a process, up to its last whole line; False at the end."""
+        """Write the lines of a process, up to its last whole one; return False at the end."""
         try:
             data = os.read(share.lines.fileno(), _CHUNK)
         except OSError:

@@ -157,7 +157,7 @@ def _spread(numbers: Sequence[int], count: int) -> list[int]:
 def _channels(
     network: Network, proto: Proto, bench: Bench, reference: Sequence[Scored]
 ) -> dict[str, Channels]:
-    """What the activations before layers with weights hold, most of it inside FP32's boxes."""
+    """Samples of the activations before layers with weights, most of them in FP32's boxes."""
     weights = {t.name for t in proto.graph.initializer}
     names = {
         n.input[0]: None

@@ -87,7 +87,7 @@ class _Trial:
         undo.callback(self._kill)
 
     def text(self, file: IO[bytes]) -> str:
-        """What the process wrote to one of its files."""
+        """The text that the process wrote to one of its files."""
         file.seek(0)
         return file.read().decode(errors="replace").strip()
 

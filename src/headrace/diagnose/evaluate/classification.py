@@ -61,7 +61,7 @@ class ClassAnswers:
 
 @dataclass(frozen=True, slots=True)
 class ClassificationScores:
-    """Figures of a classifier on a data set, whatever its confidence; shares are 0 to 1.
+    """Figures of a classifier on a data set at any confidence; shares are 0 to 1.
 
     Attributes:
         top1: share of the pictures with the right answer.

@@ -87,7 +87,7 @@ def confusion_of(names: Sequence[str], true: Sequence[int], found: Sequence[int]
 def box_confusion(
     names: Sequence[str], truths: Sequence[Truth], found: Sequence[Scored], iou: float = 0.5
 ) -> Confusion:
-    """Count boxes by the true box they cover best, whatever the classes; each is used once.
+    """Count boxes by the true box they cover best, of any class; each is used once.
 
     A found box without a true one stands in the row `(nothing)`, a true one without a found one in
     that column. Objects that need not be found do not count, nor do boxes on them.

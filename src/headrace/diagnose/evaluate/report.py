@@ -166,7 +166,7 @@ def _first(result: ConfigScores) -> str:
 
 
 def _compared(values: Sequence[float | None]) -> list[str]:
-    """`0.812`, from the second on as `0.843 (+0.031)`; a dash for what is not known."""
+    """`0.812`, from the second on as `0.843 (+0.031)`; a dash for an unknown value."""
     made, first = [], finite(values[0] if values else None)
     for place, value in enumerate(values):
         known = finite(value)

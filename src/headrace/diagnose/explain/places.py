@@ -89,7 +89,7 @@ def _chain(model: Inferencer, trace: FrameTrace, number: int, row: int) -> Itera
 
 
 def _is_double(one: CandidateFate) -> bool:
-    """Whether the candidate that suppressed it shows the same object: that one says more."""
+    """Whether the candidate that suppressed it shows the same object: that one explains more."""
     last = one.next or one.verdict
     return last.key == "nms-iou-threshold" and last.value is not None and last.value >= SAME
 

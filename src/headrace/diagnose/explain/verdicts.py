@@ -127,7 +127,7 @@ def _at_most(value: float) -> str:
 
 
 def _step(value: float) -> float:
-    """The second decimal, and the second digit of what is below 0.1."""
+    """Two decimals; two digits below 0.1."""
     return 10.0 ** min(-2, math.floor(math.log10(value)) - 1) if value > 0 else 0.01
 
 

@@ -104,7 +104,7 @@ def fixes_for(findings: Iterable[LintFinding]) -> list[FileFix]:
 
 
 def _in_words(edit: Edits, lines: Lines) -> str:
-    """What stands in the file after an edit."""
+    """The file's text after an edit."""
     if len(edit) > 1:
         return f"change {len(edit)} lines"
     ((index, new),) = edit.items()
@@ -309,7 +309,7 @@ def _said(pattern: str) -> Fixer:
 
 
 def _set_said(finding: LintFinding, lines: Lines) -> Edits | None:
-    """Set the key that the message, or a hint, says to set."""
+    """Set the key that the message, or a hint, names."""
     for text in (finding.message, *finding.hints):
         match = re.search(r"\bset ([a-z-]+)=([^\s,:;]+)(, without offsets)?", text)
         if match and match[1] in PROPERTY_KEYS:

@@ -155,7 +155,7 @@ class _Pass:
         tensor.CopyFrom(numpy_helper.from_array(values.astype(ml_dtypes.bfloat16), made))
 
     def _signature(self, node: Any) -> _Signature | None:
-        """What of the node becomes half; None if it stays as it is, the reason noted."""
+        """The parts of the node that become half; None if it stays as it is, the reason noted."""
         touches = [n for n in (*node.input, *node.output) if self.types.get(n) == self.single]
         if not touches or (self.only is not None and node.name not in self.only):
             return None

@@ -273,7 +273,7 @@ def _quantised(
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep what the tools say through the root logger from whoever configured no logging."""
+    """Keep the tools' messages off the root logger of programs without logging."""
     root = logging.getLogger()
     handler = logging.NullHandler()  # or logging.warning() would install one of its own
 

@@ -133,7 +133,7 @@ def _short(values: Floats, digits: int = 6) -> tuple[float, ...]:
 
 
 def _moments(sample: Samples) -> tuple[tuple[tuple[float, ...], ...], tuple[float, ...]]:
-    """The strongest directions of the channels' second moment, and what is left of each channel."""
+    """The strongest directions of the channels' second moment, and each channel's rest."""
     values = sample.astype(np.float64)
     moment = values @ values.T / max(values.shape[1], 1)
     strengths, axes = np.linalg.eigh(moment)

@@ -38,7 +38,7 @@ HALVES: Mapping[str, Literal["fp16", "bf16"]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Tactic:
-    """One way of running a model. None leaves threads and streams to whoever runs it.
+    """One way of running a model. None leaves threads and streams to the caller.
 
     As text: the runtime, then what differs from its defaults, `onnxruntime:threads=1,streams=2`.
     """

@@ -156,7 +156,7 @@ class _Encoder(PartsBin):
         self._encoder.set_property(kbits, self.values["bitrate"] // 1000)
 
     def changed(self, name: str) -> None:
-        """Pass on what the stock encoder has too."""
+        """Pass on the properties that the stock encoder has too."""
         if name == "bitrate":
             self._encoder.set_property(self._kbits, max(1, self.values[name] // 1000))
         elif name == "iframeinterval":
@@ -332,7 +332,7 @@ class _Display(PartsBin):
         self.setup()
 
     def changed(self, name: str) -> None:
-        """Pass on what the real sink has too."""
+        """Pass on the properties that the real sink has too."""
         if name in ("sync", "async") and self._last.find_property(name) is not None:
             self._last.set_property(name, self.values[name])
 

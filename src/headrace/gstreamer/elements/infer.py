@@ -220,7 +220,7 @@ class NvInfer(InPlace):
 
     @timed
     def _complete(self, work: Any) -> None:
-        """Add what the engine found to the metadata; called in order, by one thread."""
+        """Add the engine's results to the metadata; called in order, by one thread."""
         address, batch, frames, made, regions, pending = work
         assert self._inferencer is not None
         if self._raw_output is not None:

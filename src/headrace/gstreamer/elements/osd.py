@@ -78,7 +78,7 @@ class NvDsOsd(InPlace):
         return Gst.FlowReturn.OK
 
     def _areas(self, picture: Frame, objects: Iterable[Any]) -> Iterator[Any]:
-        """What is blurred: the box of each object that the properties choose, or its mask."""
+        """The blurred areas: the box or mask of each object that the properties choose."""
         text = self.values["blur-on-gie-class-ids"] or ""
         chosen = [_pair(part) for part in text.split(";") if part.strip()]
         for obj in objects:

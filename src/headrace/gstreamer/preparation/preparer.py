@@ -26,7 +26,7 @@ SIGNATURE = "def {name}(pictures, config) -> tensor"
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What is cut from one frame of a batch."""
+    """The crops of one frame of a batch."""
 
     frame_index: int
     rect: tuple[float, float, float, float]
@@ -109,7 +109,7 @@ class TensorPreparer:
         return [_clipped(rect, frame) for rect in rects], found[1].color
 
     def _parts(self, frames: Sequence[Frame], metas: Sequence[FrameMeta]) -> Iterator[_Part]:
-        """What is cut in this batch: group after group, as the frames come."""
+        """The crops of a batch: group after group, in the order of the frames."""
         places: dict[int, list[int]] = {}
         for index, frame in enumerate(frames):
             found = self.rules.group_of(frame.source_id)
@@ -151,7 +151,7 @@ class TensorPreparer:
                 yield _Part(index, rect, place)
 
     def _tensor(self, frames: Sequence[Frame], parts: Sequence[_Part]) -> InputTensor | None:
-        """One tensor of these parts; what has no area is left out."""
+        """One tensor of these parts; parts without an area are left out."""
         scaled = np.empty((len(parts), *self._scaler.shape), np.float32)
         rois: list[Roi] = []
         rows: list[int] = []

@@ -255,7 +255,7 @@ class _Reader:
         self.document.refuse(top.line(key), f"{key}: {found}", expected, fix)
 
     def _user_config(self) -> tuple[dict[str, str], float, tuple[float, ...], Path | None]:
-        """The texts of `[user-configs]`, and what the standard preparation reads of them."""
+        """The texts of `[user-configs]`, and the values that the standard preparation reads."""
         group = self.document.groups.get(_USER)
         entries = {} if group is None else group.last()
         numbers = {

@@ -106,7 +106,7 @@ class _Planning:
         return plan
 
     def _build(self, search: EngineSearch, *, rebuild: bool) -> Plan:
-        """Build and save. A saved engine needs none of what is imported here."""
+        """Build and save. A saved engine needs none of these imports."""
         from headrace.engine.builder import BuildOptions
         from headrace.infer.model.engine_building import EngineBuilding
 

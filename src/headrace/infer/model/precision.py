@@ -113,7 +113,7 @@ class ConfigPrecision:
 def export_precision(
     cfg: ModelConfig, required: Precision | None = None
 ) -> tuple[Precision, list[Notice]]:
-    """Choose the precision to export a config's model in, whatever is faster on this machine.
+    """Choose the precision to export a config's model in; this machine's speed does not count.
 
     It is `required`, else that of `network-mode`; without scales FP16 in the place of INT8, with a
     warning.

@@ -172,7 +172,7 @@ def _grouped(
     params: DetectionParams,
     topology: Topology,
 ) -> Detections:
-    """Bodies with the box about their points, whose mean score is the body's.
+    """Bodies with the box about their points; a body's score is their mean.
 
     Args:
         heat: (K, H, W) maps; a last one of the background is not looked at.

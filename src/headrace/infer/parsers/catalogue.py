@@ -97,7 +97,7 @@ class BuiltinParser:
 
     @property
     def reads_batches(self) -> bool:
-        """True if `batch` decodes whatever outputs the head takes."""
+        """True if `batch` decodes any outputs that the head takes."""
         return all(layout.batched for layout in self.head.layouts)
 
     def batch(

@@ -289,7 +289,7 @@ def _map(arrays: Arrays, network: NetworkInfo, params: SegmentationParams) -> Se
 
 
 def _first_values(arrays: Arrays, network: NetworkInfo, params: SegmentationParams) -> Segmentation:
-    """The first W*H values, row by row, whatever the axes are."""
+    """The first W*H values, row by row; the axes do not count."""
     values = arrays[0].reshape(-1)
     pixels = network.width * network.height
     if len(values) < pixels:
@@ -304,7 +304,7 @@ def _first_values(arrays: Arrays, network: NetworkInfo, params: SegmentationPara
 def _largest_resized(
     arrays: Arrays, network: NetworkInfo, params: SegmentationParams
 ) -> Segmentation:
-    """The largest of the classes whatever its value, at the nearest cell; no threshold."""
+    """The class of the largest value at the nearest cell; no threshold."""
     scores = arrays[0]
     _, height, width = scores.shape
     if not scores.size:

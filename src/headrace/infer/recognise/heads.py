@@ -124,7 +124,7 @@ def readings(view: View) -> list[HeadReading]:
 
 
 def _by_task(view: View) -> list[HeadReading] | None:
-    """What Ultralytics' metadata say."""
+    """Readings of Ultralytics' metadata."""
     if view.exporter is not exporters.ULTRALYTICS:
         return None
     texts = view.evidence.metadata
@@ -186,7 +186,7 @@ def _headed(view: View, parser: str, words: str, why: str, **more: Any) -> list[
 
 
 def _scores(classes: int | None) -> str:
-    """What tells the number of classes, where the shapes do."""
+    """The source of the number of classes, where the shapes have it."""
     each = "score for each box" if classes == 1 else "scores for each box"
     return f"the outputs hold {classes} {each}" if classes else ""
 
@@ -279,7 +279,7 @@ def _segmentation(view: View) -> list[HeadReading] | None:
 
 
 def _by_shape(view: View) -> list[HeadReading]:
-    """Whatever the shapes, names and values of the outputs allow."""
+    """Readings that the shapes, names and values of the outputs allow."""
     names = suggest(
         [TensorSpec(o.name, o.dtype, o.shape) for o in view.outputs],
         view.network,

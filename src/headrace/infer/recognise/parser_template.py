@@ -171,7 +171,7 @@ class ParserFiles:
 
 
 def _plain(name: str) -> str:
-    """A name for a comment: no end of it, whatever the model calls its outputs."""
+    """A name for a comment, which it cannot end."""
     return quoted(re.sub(r"[\"\\\\]", "'", name))
 
 
@@ -188,7 +188,7 @@ def _variable(name: str, number: int) -> str:
 
 
 def _cpp_text(name: str) -> str:
-    """A string literal; octal, for its bytes stay the same whatever the compiler reads."""
+    """A string literal in octal: its bytes do not depend on the compiler's encoding."""
     return '"' + "".join(
         chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in name.encode()
     ) + '"'  # fmt: skip

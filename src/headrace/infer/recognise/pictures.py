@@ -211,7 +211,7 @@ def _traced_small(
 def _free_size(
     evidence: FileEvidence, exporter: Exporter | None, height: object, width: object
 ) -> tuple[tuple[int, int] | None, str]:
-    """Height and width for free axes, and what tells."""
+    """Height and width for free axes, and their source."""
     texts = evidence.metadata
     for key in ("imgsz", "input_size", "image_size"):
         numbers = [int(n) for n in re.findall(r"\d{2,4}", texts.get(key, ""))][:2]

@@ -282,7 +282,7 @@ def _reading(
 
 
 def _uncounted(reading: HeadReading, given: Mapping[str, Any]) -> Question | None:
-    """The question for the number of classes, where nothing tells it."""
+    """The question for the number of classes, where nothing holds it."""
     if reading.kind is not NetworkType.DETECTOR or reading.classes is not None:
         return None
     if "num_detected_classes" in given:

@@ -80,7 +80,7 @@ def files_for(found: Recognition, folder: Path, *, cpp: bool = False) -> dict[st
 
 
 def _label_line(record: Sequence[str]) -> str:
-    """One record of a label file; what would part it is replaced, an empty line would go."""
+    """One record of a label file; separators in it are replaced, and so is an empty line."""
     return ";".join(quoted(name.replace(";", ","), limit=None) for name in record) or "-"
 
 

@@ -85,7 +85,7 @@ class Reader:
     clusterer: Clusterer
 
     def __call__(self, parser: Any, layers: Mapping[str, Layer]) -> SampleReading:
-        """What `parser` finds; nothing where it refuses the outputs."""
+        """The boxes of `parser`; none where it refuses the outputs."""
         try:
             kept = self.clusterer(parser(layers, self.network, self.params)).detections
         except HeadraceError:
@@ -229,7 +229,7 @@ def odd_tables(reader: Reader, parser: Any, samples: Sequence[Sample]) -> Iterat
 
 
 def _strong(sample: Sample, classes: int, threshold: float) -> Array:
-    """Select rows of a single table whose scores reach the threshold; return (N, 4) boxes."""
+    """Select rows of a single table with scores at the threshold or above; return (N, 4) boxes."""
     tables = [np.squeeze(x) for x in sample.outputs.values()]
     if len(tables) != 1 or tables[0].ndim != 2 or tables[0].dtype.kind != "f":
         return np.empty((0, 4))

@@ -153,7 +153,7 @@ def _of_stem(pre: Preprocessor, stem: Stem) -> Iterator[Finding]:
 
 
 def _of_statistics(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> Iterator[Finding]:
-    """The first batch normalisation remembers what came out of the first convolution."""
+    """The first batch normalisation keeps statistics of the first convolution's outputs."""
     ratio = trained_ratio(pre, stem, tensors)
     if ratio is None:
         return

@@ -68,7 +68,7 @@ class AmqpBroker:
             self._unconfirmed.clear()
 
     def _wait(self, done: Callable[[], bool]) -> None:
-        """Take what the server sends until `done`; an OSError if it fails or falls silent."""
+        """Read the server's frames until `done`; raise OSError if it fails or falls silent."""
         loop = self._connection.ioloop
         while not done():
             heard = self._heard

@@ -169,7 +169,7 @@ class Sink(ABC):
         self._append(meta, partial(self._write, frame, meta))
 
     def _append(self, meta: FrameMeta, write: Callable[[], None]) -> None:
-        """Do what appends a frame.
+        """Run the function that appends a frame.
 
         Raises:
             MediaError: see `write`.

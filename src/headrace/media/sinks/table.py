@@ -21,7 +21,7 @@ MAX_FRAMES, MAX_ROWS = 1024, 16384  # held before they are written: a few MB
 
 
 class _QuietFile(io.RawIOBase):
-    """A file whose `write` keeps its error back for `check`.
+    """A file that keeps an error of `write` for `check`.
 
     pyarrow's own C++ exception for a failed write ends the process where GStreamer is loaded, which
     brings an unwinder of its own.

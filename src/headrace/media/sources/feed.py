@@ -112,7 +112,7 @@ class Feed:
             yield packet
 
     def leave(self) -> None:
-        """Want nothing more, from any thread: whoever waits here comes back at once."""
+        """Stop, from any thread: every waiting thread comes back at once."""
         with self._changed:
             self.left = True
             self._changed.notify_all()

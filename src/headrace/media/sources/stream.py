@@ -1,4 +1,4 @@
-"""Network streams, cameras and pipes: whatever may be silent, end or come back."""
+"""Network streams, cameras and pipes: sources that may be silent, end or come back."""
 
 from __future__ import annotations
 

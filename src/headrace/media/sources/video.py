@@ -155,7 +155,7 @@ class VideoSource(DecodedSource):
 
 
 def _place(packet: Any) -> tuple[Any, ...]:
-    """What tells the first packet of a video from others."""
+    """The mark of a video's first packet."""
     return packet.pts, packet.dts, packet.pos, packet.size
 
 

@@ -25,7 +25,7 @@ _DATA, _SHAPE, _DOUBLE_DATA = 5, 7, 8
 
 @dataclass(frozen=True, slots=True)
 class WeightBlob:
-    """One array of a layer. `legacy`: its shape has four axes whatever it is."""
+    """One array of a layer. `legacy`: its shape always has four axes."""
 
     data: npt.NDArray[np.float32]
     shape: tuple[int, ...]

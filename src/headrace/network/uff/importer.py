@@ -122,7 +122,7 @@ class _UffImporter(Importer):
         self.blobs[name] = blob
 
     def _channels_last(self, node: Node, inner: list[int], dims: Sequence[int] | None) -> bool:
-        """Whether a graph whose input is called NCHW wants NHWC all the same."""
+        """Whether a graph with an input called NCHW wants NHWC all the same."""
         if dims is not None and len(dims) == 3 and len(inner) == 3:
             c, h, w = dims
             fits = [all(a in (b, -1) for a, b in zip(inner, order, strict=True))
@@ -165,7 +165,7 @@ class _UffImporter(Importer):
         raise ModelError(f"there is no node {name!r}", where=where, expected=expected)
 
     def _lower_all(self, last: Node) -> None:
-        """What `last` needs, inputs first; without recursion: chains may be long."""
+        """The nodes that `last` needs, inputs first; without recursion: chains may be long."""
         open_nodes: set[str] = set()
         stack = [last]
         while stack:

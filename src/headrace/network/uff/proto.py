@@ -121,7 +121,7 @@ def _entry(data: memoryview) -> tuple[str, Any]:
 
 
 def _content(data: memoryview) -> Any:
-    """What a Data message holds; None if it holds nothing."""
+    """The value of a Data message; None if it is empty."""
     found: Any = None
     for key, wire, value in fields(data):
         if key == _S:

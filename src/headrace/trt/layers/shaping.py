@@ -153,7 +153,7 @@ class IAssertionLayer(ILayer):
 
 
 class _Number(Param):
-    """A setting of one number; what is none is left out with a warning, by TensorRT without one."""
+    """A setting of one number; other values are ignored with a warning, by TensorRT without one."""
 
     def _put(self, layer: ILayer, value: Any) -> None:
         try:

@@ -111,7 +111,7 @@ def _plain(operator: str) -> Lower:
 
 
 def _dropout(ctx: CaffeLowering) -> list[Blob]:
-    """Nothing, unless training did not scale what it kept up: then that is made good for here."""
+    """Nothing, unless training did not scale kept values: then they are scaled here."""
     fields = ctx.fields("dropout_param")
     ratio = fields.number("dropout_ratio", 0.5)
     if fields.flag("scale_train", True):

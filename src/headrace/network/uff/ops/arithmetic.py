@@ -139,7 +139,7 @@ def _reduce(ctx: UffLowering) -> Blob:
 
 def _arg(operator: str) -> Lower:
     def lower(ctx: UffLowering) -> Blob:
-        """Positions as floats: what a parser reads."""
+        """Positions as floats, the form that a parser reads."""
         ctx.count(1)
         _floats(ctx)
         axis = ctx.axis(ctx.field("axis", int, 0))

@@ -28,7 +28,7 @@ def _const(ctx: UffLowering) -> Blob:
 
 
 def _shape(ctx: UffLowering) -> Blob:
-    """The lengths of the axes; the batch appears as -1, which is what later reshapes ask for."""
+    """The lengths of the axes; the batch appears as -1, as later reshapes need it."""
     ctx.count(1)
     if any(d < BATCH for d in ctx.x.shape):
         raise ctx.error(f"the shape {shape_text(ctx.x.shape)} is not known")
@@ -36,7 +36,7 @@ def _shape(ctx: UffLowering) -> Blob:
 
 
 def _reshape(ctx: UffLowering) -> Blob:
-    """-1 stands for the batch where that is first, and for what is left elsewhere."""
+    """-1 stands for the batch where that is first, and for the rest elsewhere."""
     ctx.count(2)
     wanted = ctx.integers(1, "lengths")
     if any(d < -1 or d == 0 for d in wanted) or not wanted:

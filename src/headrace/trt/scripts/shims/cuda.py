@@ -112,7 +112,7 @@ _numbers = iter(range(1, 2**62))
 
 
 def _address(pointer: Any) -> int:
-    """The address of whatever scripts pass as one."""
+    """The address of any object that scripts pass as one."""
     if pointer is None or isinstance(pointer, int):
         return pointer or 0
     if hasattr(pointer, "__array_interface__"):
