@@ -74,6 +74,18 @@ def test_files_named_for_contributors_exist(page: str) -> None:
     assert len(named) >= 10
 
 
+def test_every_wing_and_room_has_a_row() -> None:
+    package = ROOT / "src" / "headrace"
+    folders = {p.parent.relative_to(package) for p in package.glob("*/**/__init__.py")}
+    rooms = {f"{f.as_posix()}/" for f in folders if len(f.parts) <= 2}
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    listed = {name for row in rows for name in re.findall(r"`([^`]+/)`", row)}
+    hidden = {"network/caffe/layers/", "diagnose/lint/checks/", "plugins/standard/maths/"}
+    assert rooms - listed - hidden == set()
+    assert listed - rooms == set()
+
+
 def test_files_of_the_checkout_that_pages_name_exist() -> None:
     pattern = r"(?<![\w./:-])((?:tests|examples|benchmarks|native|scripts)/[\w./-]*\w)"
     named = {(page, name) for page in PAGES for name in re.findall(pattern, page.read_text())}
