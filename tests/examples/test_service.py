@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from headrace.cli.serve import serve
-from headrace.live.server import TOKEN, live_address
+from headrace.live.address import TOKEN, live_address
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples/13_service"

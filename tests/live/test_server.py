@@ -22,7 +22,7 @@ import headrace
 from headrace.config import ModelConfig
 from headrace.errors import HeadraceError
 from headrace.live import Address, LiveServer, LiveView, live_address
-from headrace.live.server import TOKEN
+from headrace.live.address import TOKEN
 from headrace.media import Frame, PixelFormat
 from tests.pipeline.fakes import FakeModel, FakeSource
 

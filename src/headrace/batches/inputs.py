@@ -15,16 +15,15 @@ from headrace._core.lazy import import_extra
 from headrace._core.near import did_you_mean
 from headrace._core.text import quoted, url_name, url_scheme
 from headrace.batches.remote import listed, remote_scheme
-from headrace.media.names import matching_files, nearest_file
-from headrace.media.sources.images import IMAGE_SUFFIXES, natural_key
-
-VIDEO_SUFFIXES = frozenset(
-    f".{name}"
-    for name in (
-        *("mp4", "m4v", "mov", "mkv", "webm", "avi", "ts", "mts", "m2ts", "mpg", "mpeg"),
-        *("flv", "wmv", "3gp", "mxf", "ogv", "vob", "h264", "264", "h265", "hevc", "ivf"),
-    )
+from headrace.media.names import (
+    IMAGE_SUFFIXES,
+    VIDEO_SUFFIXES,
+    is_media,
+    matching_files,
+    natural_key,
+    nearest_file,
 )
+
 _ROWS = 65536
 _COLUMN = "input"
 _RESULTS = frozenset(("run.json", "ledger.jsonl"))
@@ -95,12 +94,6 @@ def _expanded(name: str) -> Iterator[str]:
     else:
         fix = did_you_mean(nearest_file(path))
         raise MediaError("there is no such file", where=quoted(name), fix=fix)
-
-
-def is_media(name: str) -> bool:
-    """Return whether the name is that of a video or picture: True if its suffix is known."""
-    suffix = os.path.splitext(name)[1].lower()
-    return suffix in VIDEO_SUFFIXES or suffix in IMAGE_SUFFIXES
 
 
 def _folder(path: Path) -> Iterator[str]:

@@ -13,6 +13,7 @@ from typing import Any
 from headrace._core.errors import MediaError, MissingExtraError
 from headrace._core.lazy import import_extra
 from headrace._core.text import error_text, url_name, url_scheme, without_secrets
+from headrace.media.names import is_media
 
 _CHUNK = 1 << 20
 _QUERY = re.compile(r"\?[^\s'\"]*")  # signatures and tokens
@@ -47,8 +48,6 @@ def listed(url: str) -> Iterator[str]:
     if not (url.endswith("/") or pattern):
         yield url
         return
-    from headrace.batches.inputs import is_media
-
     with _worded(url):
         system, path = _opened(url)
         paths = system.glob(path) if pattern else system.find(path)

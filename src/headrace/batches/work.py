@@ -16,12 +16,13 @@ from headrace._core.errors import HeadraceError, MediaError
 from headrace._core.files import os_reason
 from headrace._core.text import quoted
 from headrace.batches.folder import SUFFIXES, hash_of
-from headrace.batches.inputs import VIDEO_SUFFIXES, shown
+from headrace.batches.inputs import shown
 from headrace.batches.remote import fetched
 from headrace.batches.storage import StorageError, storage_error
 from headrace.batches.units import BatchUnit, UnitResult
 from headrace.config.pipeline_spec import PipelineSpec, SinkSpec, SourceSpec
 from headrace.media import Source, open_source
+from headrace.media.names import VIDEO_SUFFIXES
 from headrace.media.sources.video_span import SpanDoubtError, VideoSpanSource
 from headrace.media.sources.video_structure import VideoSpan, video_seconds, video_structure
 from headrace.pipeline.assembly import (

@@ -188,7 +188,8 @@ def _boxes(result: Comparison) -> str:
 
 
 def _print_stages(result: Comparison) -> None:
-    from headrace.diagnose.compare.comparison import changes_text, signal, stage_state
+    from headrace.diagnose.compare.comparison import changes_text
+    from headrace.diagnose.compare.stage_drift import signal
 
     table = plain_table(
         ["stage", "state", "signal", "lost", "new", "moved", "settings that differ"],
@@ -196,7 +197,7 @@ def _print_stages(result: Comparison) -> None:
     )
     for stage in result.stages:
         table.add_row(
-            stage.name, stage_state(result, stage), signal(stage.decibels),
+            stage.name, result.state_of(stage), signal(stage.decibels),
             *_effect_cells(result, stage), printable(changes_text(stage.keys)),
         )  # fmt: skip
     click.echo()

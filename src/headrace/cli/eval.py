@@ -188,7 +188,7 @@ def _chosen_map(pairs: tuple[str, ...]) -> dict[str, str]:
 
 def _print(report: EvaluationReport) -> None:
     from headrace.diagnose.evaluate import DetectionScores
-    from headrace.diagnose.evaluate.report import class_rows
+    from headrace.diagnose.evaluate.figures import class_rows
 
     out = console()
     names = [r.name for r in report.results]

@@ -112,7 +112,7 @@ def live_page(
     for package in ("starlette", "uvicorn"):
         import_extra(package, "live")
     from headrace.live import LiveView, live_address
-    from headrace.live.server import require_token
+    from headrace.live.address import require_token
     from headrace.media.draw import Painter
     from headrace.pipeline.outlet import Route
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +17,7 @@ from headrace._core.text import quoted
 from headrace.cli.device_option import with_device
 from headrace.cli.output import print_json, print_notices, printable, stdout_is_for_results
 from headrace.cli.overriding import overridable, with_results
+from headrace.cli.running import finish_on_signal, is_routine, say_aside
 
 if TYPE_CHECKING:
     from headrace.cli.live_page import LivePage
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from headrace.pipeline import Pipeline, RunReport
     from headrace.pipeline.assembly import AssemblyOptions
 
-_LEAVE_S = 1.0  # how long the second Ctrl-C waits for threads that are in calls
 _LOOK_S = 0.5  # how often a run looks for streams that went away
 CONFIG_SUFFIXES = (".txt", ".yml", ".yaml", ".ini", ".cfg", ".conf", ".onnx")
 
@@ -252,7 +250,7 @@ def spec_of(
         ConfigError: the pipeline file cannot be read, or there is no such config.
     """
     from headrace.config import ModelConfig, is_pipeline_file, load_pipeline
-    from headrace.media.sources.images import IMAGE_SUFFIXES
+    from headrace.media.names import IMAGE_SUFFIXES
     from headrace.pipeline.opening import pipeline_spec
 
     if is_pipeline_file(inputs[0]):
@@ -319,7 +317,7 @@ def execute(
     said: list[Notice] = []
     show = print_notices if page is None else page.tell
     log = None if page is None else page.log
-    say = _say if log is None else log.info
+    say = say_aside if log is None else log.info
 
     def tell(notices: list[Notice]) -> None:
         """Print the notices that concern this run; `print_report` prints the routine ones later."""
@@ -360,16 +358,6 @@ def execute(
     if error is not None:
         raise error
     return report
-
-
-def is_routine(notice: Notice) -> bool:
-    """Return whether a notice can wait until the results are printed.
-
-    True for every choice that went as expected. What a bare model was taken for is none, but for
-    the evidence: its user gave no config to look that up in.
-    """
-    of_model = (notice.where or "").lower().endswith(".onnx")
-    return notice.level == "info" and not (of_model and not notice.message.startswith("from "))
 
 
 def _total(pipeline: Pipeline, options: AssemblyOptions | None) -> int | None:
@@ -455,54 +443,3 @@ def print_report(report: RunReport, *, notes: bool = True) -> None:
         click.echo(printable(f"wrote {output}"))
     if notes:
         print_notices([n for n in report.notices if is_routine(n)])
-
-
-def _say(text: str) -> None:
-    click.echo(text, err=True)
-
-
-@contextmanager
-def finish_on_signal(
-    stop: Callable[[], None], say: Callable[[str], object] = _say
-) -> Iterator[None]:
-    """First Ctrl-C, SIGTERM or hang-up: finish the files properly. Second: leave at once.
-
-    That is, whatever a library is busy with.
-
-    A signal that is ignored (`nohup`, a background job) stays ignored.
-    """
-    timer = threading.Timer(_LEAVE_S, _leave)
-    timer.daemon = True
-
-    def finish(number: int, frame: object) -> None:
-        for other in previous:
-            signal.signal(other, leave)
-        stop()
-        with suppress(OSError):  # after a hang-up there is nobody to tell
-            say("stopping: finishing the files (Ctrl-C again leaves at once)")
-
-    def leave(number: int, frame: object) -> None:
-        if not timer.is_alive():
-            timer.start()
-        raise KeyboardInterrupt
-
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    wanted = [n for n in numbers if signal.getsignal(n) is not signal.SIG_IGN]
-    previous = {n: signal.signal(n, finish) for n in wanted}
-    try:
-        yield
-    finally:
-        timer.cancel()
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-
-
-def _leave() -> None:
-    """End the process though a thread does not: it is in a call that cannot be interrupted."""
-    from headrace.cli import EXIT_INTERRUPTED
-
-    with suppress(OSError):
-        click.echo(
-            "error: interrupted in a call that did not end; files may be left as *.part", err=True
-        )
-    os._exit(EXIT_INTERRUPTED)

@@ -9,7 +9,7 @@ from headrace._core.errors import HeadraceError
 from headrace._core.notices import Notice
 from headrace.cli.output import print_notices
 from headrace.cli.progress import RunProgress
-from headrace.cli.run import finish_on_signal, is_routine
+from headrace.cli.running import finish_on_signal, is_routine
 
 if TYPE_CHECKING:
     from headrace.config import PipelineSpec

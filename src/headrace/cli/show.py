@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
@@ -20,10 +19,10 @@ from headrace.cli.output import (
     printable,
 )
 from headrace.cli.overriding import load_config, overridable, refuse_options, with_results
+from headrace.cli.tables import counted_layers, layers_of_network, print_layers
 
 if TYPE_CHECKING:
     from headrace.config.overrides import GivenKey
-    from headrace.network import Network
 
 
 EPILOG = """\b
@@ -85,15 +84,6 @@ def show(
         return 0
     _print_engine_or_model(data, layers=layers)
     return 0
-
-
-def layers_of_network(network: Network | None) -> list[dict[str, Any]]:
-    """List the layers of a network as data; none where it is too large for that."""
-    from headrace.engine.layers import layers_of_model
-
-    if network is None or network.is_large:
-        return []
-    return [asdict(layer) for layer in layers_of_model(network.graph_proto())]
 
 
 _WEIGHTS = (".caffemodel", ".uff", ".weights", ".prototxt", ".onnx")
@@ -301,27 +291,6 @@ def _print_engine_or_model(data: dict[str, Any], *, layers: bool) -> None:
         _print_tactics(tactics, tuning)
     if layers and rows:
         print_layers(rows)
-
-
-def counted_layers(rows: Sequence[dict[str, Any]], *, shown: bool) -> str:
-    """Number of layers by type of computation; unless they are `shown`, how to list them."""
-    counted = Counter(row["precision"] or "unknown" for row in rows)
-    kinds = ", ".join(f"{count} {kind}" for kind, count in counted.most_common())
-    return f"{len(rows)} ({kinds})" + ("" if shown else "; --layers lists them")
-
-
-def print_layers(rows: Sequence[dict[str, Any]]) -> None:
-    """A table of layers, as `headrace.engine.layers` gives them."""
-    heads = ("layer", "operator", "precision", "shape", "parameters")
-    table = plain_table(heads, right=("parameters",))
-    for row in rows:
-        shape = row["shape"]
-        text = "" if shape is None else "x".join("?" if d is None else str(d) for d in shape)
-        table.add_row(
-            printable(row["name"]), printable(row["operator"]), row["precision"], printable(text),
-            str(row["parameters"] or ""),
-        )  # fmt: skip
-    console().print(table, markup=False)
 
 
 def _print_tactics(tactics: Sequence[dict[str, Any]], tuning: dict[str, Any]) -> None:

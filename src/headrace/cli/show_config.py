@@ -17,7 +17,7 @@ from headrace.cli.output import (
     print_notices,
     printable,
 )
-from headrace.cli.show import counted_layers, layers_of_network, print_layers
+from headrace.cli.tables import counted_layers, layers_of_network, print_layers
 from headrace.config.enums import NetworkType
 from headrace.diagnose.lint.dry_run import DryRun, dry_run
 from headrace.infer.parsers import suggest

@@ -20,9 +20,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from headrace._core.errors import HeadraceError
+from headrace.live.address import Address
 from headrace.live.guard import Guard, body_of
 from headrace.live.rest import rest_routes
-from headrace.live.server import Address
 from headrace.live.state import pipeline_state
 from headrace.live.view import LivePicture, LiveView, objects_as_data
 

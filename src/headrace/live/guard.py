@@ -11,7 +11,7 @@ from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from headrace.live.server import Address, same_token
+from headrace.live.address import Address, same_token
 
 _MAX_BODY = 4096  # bytes of a request; the page's own have some hundred
 _COOKIE = "headrace-token"

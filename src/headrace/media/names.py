@@ -1,4 +1,4 @@
-"""Files behind patterns, near names of missing ones, and the kind of one that cannot be used."""
+"""Names of media files: suffixes, patterns, near names, and the kind of a file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,33 @@ from pathlib import Path
 from headrace._core.files import os_reason
 from headrace._core.near import near_names
 
+IMAGE_SUFFIXES = frozenset(
+    f".{name}"
+    for name in (
+        *("jpg", "jpeg", "jpe", "png", "bmp", "dib", "webp"),
+        *("tif", "tiff", "ppm", "pgm", "pbm", "pnm"),
+    )
+)
+VIDEO_SUFFIXES = frozenset(
+    f".{name}"
+    for name in (
+        *("mp4", "m4v", "mov", "mkv", "webm", "avi", "ts", "mts", "m2ts", "mpg", "mpeg"),
+        *("flv", "wmv", "3gp", "mxf", "ogv", "vob", "h264", "264", "h265", "hevc", "ivf"),
+    )
+)
 _DEEP = re.compile(r"(?:^|(?<=/))\*\*(?:/+|$)")
+
+
+def is_media(name: str) -> bool:
+    """Return whether the name is that of a video or picture: True if its suffix is known."""
+    suffix = os.path.splitext(name)[1].lower()
+    return suffix in VIDEO_SUFFIXES or suffix in IMAGE_SUFFIXES
+
+
+def natural_key(path: Path) -> tuple[tuple[int, int | str], ...]:
+    """Sorts `frame_2` before `frame_10`."""
+    parts = re.split(r"(\d+)", path.name.casefold())
+    return tuple((0, int(p)) if p.isdecimal() else (1, p) for p in parts if p)
 
 
 def matching_files(pattern: str) -> Iterator[str]:

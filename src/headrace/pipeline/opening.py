@@ -20,8 +20,8 @@ from headrace.config.pipeline_spec import (
     TrackerSpec,
 )
 from headrace.media import Sink, Source
+from headrace.media.names import IMAGE_SUFFIXES
 from headrace.media.sinks.opening import split_spec
-from headrace.media.sources.images import IMAGE_SUFFIXES
 from headrace.pipeline.assembly import AssemblyOptions, after_primaries, assemble, without_results
 from headrace.pipeline.outlet import Route
 from headrace.pipeline.pipeline import Pipeline

@@ -15,7 +15,8 @@ from PIL import Image
 
 from headrace.errors import MediaError
 from headrace.media import PixelFormat, open_source
-from headrace.media.sources.images import _STRIP_BYTES, natural_key, read_image
+from headrace.media.names import natural_key
+from headrace.media.sources.images import _STRIP_BYTES, read_image
 
 
 def save(path: Path, color: Any = (200, 100, 50), *, mode: str = "RGB", **options: Any) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf, isinf, isnan, nan
+from math import inf, nan
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from headrace.diagnose.compare.chain import ChainStage
 from headrace.diagnose.compare.keys import KeyChange
 from headrace.diagnose.compare.layers import LayerDrift, TensorDrift
 from headrace.diagnose.compare.matching import Drift, Tolerance, finite
-from headrace.diagnose.compare.stage_drift import FrameDrift, StageDrift, StageTime
+from headrace.diagnose.compare.stage_drift import FrameDrift, StageDrift, StageTime, signal
 
 SAME_ABOVE_DB = 40.0
 """Outputs of networks without boxes are the same from here on: errors of 1 % of the signal."""
@@ -84,6 +84,12 @@ class Comparison:
             return [] if self.same else self._noisy()
         found = [s for s in self.stages if s.departs(self.tolerance)]
         return sorted(found, key=lambda s: -s.effect.beyond(self.tolerance))
+
+    def state_of(self, stage: StageDrift) -> str:
+        """`same`, `within tolerance` or `departs`."""
+        if stage in self.blamed:
+            return "departs"
+        return "same" if stage.same else "within tolerance"
 
     @property
     def verdict(self) -> str:
@@ -207,22 +213,6 @@ def changes_text(keys: Sequence[KeyChange], most: int = 3) -> str:
     """The first few settings that differ, and the number of the others."""
     more = len(keys) - most
     return ", ".join(map(str, keys[:most])) + (f" and {more} more" if more > 0 else "")
-
-
-def stage_state(result: Comparison, stage: StageDrift) -> str:
-    """`same`, `within tolerance` or `departs`."""
-    if stage in result.blamed:
-        return "departs"
-    return "same" if stage.same else "within tolerance"
-
-
-def signal(value: float) -> str:
-    """Decibels for a table; empty where there are none."""
-    if isnan(value):
-        return ""
-    if isinf(value):
-        return "same bits" if value > 0 else "no signal"
-    return f"{value:.1f} dB"
 
 
 def layer_row(tensor: TensorDrift) -> dict[str, Any]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace._core.pages import Series, line_chart, picture_uri, render_page
-from headrace.diagnose.compare.comparison import Comparison, signal, stage_state
 from headrace.diagnose.compare.layers import DEPARTS_BELOW_DB
 from headrace.diagnose.compare.matching import Spread
-from headrace.diagnose.compare.stage_drift import FrameDrift, StageDrift
+from headrace.diagnose.compare.stage_drift import FrameDrift, StageDrift, signal
 from headrace.diagnose.evaluate.box_matching import Scored
+
+if TYPE_CHECKING:
+    from headrace.diagnose.compare.comparison import Comparison
 
 _TOP_DB = 150.0  # equal bits, in the chart
 _MOST_LAYERS = 20
@@ -47,7 +49,7 @@ def _stage_row(result: Comparison, stage: StageDrift) -> dict[str, Any]:
     moved = effect.beyond(result.tolerance) - effect.only_a - effect.only_b
     return {
         "name": stage.name,
-        "state": stage_state(result, stage),
+        "state": result.state_of(stage),
         "signal": signal(stage.decibels),
         "lost": effect.only_a,
         "new": effect.only_b,

@@ -82,3 +82,12 @@ class StageTime:
         figures = ((self.a_ms, 3), (self.b_ms, 3), (self.ratio, 2))
         a, b, ratio = ("" if isnan(x) else f"{x:.{digits}f}" for x, digits in figures)
         return self.stage.value, a, b, ratio
+
+
+def signal(value: float) -> str:
+    """Decibels for a table; empty where there are none."""
+    if isnan(value):
+        return ""
+    if isinf(value):
+        return "same bits" if value > 0 else "no signal"
+    return f"{value:.1f} dB"

@@ -12,8 +12,8 @@ from headrace._core.pages import Series, line_chart, render_page
 from headrace.diagnose.evaluate.classification import ClassificationScores
 from headrace.diagnose.evaluate.confusion import Confusion
 from headrace.diagnose.evaluate.detection import ClassDetection, DetectionScores
+from headrace.diagnose.evaluate.figures import class_rows
 from headrace.diagnose.evaluate.operating import OperatingPoint
-from headrace.diagnose.evaluate.report import class_rows
 from headrace.diagnose.evaluate.worst import WorstPictures
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -14,6 +13,7 @@ from headrace.diagnose.evaluate.class_map import ClassMap
 from headrace.diagnose.evaluate.classification import ClassificationScores
 from headrace.diagnose.evaluate.datasets.dataset import Dataset
 from headrace.diagnose.evaluate.detection import DetectionScores
+from headrace.diagnose.evaluate.figures import compared
 from headrace.diagnose.evaluate.operating import finite
 from headrace.diagnose.evaluate.segmentation import SegmentationScores
 
@@ -155,7 +155,7 @@ class EvaluationReport:
         From the second config on, the difference from the first stands behind it in brackets.
         """
         columns = [r.scores.headline for r in self.results]
-        made = [[name, *_compared([c.get(name) for c in columns])] for name in self.figures]
+        made = [[name, *compared([c.get(name) for c in columns])] for name in self.figures]
         made.append(["pictures", *(f"{r.pictures:,}" for r in self.results)])
         return [*made, ["pictures/s", *(f"{r.fps:.1f}" for r in self.results)]]
 
@@ -163,33 +163,3 @@ class EvaluationReport:
 def _first(result: ConfigScores) -> str:
     name, value = next(iter(result.scores.headline.items()))
     return f"{name} {value:.3f}"
-
-
-def _compared(values: Sequence[float | None]) -> list[str]:
-    """`0.812`, from the second on as `0.843 (+0.031)`; a dash for an unknown value."""
-    made, first = [], finite(values[0] if values else None)
-    for place, value in enumerate(values):
-        known = finite(value)
-        text = "—" if known is None else f"{known:.3f}"
-        if place and known is not None and first is not None:
-            text += f" ({known - first:+z.3f})"
-        made.append(text)
-    return made
-
-
-def class_rows(results: Sequence[ConfigScores]) -> tuple[list[str], list[list[str]]]:
-    """The main figure of each known class by config: the heads, and a row of texts for each."""
-    names = list(dict.fromkeys(c.name for r in results for c in r.scores.classes))
-    columns = [{c.name: class_figure(c) for c in r.scores.classes} for r in results]
-    values = {name: [column.get(name) for column in columns] for name in names}
-    known = {n: v for n, v in values.items() if any(finite(x) is not None for x in v)}
-    rows = [[name, *_compared(row)] for name, row in known.items()]
-    return ["class", *(r.name for r in results)], rows
-
-
-def class_figure(one: Any) -> float:
-    """Average precision, accuracy or intersection over union of a class."""
-    for name in ("ap", "iou", "accuracy"):
-        if hasattr(one, name):
-            return float(getattr(one, name))
-    raise TypeError(type(one).__name__)

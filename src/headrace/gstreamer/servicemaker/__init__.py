@@ -11,7 +11,6 @@ from headrace.gstreamer.servicemaker import (
     utils,
 )
 from headrace.gstreamer.servicemaker.buffers import (
-    Buffer,
     BufferProvider,
     BufferRetriever,
     Feeder,
@@ -51,7 +50,7 @@ from headrace.gstreamer.servicemaker.results import (
     SegmentationUserMetadata,
     TensorOutputUserMetadata,
 )
-from headrace.gstreamer.servicemaker.tensor import ColorFormat, Tensor, as_tensor
+from headrace.gstreamer.servicemaker.tensor import Buffer, ColorFormat, Tensor, as_tensor
 
 __all__ = [
     "AnalyticsFrameMeta",

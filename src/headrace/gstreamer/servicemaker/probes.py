@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from headrace._core.errors import ConfigError
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.pyds.bridge import bridge
-from headrace.gstreamer.servicemaker.buffers import Buffer
 from headrace.gstreamer.servicemaker.metadata import BatchMetadata
 from headrace.gstreamer.servicemaker.nodes import Node
+from headrace.gstreamer.servicemaker.tensor import Buffer
 
 
 class _Operator:

@@ -43,6 +43,9 @@ class ViewField:
         setattr(view.meta, self._name, value.meta)
 
 
+_VIEWS: dict[type[Struct], type[MetaView]] = {}
+
+
 class MetaView:
     """Base of the views.
 
@@ -53,6 +56,10 @@ class MetaView:
 
     KIND: ClassVar[type[Struct]]
     meta: Any
+
+    def __init_subclass__(cls) -> None:
+        if "KIND" in vars(cls):
+            _VIEWS[cls.KIND] = cls
 
     def __init__(self) -> None:
         self.meta = self.KIND()
@@ -72,3 +79,8 @@ class MetaView:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.meta!r})"
+
+
+def view_of(meta: Struct) -> Any:
+    """Show a structure by the view of its type."""
+    return _VIEWS[type(meta)].of(meta)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from headrace.media.frame import Frame
+from headrace.media.names import IMAGE_SUFFIXES
 from headrace.media.sinks.base import Sink, create, part_of, write_all
 from headrace.media.sinks.extras import (
     Components,
@@ -23,7 +24,6 @@ from headrace.media.sinks.extras import (
     to_json,
 )
 from headrace.media.sinks.naming import FrameNames
-from headrace.media.sources.images import IMAGE_SUFFIXES
 from headrace.meta import UNTRACKED_OBJECT_ID, ClassifierMeta, FrameMeta, Objects
 from headrace.meta.detections import FloatArray
 from headrace.meta.masks import object_mask, rle_encode

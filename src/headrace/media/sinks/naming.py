@@ -10,7 +10,7 @@ from typing import Protocol
 from headrace._core.errors import MediaError
 from headrace._core.text import url_scheme
 from headrace.media.frame import Frame
-from headrace.media.sources.images import IMAGE_SUFFIXES
+from headrace.media.names import IMAGE_SUFFIXES
 
 PICTURE_SUFFIXES = {".jpg": "JPEG", ".jpeg": "JPEG", ".png": "PNG"}
 VIDEO_FORMATS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mov", ".mkv": "matroska"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,21 +17,7 @@ from headrace.media.names import sniff
 from headrace.media.pixel_format import PixelFormat, Plane
 from headrace.media.sources.base import Source
 
-IMAGE_SUFFIXES = frozenset(
-    f".{name}"
-    for name in (
-        *("jpg", "jpeg", "jpe", "png", "bmp", "dib", "webp"),
-        *("tif", "tiff", "ppm", "pgm", "pbm", "pnm"),
-    )
-)
-
 _STRIP_BYTES = 1 << 24
-
-
-def natural_key(path: Path) -> tuple[tuple[int, int | str], ...]:
-    """Sorts `frame_2` before `frame_10`."""
-    parts = re.split(r"(\d+)", path.name.casefold())
-    return tuple((0, int(p)) if p.isdecimal() else (1, p) for p in parts if p)
 
 
 @contextmanager

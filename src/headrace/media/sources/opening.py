@@ -16,12 +16,12 @@ from headrace._core.near import did_you_mean
 from headrace._core.notices import Notice, warn_of
 from headrace._core.text import url_name, url_scheme, without_secrets
 from headrace.media.frame import Frame
-from headrace.media.names import matching_files, nearest_file
+from headrace.media.names import IMAGE_SUFFIXES, matching_files, natural_key, nearest_file
 from headrace.media.pixel_format import PixelFormat
 from headrace.media.sources.arrays import ArraySource
 from headrace.media.sources.base import Source
 from headrace.media.sources.feed import GRACE_S
-from headrace.media.sources.images import IMAGE_SUFFIXES, ImageSource, natural_key
+from headrace.media.sources.images import ImageSource
 from headrace.media.sources.reconnect import ReconnectPolicy
 from headrace.media.sources.stream import StreamSource, pipe_opener, url_opener
 from headrace.media.sources.video import VideoSource

@@ -13,7 +13,8 @@ from headrace._core.errors import MediaError
 from headrace._core.files import os_reason
 from headrace._core.text import quoted
 from headrace.diagnose.evaluate.datasets.dataset import Dataset, Picture, left_out
-from headrace.media.sources.images import IMAGE_SUFFIXES, image_size, natural_key
+from headrace.media.names import IMAGE_SUFFIXES, natural_key
+from headrace.media.sources.images import image_size
 
 IGNORED = 255
 """The value of a mask's pixels that count for nothing."""

@@ -17,7 +17,8 @@ from headrace.diagnose.evaluate.datasets.dataset import (
     box_truth,
     read_bytes,
 )
-from headrace.media.sources.images import IMAGE_SUFFIXES, image_size, natural_key
+from headrace.media.names import IMAGE_SUFFIXES, natural_key
+from headrace.media.sources.images import image_size
 
 _CORNERS = ("xmin", "ymin", "xmax", "ymax")
 _EXPECTED = "an annotation with objects: name, bndbox (xmin, ymin, xmax, ymax)"

@@ -19,7 +19,8 @@ from headrace.diagnose.evaluate.datasets.dataset import (
     left_out,
     read_bytes,
 )
-from headrace.media.sources.images import IMAGE_SUFFIXES, image_size, natural_key
+from headrace.media.names import IMAGE_SUFFIXES, natural_key
+from headrace.media.sources.images import image_size
 
 _NAMES = "names: [car, person], or names: {0: car, 1: person}"
 _LINE = "class cx cy width height, or class x1 y1 x2 y2 x3 y3 …, in 0 to 1 of the picture"
