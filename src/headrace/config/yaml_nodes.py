@@ -19,11 +19,15 @@ from headrace.config.document import Document, Entry, Group
 
 MAX_DEPTH = 50  # a config is two deep; the scanner of PyYAML is slow on thousands
 
+NO_VALUE = "has no value"
+"""The problem of an entry that stands for nothing."""
+_PLAIN_DEPTH = 20  # of a text that is read as values
 _NULLS = ("", "~", "null", "Null", "NULL")
 _TOP_EXPECTED = "keys with values, such as sources:"
 # What stands before a document; yaml-cpp passes over a version that is no proper directive.
 _HEAD = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t]*(?:#[^\n]*)?\r?\n|%YAML(?::|[ \t]+1\.)[^\n]*\n)*")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Constructor: Any = yaml.SafeLoader  # its types of scalars: numbers, texts, flags
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +223,43 @@ class YamlTree:
         return self._anchors[event.anchor]
 
 
+def only_document(data: bytes) -> Node | None:
+    """Return the tree of a text that holds one document without aliases.
+
+    Raises:
+        MalformedError: it holds something else.
+    """
+    tree = YamlTree(data, aliases="refused", max_depth=_PLAIN_DEPTH)
+    if tree.malformed is not None:
+        raise tree.malformed
+    if tree.second_document is not None:
+        raise MalformedError(tree.second_document, "another document begins")
+    return tree.root
+
+
+def plain_value(node: Node) -> Any:
+    """Return the number, text, flag, list or mapping that a node stands for.
+
+    Raises:
+        MalformedError: a scalar is none of its type, or a key is no scalar.
+    """
+    if isinstance(node, SeqNode):
+        return [plain_value(item) for item in node.items]
+    if isinstance(node, MapNode):
+        if node.odd_keys:
+            raise MalformedError(node.odd_keys[0], "a key is not a text")
+        return {plain_value(key): plain_value(value) for key, value in node.pairs}
+    loader = _Constructor("")
+    tag = node.tag
+    try:
+        if tag is None or tag == "!":
+            tag = loader.resolve(yaml.ScalarNode, node.text, (node.plain, not node.plain))
+        return loader.construct_object(yaml.ScalarNode(tag, node.text))
+    except (yaml.YAMLError, ValueError) as error:
+        reason = getattr(error, "problem", None) or str(error)[:200]
+        raise MalformedError(node.line, reason) from None
+
+
 def read_tree(data: bytes, document: Document) -> MapNode | None:
     """Read the mapping that a YAML file holds; keys that are no texts or repeated are left out.
 
@@ -320,7 +361,7 @@ def _read_entries(document: Document, group: Group, node: MapNode) -> None:
         document.refuse(line, "a key must be a plain text.", "key: value", rule="syntax")
     for key, value in node.pairs:
         if isinstance(value, TextNode):
-            problem = "has no value" if value.empty else None
+            problem = NO_VALUE if value.empty else None
             entry = Entry(key.text, value.text, key.line, value.plain, problem)
         else:
             kind = "a mapping" if isinstance(value, MapNode) else "a sequence"

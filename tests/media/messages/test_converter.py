@@ -33,6 +33,29 @@ def test_other_forms_are_refused(tmp_path: Path, text: str) -> None:
         read_converter_config(tmp_path / "a.yml")
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (b"[sensor0]\nid: CAM_1\n", ":2"),
+        (b"[sensor0]\nid=CAM_1\nid 2\n", ":3"),
+        (b"[sensor0]\nid=\xff\n", ":2.*UTF-8"),
+        (b"x" * 2_000_000, "larger"),
+    ],
+)
+def test_a_fault_of_the_ini_form_has_its_line(tmp_path: Path, text: bytes, words: str) -> None:
+    (tmp_path / "a.txt").write_bytes(text)
+    with pytest.raises(ConfigError, match=rf"a\.txt{words}|{words}"):
+        read_converter_config(tmp_path / "a.txt")
+
+
+def test_a_value_may_be_empty_and_names_are_read_whatever_their_case(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("[Sensor0]\nID=\nDescription=50% ; off  \nid=CAM:1=a\n")
+    (tmp_path / "a.yml").write_text("Sensor0:\n  ID:\n  Description: 50% ; off\n  id: CAM:1=a\n")
+    found = read_converter_config(tmp_path / "a.txt")
+    assert found == {"sensor0": {"id": "CAM:1=a", "description": "50% ; off"}}
+    assert found == read_converter_config(tmp_path / "a.yml")
+
+
 @settings(max_examples=30)
 @given(st.text(max_size=20))
 def test_numbers_are_always_numbers_of_json(text: str) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import configparser
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from headrace._core.errors import ConfigError
+from headrace._core.text import quoted
+from headrace.config.document import report
+from headrace.config.reading import read_bytes, read_document
+from headrace.config.values import is_utf8
+from headrace.config.yaml_nodes import NO_VALUE
 
 ConverterConfig = Mapping[str, Mapping[str, str]]
 """Sections of a msgconv config file (`sensor0`, `place0`, `analytics0`), each with its keys."""
@@ -21,16 +23,17 @@ def read_converter_config(path: Path) -> ConverterConfig:
     Raises:
         ConfigError: it cannot be read, or has another form.
     """
-    try:
-        text = path.read_text("utf-8")
-        if path.suffix.lower() in (".yml", ".yaml"):
-            return _yaml_sections(yaml.load(text, Loader=yaml.BaseLoader), str(path))
-        parser = configparser.ConfigParser(strict=False, interpolation=None)
-        parser.read_string(text, str(path))
-    except (OSError, ValueError, RecursionError, configparser.Error, yaml.YAMLError) as error:
-        first = (str(error) or type(error).__name__).splitlines()[0]
-        raise ConfigError(f"cannot be read: {first}", where=str(path)) from error
-    return {name.lower(): dict(parser[name]) for name in parser.sections()}
+    document = read_document(read_bytes(path), path)
+    config = {}
+    for name, group in document.groups.items():
+        for entry in group.entries:
+            problem = entry.problem if is_utf8(entry.text) else "is not UTF-8"
+            if problem not in (None, NO_VALUE):
+                key = f"{name}: {entry.key}" if entry.key else name
+                document.refuse(entry.line, f"{quoted(key)} {problem}.", "a text or a number")
+        config[name.lower()] = {e.key.lower(): e.text.strip() for e in group.entries}
+    report(path, document.problems)
+    return config
 
 
 def read_adaptor_config(path: Path) -> Mapping[str, str]:
@@ -43,24 +46,6 @@ def read_adaptor_config(path: Path) -> Mapping[str, str]:
     if found is None:
         raise ConfigError("the section is missing", where=str(path), expected="[message-broker]")
     return found
-
-
-def _yaml_sections(found: object, where: str) -> ConverterConfig:
-    """The sections of a YAML document; `BaseLoader` leaves every scalar a text."""
-    sections: dict[str, dict[str, str]] = {}
-    for name, keys in found.items() if isinstance(found, dict) else [("", found)]:
-        if not isinstance(name, str) or not isinstance(keys, dict):
-            raise ConfigError(
-                f"section {name!r} is no mapping", where=where, expected="sensor0: {id: CAM_1, …}"
-            )
-        for key, value in keys.items():
-            if not isinstance(key, str) or not isinstance(value, str):
-                raise ConfigError(
-                    f"{key!r} of section {name!r} is no plain value", where=where,
-                    expected="a text or a number",
-                )  # fmt: skip
-        sections[name.lower()] = {key.lower(): value for key, value in keys.items()}
-    return sections
 
 
 def section(config: ConverterConfig, name: str, number: int) -> Mapping[str, str] | None:

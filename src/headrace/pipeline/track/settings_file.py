@@ -11,16 +11,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
 from headrace._core.errors import ConfigError
 from headrace._core.files import os_reason
 from headrace._core.notices import Notice
-from headrace.config.yaml_nodes import MapNode, Node, TextNode, YamlTree
+from headrace.config.yaml_nodes import MalformedError, MapNode, Node, only_document, plain_value
 
 _LARGEST_BYTES = 1 << 20
-_MAX_DEPTH = 20
-_Constructor: Any = yaml.SafeLoader  # its types of scalars: numbers, texts, flags
 
 
 class FileSetting(NamedTuple):
@@ -42,26 +38,27 @@ def read_entries(path: Path) -> dict[str, FileSetting]:
         raise ConfigError(f"the file cannot be read: {os_reason(error)}", where=str(path)) from None
     if len(data) > _LARGEST_BYTES:
         raise ConfigError("the file is larger than 1 MiB", where=str(path))
-    tree = YamlTree(data, aliases="refused", max_depth=_MAX_DEPTH)
-    if tree.malformed is not None:
-        raise ConfigError(str(tree.malformed), where=f"{path}:{tree.malformed.line}")
-    if tree.second_document is not None:
-        where = f"{path}:{tree.second_document}"
-        raise ConfigError("malformed YAML: another document begins", where=where)
-    if not isinstance(tree.root, MapNode):
+    try:
+        return _entries(only_document(data), path)
+    except MalformedError as error:
+        raise ConfigError(str(error), where=f"{path}:{error.line}") from None
+
+
+def _entries(root: Node | None, path: Path) -> dict[str, FileSetting]:
+    if not isinstance(root, MapNode):
         raise ConfigError(
             "the file is not a mapping",
             where=str(path),
             expected="tracker: iou and settings, or groups of the original such as BaseConfig:",
         )
     entries: dict[str, FileSetting] = {}
-    for key, value in _pairs(tree.root, path):
+    for key, value in _pairs(root, path):
         if not isinstance(value, MapNode):
-            entries[key] = _entry(value, path)
+            entries[key] = FileSetting(plain_value(value), value.line)
             continue
-        for inner, scalar in _pairs(value, path):
-            if not isinstance(scalar, MapNode):
-                entries[f"{key}.{inner}"] = _entry(scalar, path)
+        for inner, item in _pairs(value, path):
+            if not isinstance(item, MapNode):
+                entries[f"{key}.{inner}"] = FileSetting(plain_value(item), item.line)
     return entries
 
 
@@ -69,27 +66,6 @@ def _pairs(node: MapNode, path: Path) -> list[tuple[str, Node]]:
     if node.odd_keys:
         raise ConfigError("a key is not a text", where=f"{path}:{node.odd_keys[0]}")
     return [(key.text, value) for key, value in node.pairs]
-
-
-def _entry(node: Node, path: Path) -> FileSetting:
-    try:
-        return FileSetting(_value(node), node.line)
-    except (yaml.YAMLError, ValueError) as error:
-        reason = getattr(error, "problem", None) or str(error)[:200]
-        raise ConfigError(f"malformed YAML: {reason}", where=f"{path}:{node.line}") from None
-
-
-def _value(node: Node) -> Any:
-    """Return the number, text, flag or list that a node stands for."""
-    if isinstance(node, TextNode):
-        loader = _Constructor("")
-        tag = node.tag
-        if tag is None or tag == "!":
-            tag = loader.resolve(yaml.ScalarNode, node.text, (node.plain, not node.plain))
-        return loader.construct_object(yaml.ScalarNode(tag, node.text))
-    if isinstance(node, MapNode):
-        return {key.text: _value(value) for key, value in node.pairs}
-    return [_value(item) for item in node.items]
 
 
 Read = Callable[[float], dict[str, Any]]

@@ -94,8 +94,10 @@ def test_bad_labels_are_refused_with_their_line(tmp_path, labels, words):
         ("val: gone\nnames: [a]\n", "there is no .*gone"),
         ("val: x.txt\nnames: [a]\n", "there is no .*x.txt"),
         ("- a\n", "no description of a data set"),
-        ("a: &x [1]\nval: *x\n", "no description of a data set"),
-        ("val: [\n", "data.yaml:2: is not YAML"),
+        ("a: &x [1]\nval: *x\n", "data.yaml:2: malformed YAML: aliases are not read"),
+        ("? [a]\n: 1\nval: images/val\n", "data.yaml:1: malformed YAML: a key is not a text"),
+        ("names: [a]\n---\nval: images/val\n", "data.yaml:2: malformed YAML: another document"),
+        ("val: [\n", "data.yaml:2: malformed YAML"),
     ],
 )
 def test_bad_yaml_is_refused(tmp_path, yaml, words):

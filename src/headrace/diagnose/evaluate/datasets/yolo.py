@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from headrace._core.errors import MediaError
 from headrace._core.notices import Notice
 from headrace._core.text import quoted
+from headrace.config.yaml_nodes import MalformedError, MapNode, only_document, plain_value
 from headrace.diagnose.evaluate.datasets.dataset import (
     Dataset,
     Picture,
@@ -81,24 +81,18 @@ def load_yolo(path: Path, split: str | None = None) -> Dataset:
 
 def _yaml(path: Path) -> dict[str, Any]:
     text = read_bytes(path, "the data set")
-    found: Any = None
     try:
-        if len(text) <= _MOST_YAML and not any(
-            isinstance(token, yaml.AliasToken) for token in yaml.scan(text)
-        ):  # aliases of aliases grow without bounds
-            found = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f"{path}:{mark.line + 1}" if mark else str(path)
-        problem = getattr(error, "problem", None) or type(error).__name__
-        raise MediaError(f"is not YAML: {problem}", where=line) from error
-    if not isinstance(found, dict):
+        root = only_document(text) if len(text) <= _MOST_YAML else None
+        found = plain_value(root) if isinstance(root, MapNode) else None
+    except MalformedError as error:
+        raise MediaError(str(error), where=f"{path}:{error.line}") from error
+    if found is None:
         raise MediaError(
             "is no description of a data set",
             where=str(path),
             expected=f"path, val and {_NAMES}, without aliases",
         )
-    return found
+    return dict(found)
 
 
 def _names(data: dict[str, Any], where: str) -> tuple[str, ...]:
