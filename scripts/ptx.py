@@ -14,10 +14,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = ("preprocess", "hits")
-HEADERS = [
-    ROOT / "native" / name
-    for name in ("gpu/kernel_types.h", "src/preprocess_pixel.h", "src/preprocess_matrix.h")
-]
+# As the kernels include them.
+HEADERS = {
+    "kernel_types.h": ROOT / "native/gpu/kernel_types.h",
+    "preprocess/pixel.h": ROOT / "native/src/preprocess/pixel.h",
+    "preprocess/matrix.h": ROOT / "native/src/preprocess/matrix.h",
+}
 OPTIONS = ("--gpu-architecture=compute_52", "--fmad=false", "--std=c++17")
 
 
@@ -34,7 +36,7 @@ def ptx(name: str) -> Path:
 def digest(name: str) -> str:
     """SHA-256 of a kernel's sources and options; the first line of its PTX has it."""
     state = hashlib.sha256(" ".join(OPTIONS).encode())
-    for path in (source(name), *HEADERS):
+    for path in (source(name), *HEADERS.values()):
         state.update(path.read_bytes())
     return state.hexdigest()
 
@@ -52,8 +54,8 @@ def compiled(library: str, name: str) -> bytes:
         source(name).read_bytes(),
         source(name).name.encode(),
         len(HEADERS),
-        texts([path.read_bytes() for path in HEADERS]),
-        texts([path.name.encode() for path in HEADERS]),
+        texts([path.read_bytes() for path in HEADERS.values()]),
+        texts([name.encode() for name in HEADERS]),
     )
     if status == 0:
         options = texts([option.encode() for option in OPTIONS])

@@ -1,6 +1,6 @@
 // Candidates of score tables that reach the threshold of their best class: one thread looks at one.
 //
-// The comparisons are those of `best_class` (native/src/decode.cpp), so that the hits are the CPU's, bit
+// The comparisons are those of `best_class` (native/src/decode/scores.cpp), so that the hits are the CPU's, bit
 // for bit. They come in any order: `place` sorts them.
 #include "kernel_types.h"
 

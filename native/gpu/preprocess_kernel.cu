@@ -1,10 +1,10 @@
 // Pre-processing on the GPU: one thread makes one pixel of the network input.
 //
-// The steps and their arithmetic are those of `Pass` (native/src/preprocess_pass.cpp), the tables are
+// The steps and their arithmetic are those of `Pass` (native/src/preprocess/pass.cpp), the tables are
 // made by the same functions on the CPU, so that the tensors have the same bits. NVRTC compiles this
 // file to PTX (`make ptx`); tests compile it by C++, with a loop in the place of the grid.
 #include "kernel_types.h"
-#include "preprocess_pixel.h"
+#include "preprocess/pixel.h"
 
 // As `Layout`, `ModelColor` and `Filter` of the CPU number them.
 enum { layout_i420, layout_nv12, layout_rgb, layout_bgr, layout_gray };

@@ -1,7 +1,7 @@
 """From network space to the frame: mapping, size and ROI filters, metadata.
 
 One native call does the objects of a batch in the order of spec B.6
-(`native/src/cluster_attach.cpp`). Positions and sizes are float32, only the division by the scale
+(`native/src/cluster/attach.cpp`). Positions and sizes are float32, only the division by the scale
 ratio is float64:
 
 1. map from network to frame pixels; in tensor-input mode add the region's origin;

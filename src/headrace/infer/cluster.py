@@ -1,6 +1,6 @@
 """From a parser's boxes to a frame's objects: thresholds, clustering, top k.
 
-One native call does all classes of the frames of a batch (`native/src/cluster*.cpp`); here are its
+One native call does all classes of the frames of a batch (`native/src/cluster/`); here are its
 parameters, which rows survived and, on request, why each other row did not.
 
 A box with a NaN coordinate is never a neighbour in DBSCAN and is suppressed by any kept box in NMS.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Reason(IntEnum):
-    """Fate of an input row; the numbers are those of `native/src/cluster.h`."""
+    """Fate of an input row; the numbers are those of `native/src/cluster/cluster.h`."""
 
     KEPT = 0
     MERGED = 1

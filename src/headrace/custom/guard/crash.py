@@ -33,7 +33,7 @@ _ALLOCATED = {"attributeLabel": "strdup or malloc", "mask": "new float[]"}
 
 @dataclass(slots=True)
 class Report:
-    """A report of the signal handler; format: `native/src/guard_crash.cpp`.
+    """A report of the signal handler; format: `native/src/guard/crash.cpp`.
 
     Attributes:
         signal: number, or None.

@@ -61,7 +61,7 @@ INPUT_BYTES = 1 << 16  # at the start
 MAX_RESULT_BYTES = (1 << 30) + (1 << 26)
 """Most bytes of one result: masks of a frame may have 1 GiB, and its boxes come with them."""
 
-_AT = _native.GUARD_WORDS  # their numbers, see `native/src/guard_channel.h`
+_AT = _native.GUARD_WORDS  # their numbers, see `native/src/guard/channel.h`
 # Words of a request.
 OP, MESSAGE_BYTES, INPUT_SIZE = _AT["OP"], _AT["MESSAGE_BYTES"], _AT["INPUT_SIZE"]
 MESSAGE, CALL = _AT["MESSAGE"], _AT["CALL"]

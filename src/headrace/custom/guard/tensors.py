@@ -31,7 +31,7 @@ class Tensors:
 
     Each tensor is followed by a page that can only be read, then by a gap. Shared ones can only be
     read themselves; the first write makes a copy of their pages for this process, see
-    `guard_crash.cpp`.
+    `guard/crash.cpp`.
     """
 
     def __init__(self, results: int) -> None:

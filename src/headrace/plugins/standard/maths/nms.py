@@ -1,4 +1,4 @@
-"""Suppression as the standard plugins do it. The loops are native (`native/src/plugin_nms*.cpp`).
+"""Suppression as the standard plugins do it. The loops are native (`native/src/plugins/nms*.cpp`).
 
 A box with a NaN neither suppresses nor is suppressed; a NaN score is no candidate. Among equal
 scores the lower index (box, then class) goes first; a GPU's order of ties is not reproducible.
@@ -27,7 +27,7 @@ _NO_LOGIT = -32768.0  # what the original takes for the logit of 0
 
 
 class PlusOne(IntEnum):
-    """Where an edge of a box counts as a pixel; the numbers are those of `plugin_nms.h`."""
+    """Where an edge of a box counts as a pixel; the numbers are those of `plugins/nms.h`."""
 
     NONE = 0
     AREAS = 1

@@ -18,7 +18,7 @@ MAX_SAMPLES = 4096
 
 
 class Outside(IntEnum):
-    """The value of a sample outside of the map; the numbers are those of `plugin_sample.h`."""
+    """The value of a sample outside of the map; the numbers are those of `plugins/sample.h`."""
 
     EDGE = 0
     ZERO = 1

@@ -1,0 +1,118 @@
+// Entry points of a library that make engines: creators, model parsers, plugin factories.
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <stdexcept>
+
+#include "NvInfer.h"
+#include "host/foreign.h"
+#include "host/init_params.h"
+#include "host/world.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+template <typename T>
+T *as(headrace_object *handle) {
+    return reinterpret_cast<T *>(handle);
+}
+
+void *require(const SharedObject &library, const std::string &name) {
+    void *function = library.symbol(name);
+    if (!function) throw std::runtime_error("no exported symbol " + name);
+    return function;
+}
+
+// (what the function said, the engine it made or None)
+nb::tuple call_creator(const SharedObject &library, const std::string &name, nb::handle builder,
+                       nb::handle config, InitParams &params, int32_t type) {
+    using nvinfer1::DataType;
+    using nvinfer1::IBuilder;
+    using nvinfer1::IBuilderConfig;
+    using nvinfer1::ICudaEngine;
+    using With = bool (*)(IBuilder *, IBuilderConfig *, const NvDsInferContextInitParams *,
+                          DataType, ICudaEngine *&);
+    using Without = bool (*)(IBuilder *, NvDsInferContextInitParams *, DataType, ICudaEngine *&);
+    void *function = require(library, name);
+    auto *b = as<IBuilder>(headrace_object::of(builder));
+    auto *c = config.is_none() ? nullptr : as<IBuilderConfig>(headrace_object::of(config));
+    ICudaEngine *engine = nullptr;
+    const bool said = run_foreign([&] {
+        const auto kind = static_cast<DataType>(type);
+        if (c) return reinterpret_cast<With>(function)(b, c, &params.struct_(), kind, engine);
+        return reinterpret_cast<Without>(function)(b, &params.struct_(), kind, engine);
+    });
+    if (!engine) return nb::make_tuple(said, nb::none());
+    return nb::make_tuple(said,
+                          headrace_object::behind(reinterpret_cast<headrace_object *>(engine)));
+}
+
+// What NvDsInferCreateModelParser made.
+class ModelParser {
+public:
+    explicit ModelParser(IModelParser *parser, std::shared_ptr<SharedObject> library)
+        : parser_(parser), library_(std::move(library)) {}
+    ~ModelParser() { close(); }
+    ModelParser(const ModelParser &) = delete;
+    ModelParser &operator=(const ModelParser &) = delete;
+
+    IModelParser &parser() const {
+        if (!parser_) throw std::invalid_argument("the model parser was deleted already");
+        return *parser_;
+    }
+    void close() {
+        IModelParser *gone = parser_;
+        parser_ = nullptr;
+        if (gone) run_foreign([&] { delete gone; });
+    }
+
+private:
+    IModelParser *parser_;
+    std::shared_ptr<SharedObject> library_;
+};
+
+nb::object create_model_parser(const std::shared_ptr<SharedObject> &library, InitParams &params) {
+    using Create = IModelParser *(*)(const NvDsInferContextInitParams *);
+    void *function = require(*library, "NvDsInferCreateModelParser");
+    IModelParser *made =
+        run_foreign([&] { return reinterpret_cast<Create>(function)(&params.struct_()); });
+    return made ? hand_over(new ModelParser(made, library)) : nb::none();
+}
+
+}  // namespace
+
+void bind_host_entry(nb::module_ &m) {
+    bind_host_init_params(m);
+    m.def("host_set_world", [](nb::object object) {
+        set_world(object.is_none() ? nb::object() : object);
+        show_host_to_libraries();
+    }, "world"_a.none());
+    m.def("host_count", &headrace_object::count, "How many objects libraries were ever given.");
+    m.def("host_forget", &headrace_object::forget, "since"_a,
+          "Let go of the objects that libraries were given after `host_count` was that.");
+    m.def("call_engine_creator", &call_creator, "library"_a, "name"_a, "builder"_a,
+          "config"_a.none(), "params"_a, "type"_a,
+          "(what the function said, the engine or None). Without a config: the old signature.");
+    m.def("library_number", [](const SharedObject &library, const std::string &name) {
+        const void *number = library.symbol(name);
+        return number ? *static_cast<const unsigned int *>(number) : 0U;
+    }, "library"_a, "name"_a, "The number that a library exports, 0 if there is none.");
+    nb::class_<ModelParser>(m, "ModelParser", "An IModelParser of a C++ library.")
+        .def("has_full_dims", [](const ModelParser &p) {
+            return run_foreign([&] { return p.parser().hasFullDimsSupported(); });
+        })
+        .def("parse", [](const ModelParser &p, nb::handle network) {
+            auto *n = as<nvinfer1::INetworkDefinition>(headrace_object::of(network));
+            return run_foreign([&] { return static_cast<int>(p.parser().parseModel(*n)); });
+        })
+        .def("name", [](const ModelParser &p) {
+            const char *name = run_foreign([&] { return p.parser().getModelName(); });
+            return std::string(name ? name : "");
+        })
+        .def("close", &ModelParser::close);
+    m.def("create_model_parser", &create_model_parser, "library"_a, "params"_a,
+          "What NvDsInferCreateModelParser made, or None.");
+}

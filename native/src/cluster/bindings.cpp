@@ -1,0 +1,182 @@
+// Bindings of the clustering kernels: cluster and attach of headrace._core._native.
+#include "cluster/cluster.h"
+
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "core/arrays.h"
+#include "cluster/attach.h"
+#include "cluster/rotated.h"
+#include "module.h"
+#include "core/unlocked.h"
+
+namespace nb = nanobind;
+namespace nc = headrace::cluster;
+
+namespace {
+
+using headrace::array_of;
+using headrace::Fill;
+using headrace::In;
+
+using Starts = In<std::int32_t, nb::ndim<1>>;
+using Indices = Fill<std::int32_t, nb::ndim<1>>;
+
+// Fills the outputs, which have as many rows as there are boxes; (how many rows there are, trace).
+nb::tuple cluster(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scores,
+                  In<std::int32_t, nb::ndim<1>> class_ids, In<float, nb::ndim<1>> angles,
+                  Starts starts, In<float, nb::shape<-1, 5>> thresholds, In<std::int32_t, nb::shape<-1, 3>> counts,
+                  int mode, bool trace, Fill<std::int64_t, nb::shape<-1, nc::kReasons>> tally,
+                  Fill<float, nb::ndim<1>> floats, Indices integers) {
+    const std::size_t n = boxes.shape(0), num_classes = thresholds.shape(0);
+    float *out_boxes = floats.data(), *out_scores = out_boxes + 4 * n;
+    std::int32_t *out_class_ids = integers.data(), *rows = out_class_ids + n, *members = rows + n,
+                 *out_starts = members + n;
+    nc::Result result;
+    std::int32_t count = 0;
+    {
+        Unlocked release(n > kFew);
+        std::vector<nc::ClassParams> params(num_classes);
+        for (std::size_t c = 0; c < num_classes; ++c) {
+            const float *f = thresholds.data() + 5 * c;
+            const std::int32_t *i = counts.data() + 3 * c;
+            params[c] = {f[0], f[1], f[2], f[3], f[4], i[0], i[1], i[2]};
+        }
+        out_starts[0] = 0;
+        for (std::size_t item = 0; item + 1 < starts.shape(0); ++item) {
+            const std::int32_t first = starts.data()[item], end = starts.data()[item + 1];
+            const nc::Input in{boxes.data() + 4 * static_cast<std::size_t>(first),
+                               scores.data() + first, class_ids.data() + first,
+                               static_cast<std::size_t>(end - first),
+                               angles.is_valid() ? angles.data() + first : nullptr};
+            result = nc::run(in, params.data(), static_cast<std::int32_t>(num_classes),
+                             static_cast<nc::Mode>(mode), trace,
+                             tally.is_valid() ? tally.data() : nullptr);
+            for (std::size_t i = 0; i < result.objects.size(); ++i, ++count) {
+                const nc::Object &o = result.objects[i];
+                std::copy(o.box, o.box + 4, out_boxes + 4 * static_cast<std::size_t>(count));
+                out_scores[count] = o.score;
+                out_class_ids[count] = result.class_ids[i];
+                rows[count] = first + o.row;
+                members[count] = o.members;
+            }
+            out_starts[item + 1] = count;
+        }
+    }
+    nb::object details = nb::none();
+    if (trace)
+        details = nb::make_tuple(array_of(std::move(result.trace.reason), {n}),
+                                 array_of(std::move(result.trace.by), {n}),
+                                 array_of(std::move(result.trace.object), {n}));
+    return nb::make_tuple(count, details);
+}
+
+using Boxes = In<float, nb::shape<-1, 4>>;
+using Angles = In<float, nb::ndim<1>>;
+
+// Fills out (N, M).
+void rotated_iou(Boxes a, Angles angles_a, Boxes b, Angles angles_b,
+                 Fill<double, nb::ndim<2>> out) {
+    Unlocked release;
+    const std::size_t m = b.shape(0);
+    for (std::size_t i = 0; i < a.shape(0); ++i)
+        for (std::size_t j = 0; j < m; ++j)
+            out.data()[i * m + j] = nc::rotated_iou(a.data() + 4 * i, angles_a.data()[i],
+                                                    b.data() + 4 * j, angles_b.data()[j]);
+}
+
+// Of each item: offset x, y; ratio x, y; origin x, y; region l, t, w, h; parent left, top; frame w, h.
+using Places = std::vector<std::array<double, 14>>;
+
+nc::AttachItem item_of(const std::array<double, 14> &numbers, nc::AttachItem item) {
+    for (std::size_t k = 0; k < 2; ++k) {
+        item.offset[k] = static_cast<float>(numbers[k]);
+        item.ratio[k] = numbers[2 + k];
+        item.origin[k] = numbers[4 + k];
+        item.region[k] = static_cast<float>(numbers[6 + k]);
+        item.region[2 + k] = static_cast<float>(numbers[8 + k]);
+        item.parent[k] = static_cast<float>(numbers[10 + k]);
+    }
+    item.frame_width = static_cast<std::uint32_t>(numbers[12]);
+    item.frame_height = static_cast<std::uint32_t>(numbers[13]);
+    return item;
+}
+
+int attach(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scores,
+           In<std::int32_t, nb::ndim<1>> class_ids, Starts starts,
+           In<float, nb::shape<-1, 6>> filters, In<std::uint32_t, nb::ndim<1>> roi_bottom,
+           const Places &places, bool clip, bool crop, bool old, bool modern,
+           Fill<std::int64_t, nb::shape<-1, nc::kDrops>> tally,
+           Fill<float, nb::ndim<1>> floats, Indices integers, Fill<std::uint8_t, nb::ndim<1>> reasons) {
+    const std::size_t n = boxes.shape(0);
+    float *rects = floats.data(), *out_scores = rects + 4 * n;
+    std::int32_t *out_class_ids = integers.data(), *kept = out_class_ids + n, *dropped = kept + n,
+                 *kept_starts = dropped + n;
+    Unlocked release(n > kFew);
+    nc::AttachItem flags{};
+    flags.clip = clip;
+    flags.crop = crop;
+    flags.old = old;
+    flags.modern = modern;
+    int shifted = 0;
+    std::int32_t inside = 0, lost = 0;
+    kept_starts[0] = 0;
+    for (std::size_t place = 0; place < places.size(); ++place) {
+        const nc::AttachItem item = item_of(places[place], flags);
+        for (std::int32_t i = starts.data()[place]; i < starts.data()[place + 1]; ++i) {
+            const auto c = static_cast<std::size_t>(class_ids.data()[i]);
+            const float *f = filters.data() + 6 * c;
+            const nc::AttachClass limits{f[0], f[1], f[2], f[3], f[4], roi_bottom.data()[c], f[5] != 0};
+            const nc::Drop drop =
+                nc::attach(boxes.data() + 4 * static_cast<std::size_t>(i), limits, item,
+                           rects + 4 * static_cast<std::size_t>(inside), shifted);
+            if (drop != nc::kAttached && tally.is_valid()) ++tally.data()[c * nc::kDrops + drop];
+            if (drop == nc::kAttached) {
+                out_scores[inside] = scores.data()[i];
+                out_class_ids[inside] = class_ids.data()[i];
+                kept[inside++] = i;
+            } else {
+                reasons.data()[lost] = drop;
+                dropped[lost++] = i;
+            }
+        }
+        kept_starts[place + 1] = inside;
+    }
+    return shifted;
+}
+
+}  // namespace
+
+void bind_cluster(nb::module_ &m) {
+    m.def("attach", &attach, nb::arg("boxes"), nb::arg("scores"), nb::arg("class_ids"), nb::arg("starts"),
+          nb::arg("filters"), nb::arg("roi_bottom"), nb::arg("places"), nb::arg("clip"),
+          nb::arg("crop"), nb::arg("old"), nb::arg("modern"), nb::arg("tally").none(), nb::arg("floats"),
+          nb::arg("integers"), nb::arg("reasons"),
+          "Map and filter the boxes of items, which begin at starts: fills floats with "
+          "rects and scores, integers with classes, kept, dropped and the first kept of each item, and "
+          "reasons, each with room for all; returns how many were shifted. filters is (C, 6): "
+          "min w, min h, max w, max h, top offset, filtered out; class ids are below C. A place is offset "
+          "x, y, ratio x, y, origin x, y, region l, t, w, h, parent left, top, frame width, height. "
+          "tally is (C + 1, 11) or None: how many boxes of each class were dropped by what is added to it. "
+          "Releases the GIL.");
+    m.def("rotated_iou", &rotated_iou, nb::arg("a"), nb::arg("angles_a"), nb::arg("b"),
+          nb::arg("angles_b"), nb::arg("out"),
+          "Fill out (N, M) with the IoU of rectangles (N, 4) and (M, 4) of left, top, width, height that are "
+          "turned about their middles by angles in radians, clockwise; NaN where a number is not finite. "
+          "Releases the GIL.");
+    m.def("cluster", &cluster, nb::arg("boxes"), nb::arg("scores"), nb::arg("class_ids"),
+          nb::arg("angles").none(), nb::arg("starts"), nb::arg("thresholds"), nb::arg("counts"),
+          nb::arg("mode"), nb::arg("trace"), nb::arg("tally").none(), nb::arg("floats"), nb::arg("integers"),
+          "Cluster the boxes of items, which begin at starts; fills floats with boxes and scores, "
+          "integers with classes, rows, members and the first of each item, each with room for all, and returns "
+          "(how many objects there are, trace of a single item or None). "
+          "angles is (N,) or None: radians of rectangles that NMS compares turned. "
+          "thresholds is (C, 5): pre, post, IoU, eps, min score; counts is (C, 3): topk, group "
+          "threshold, min boxes; trace is (reason, by, object), one entry per input row; tally is (C + 1, "
+          "12) or None: how many boxes of each class had which reason is added to it. Releases the GIL.");
+}

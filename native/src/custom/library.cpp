@@ -1,0 +1,111 @@
+#include "custom/library.h"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
+namespace nb = nanobind;
+
+namespace {
+
+std::string name_of_current_exception() {
+    const std::type_info *type = abi::__cxa_current_exception_type();
+    if (!type) return "a foreign exception";
+    int status = 0;
+    std::unique_ptr<char, void (*)(void *)> text(
+        abi::__cxa_demangle(type->name(), nullptr, nullptr, &status), std::free);
+    return text ? text.get() : type->name();
+}
+
+// Parsers index these by class ids that the model made up. Values beyond the end, in storage that
+// belongs to the vector, keep such a read harmless and its object below the threshold.
+// Source: custom-library spec 2.6.
+void fill_with_guard(std::vector<float> &vector, const std::vector<float> &values) {
+    constexpr size_t guard = 1024;
+    vector.assign(values.size() + guard, std::numeric_limits<float>::max());
+    std::copy(values.begin(), values.end(), vector.begin());
+    vector.resize(values.size());
+}
+
+NvDsInferDataType data_type_of(const Py_buffer &buffer) {
+    const char *format = buffer.format;
+    switch (format && format[0] && !format[1] ? format[0] : 0) {  // longer: also another byte order
+    case 'f': return FLOAT;
+    case 'e': return HALF;
+    case 'b': return INT8;
+    case 'i': return INT32;
+    case 'B':
+    case '?': return UINT8;
+    case 'l':
+    case 'q':
+        if (buffer.itemsize == 8) return INT64;
+        [[fallthrough]];
+    default: throw std::invalid_argument("an array of a type that C++ has no name for");
+    }
+}
+
+void bind_layer(NvDsInferLayerInfo &layer, const Py_buffer &buffer) {
+    if (buffer.ndim > NVDSINFER_MAX_DIMS) throw std::invalid_argument("an array of too many axes");
+    NvDsInferDims &dims = layer.inferDims;
+    dims = NvDsInferDims{};
+    dims.numElements = static_cast<unsigned int>(buffer.len / buffer.itemsize);
+    dims.numDims = static_cast<unsigned int>(buffer.ndim);
+    std::copy_n(buffer.shape, buffer.ndim, dims.d);
+    if (dims.numDims == 0) {  // a tensor that is only batch
+        dims.numDims = 1;
+        dims.d[0] = 1;
+    }
+    layer.dataType = data_type_of(buffer);
+    layer.buffer = buffer.buf;
+}
+
+}  // namespace
+
+CustomFunction::CustomFunction(std::shared_ptr<SharedObject> library, const std::string &name)
+    : library_(std::move(library)), function_(library_->symbol(name)) {
+    if (!function_) throw std::runtime_error("no exported symbol " + name);
+}
+
+void CustomFunction::set_layers(const std::vector<std::string> &names,
+                                const std::vector<int> &bindings, bool inputs) {
+    layers_.assign(names.size(), NvDsInferLayerInfo{});
+    for (size_t i = 0; i < names.size(); ++i) {
+        layers_[i].layerName = names_.insert(names[i]).first->c_str();
+        layers_[i].bindingIndex = bindings[i];
+        layers_[i].isInput = inputs;
+    }
+}
+
+void CustomFunction::set_params(unsigned int num_classes, const std::vector<float> &pre,
+                                const std::vector<float> &post) {
+    params_.numClassesConfigured = num_classes;
+    fill_with_guard(params_.perClassPreclusterThreshold, pre);
+    fill_with_guard(params_.perClassPostclusterThreshold, post);
+}
+
+ArrayViews CustomFunction::bind(const nb::list &tensors) {
+    if (tensors.size() != layers_.size())
+        throw std::invalid_argument("set_layers was called for another number of tensors");
+    ArrayViews views(new ArrayView[layers_.size()]);
+    for (size_t i = 0; i < layers_.size(); ++i) {
+        if (!views[i].open(tensors[i], PyBUF_WRITABLE | PyBUF_FORMAT)) throw nb::python_error();
+        bind_layer(layers_[i], *views[i]);
+    }
+    return views;
+}
+
+void CustomFunction::translate_current_exception() {
+    try {
+        throw;
+    } catch (const abi::__forced_unwind &) {
+        throw;  // the thread is being cancelled; swallowing it ends the process
+    } catch (const MissingFunction &call) {
+        throw MissingFunctionError(call.what());
+    } catch (const std::exception &error) {
+        throw CustomCodeError(name_of_current_exception() + ": " + error.what());
+    } catch (...) {
+        throw CustomCodeError("an exception of type " + name_of_current_exception());
+    }
+}

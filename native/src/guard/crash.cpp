@@ -1,0 +1,367 @@
+// What a worker writes about its own end, from inside signal handlers. Lines of text:
+//
+//   headrace-crash 1
+//   signal NUMBER CODE ADDRESS read|write|-    or: exit STATUS, or: hang, or: gpu WHY
+//   function NAME                              what was being called
+//   release FIELD                              what of its result was being released
+//   message TEXT                               of an exception or a failed assertion
+//   stack-overflow
+//   region START END NAME                      memory whose end is guarded
+//   pc ADDRESS
+//   frame ADDRESS                              innermost first
+//   map LINE                                   of /proc/self/maps
+//   symbol ADDRESS OFFSET NAME
+//   end
+//
+// What comes after is written by the handler that was there before (Python's faulthandler).
+#include "guard/crash.h"
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <nanobind/nanobind.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+
+#include "module.h"
+
+namespace {
+
+constexpr int max_frames = 96;
+constexpr size_t handler_stack_bytes = 512 * 1024;
+constexpr size_t regions = 160;
+constexpr int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+
+const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+
+struct Region {
+    uintptr_t start, end;
+    char name[64];
+    int file = -1;
+    off_t offset = 0;
+    std::atomic<bool> own{false};  // written to: no longer the file's pages
+
+    uintptr_t first_page() const { return start & ~(page - 1); }
+    size_t pages() const { return ((end + page - 1) & ~(page - 1)) - first_page(); }
+};
+
+int report = -1;
+int hang = 0;
+char function[512], message[1024];
+std::atomic<const char *> releasing{nullptr};
+uintptr_t stack_low = 0;
+Region guarded[regions];
+std::atomic<int> copies{0};  // regions that are their own
+struct sigaction before[65];
+std::atomic_flag reporting = ATOMIC_FLAG_INIT;
+
+// Text without stdio: everything below may run in a signal handler.
+struct Line {
+    char text[1400];
+    size_t size = 0;
+
+    Line &add(const char *words) {
+        for (; *words && size < sizeof text - 1; ++words)
+            text[size++] = *words == '\n' ? ' ' : *words;
+        return *this;
+    }
+    Line &number(unsigned long long value, unsigned int base = 10) {
+        char digits[24];
+        size_t count = 0;
+        do digits[count++] = "0123456789abcdef"[value % base];
+        while (value /= base);
+        while (count && size < sizeof text - 1) text[size++] = digits[--count];
+        return *this;
+    }
+    Line &hex(uintptr_t value) { return add("0x").number(value, 16); }
+    void end() {
+        text[size++] = '\n';
+        size_t done = 0;
+        while (done < size) {
+            const ssize_t count = write(report, text + done, size - done);
+            if (count <= 0) break;
+            done += static_cast<size_t>(count);
+        }
+        size = 0;
+    }
+};
+
+void write_maps() {
+    const int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return;
+    char block[4096];
+    Line line;
+    line.add("map ");
+    ssize_t count;
+    while ((count = read(file, block, sizeof block)) > 0)
+        for (ssize_t i = 0; i < count; ++i)
+            if (block[i] == '\n') {
+                line.end();
+                line.add("map ");
+            } else if (line.size < sizeof line.text - 1) {
+                line.text[line.size++] = block[i];
+            }
+    close(file);
+}
+
+#ifdef __GLIBC__
+// What assert and the heap's own checks said last; glibc keeps it for debuggers.
+const char *abort_message() {
+    struct Kept {
+        unsigned int size;
+        char text[];
+    };
+    static Kept **const kept =
+        static_cast<Kept **>(dlvsym(RTLD_DEFAULT, "__abort_msg", "GLIBC_PRIVATE"));
+    return kept && *kept ? (*kept)->text : nullptr;
+}
+#endif
+
+void write_report(const ucontext_t *context, bool aborted) {
+    Line line;
+    if (function[0]) line.add("function ").add(function).end();
+    if (const char *field = releasing) line.add("release ").add(field).end();
+    const char *said = message[0] ? message : nullptr;
+#ifdef __GLIBC__
+    if (!said && aborted) said = abort_message();
+#endif
+    if (said) line.add("message ").add(said).end();
+    for (const Region &region : guarded)
+        if (region.name[0])
+            line.add("region ").hex(region.start).add(" ").hex(region.end).add(" ")
+                .add(region.name).end();
+#if defined(__x86_64__)
+    if (context) line.add("pc ").hex(static_cast<uintptr_t>(context->uc_mcontext.gregs[REG_RIP])).end();
+#elif defined(__aarch64__)
+    if (context) line.add("pc ").hex(context->uc_mcontext.pc).end();
+#else
+    (void)context;
+#endif
+    void *frames[max_frames];
+    const int count = backtrace(frames, max_frames);
+    for (int i = 0; i < count; ++i)
+        line.add("frame ").hex(reinterpret_cast<uintptr_t>(frames[i])).end();
+    write_maps();
+    for (int i = 0; i < count; ++i) {
+        Dl_info info;
+        if (!dladdr(static_cast<char *>(frames[i]) - 1, &info) || !info.dli_sname) continue;
+        line.add("symbol ").hex(reinterpret_cast<uintptr_t>(frames[i])).add(" ")
+            .number(static_cast<char *>(frames[i]) - static_cast<char *>(info.dli_saddr)).add(" ")
+            .add(info.dli_sname).end();
+    }
+    line.add("end").end();
+}
+
+bool overflowed(const siginfo_t *info, const ucontext_t *context) {
+    if (info->si_signo != SIGSEGV || !stack_low) return false;
+    constexpr uintptr_t reach = 16 << 20;  // one frame may be large
+    const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
+    uintptr_t top = address;
+#if defined(__x86_64__)
+    top = static_cast<uintptr_t>(context->uc_mcontext.gregs[REG_RSP]);
+#elif defined(__aarch64__)
+    top = context->uc_mcontext.sp;
+#else
+    (void)context;
+#endif
+    const auto near_end = [](uintptr_t value) {
+        return value > stack_low - reach && value < stack_low + (64 << 10);
+    };
+    return near_end(address) && near_end(top);
+}
+
+// A parser that decodes in place: its tensor becomes a copy of its own, and the write is repeated.
+bool made_writable(const siginfo_t *info) {
+    static std::atomic_flag busy = ATOMIC_FLAG_INIT;
+    if (info->si_signo != SIGSEGV || info->si_code != SEGV_ACCERR) return false;
+    const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
+    while (busy.test_and_set(std::memory_order_acquire)) {
+    }
+    bool made = false;
+    for (Region &region : guarded) {
+        if (region.file < 0 || address < region.start || address >= region.end) continue;
+        made = region.own || mmap(reinterpret_cast<void *>(region.first_page()), region.pages(),
+                                  PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, region.file,
+                                  region.offset) != MAP_FAILED;
+        if (made && !region.own.exchange(true)) ++copies;
+        break;
+    }
+    busy.clear(std::memory_order_release);
+    return made;
+}
+
+void on_fatal(int number, siginfo_t *info, void *where) {
+    if (made_writable(info)) return;
+    if (reporting.test_and_set()) {  // another thread is at it; the process ends when that is done
+        while (true) pause();
+    }
+    const auto *context = static_cast<const ucontext_t *>(where);
+    const char *access = "-";
+#if defined(__x86_64__)
+    if (number == SIGSEGV && context->uc_mcontext.gregs[REG_TRAPNO] == 14)
+        access = context->uc_mcontext.gregs[REG_ERR] & 2 ? "write" : "read";
+#endif
+    Line line;
+    line.add("headrace-crash 1").end();
+    line.add("signal ").number(number).add(" ").number(info->si_code < 0 ? 0 : info->si_code)
+        .add(" ").hex(reinterpret_cast<uintptr_t>(info->si_addr)).add(" ").add(access).end();
+    if (overflowed(info, context)) line.add("stack-overflow").end();
+    write_report(context, number == SIGABRT);
+    const struct sigaction &old = before[number];
+    const bool has_old = !(old.sa_flags & SA_SIGINFO) && old.sa_handler != SIG_DFL &&
+                         old.sa_handler != SIG_IGN;
+    if (has_old) old.sa_handler(number);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+void on_hang(int, siginfo_t *, void *where) {
+    if (reporting.test_and_set()) return;
+    Line line;
+    line.add("headrace-crash 1").end();
+    line.add("hang").end();
+    write_report(static_cast<const ucontext_t *>(where), false);
+}
+
+void on_terminate() {
+    if (const std::type_info *type = abi::__cxa_current_exception_type()) {
+        int status = 0;
+        char *name = abi::__cxa_demangle(type->name(), nullptr, nullptr, &status);
+        const char *what = "";
+        try {
+            throw;
+        } catch (const std::exception &error) {
+            what = error.what();
+        } catch (...) {
+        }
+        std::snprintf(message, sizeof message, "uncaught %s%s%s", name ? name : type->name(),
+                      *what ? ": " : "", what);
+    } else {
+        std::snprintf(message, sizeof message, "std::terminate was called");
+    }
+    std::abort();
+}
+
+#ifdef __GLIBC__
+void on_exit_call(int status, void *) {
+    if (!function[0] || reporting.test_and_set()) return;
+    Line line;
+    line.add("headrace-crash 1").end();
+    line.add("exit ").number(static_cast<unsigned int>(status) & 0xff).end();
+    write_report(nullptr, false);
+    _exit(status);
+}
+#endif
+
+bool take_back(Region &region) {
+    if (!region.own.exchange(false)) return false;
+    if (mmap(reinterpret_cast<void *>(region.first_page()), region.pages(), PROT_READ,
+             MAP_SHARED | MAP_FIXED | MAP_POPULATE, region.file, region.offset) == MAP_FAILED)
+        std::abort();  // it would show what is no longer there
+    return true;
+}
+
+// Installs the handlers in this thread: fatal signals, std::terminate, exit, and `hang_signal`, which
+// only reports. The report goes to `fd`.
+void report_to(int fd, int hang_signal) {
+    report = fd;
+    hang = hang_signal;
+    void *warm[4];
+    backtrace(warm, 4);  // loads what it needs now: a handler cannot
+#ifdef __GLIBC__
+    abort_message();
+    on_exit(on_exit_call, nullptr);
+#endif
+    pthread_attr_t attributes;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        void *low = nullptr;
+        size_t size = 0;
+        pthread_attr_getstack(&attributes, &low, &size);
+        stack_low = reinterpret_cast<uintptr_t>(low);
+        pthread_attr_destroy(&attributes);
+    }
+    void *memory = mmap(nullptr, handler_stack_bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory != MAP_FAILED) {
+        stack_t stack{};
+        stack.ss_sp = memory;
+        stack.ss_size = handler_stack_bytes;
+        sigaltstack(&stack, nullptr);
+    }
+    struct sigaction action{};
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigfillset(&action.sa_mask);
+    action.sa_sigaction = on_fatal;
+    for (int number : fatal) sigaction(number, &action, &before[number]);
+    action.sa_flags |= SA_RESTART;
+    action.sa_sigaction = on_hang;
+    sigaction(hang, &action, nullptr);
+    std::set_terminate(on_terminate);
+}
+
+void set_function(const char *name) { std::snprintf(function, sizeof function, "%s", name); }
+
+[[noreturn]] void give_up(const char *function_name, const char *why) {
+    set_function(function_name);
+    if (!reporting.test_and_set()) {
+        Line line;
+        line.add("headrace-crash 1").end();
+        line.add("gpu ").add(why).end();
+        write_report(nullptr, false);
+    }
+    _exit(1);
+}
+
+// Names memory that an inaccessible page follows; `slot` is 0 to 159. Empty name: no longer. With a
+// `file`, its pages are mapped there for reading, from `offset` on: the first write into them makes them
+// a private copy of this process.
+void set_region(size_t slot, uintptr_t start, uintptr_t end, const char *name, int file,
+                uint64_t offset) {
+    if (slot >= regions) return;
+    Region &region = guarded[slot];
+    take_back(region);
+    region.name[0] = 0;
+    region.file = file;
+    region.offset = static_cast<off_t>(offset);
+    region.start = start;
+    region.end = end;
+    std::snprintf(region.name, sizeof region.name, "%s", name);
+}
+
+// Drops such copies, and maps the file's pages again; whether there were any.
+bool take_back_all() {
+    if (!copies.exchange(0)) return false;
+    bool any = false;
+    for (Region &region : guarded) any |= take_back(region);
+    return any;
+}
+
+}  // namespace
+
+GuardReleasing::GuardReleasing(const char *field) { releasing = field; }
+
+GuardReleasing::~GuardReleasing() { releasing = nullptr; }
+
+void bind_guard_crash(nanobind::module_ &m) {
+    using namespace nanobind::literals;
+    m.def("guard_report_to", &report_to, "fd"_a, "hang_signal"_a,
+          "Report fatal signals, std::terminate and exit of this process to a file descriptor.");
+    m.def("guard_set_function", &set_function, "name"_a, "What is called from now on.");
+    m.def("guard_give_up", &give_up, "function"_a, "why"_a,
+          "End this process, in which a function has left the GPU unusable.");
+    m.def("guard_set_region", &set_region, "slot"_a, "start"_a, "end"_a, "name"_a, "file"_a = -1,
+          "offset"_a = 0,
+          "Name memory that a protected page follows; memory of a file can only be read, and becomes "
+          "a copy of its own when it is written to. `offset`: of the page that `start` is in.");
+    m.def("guard_take_back", &take_back_all, "Share again what became a copy; whether anything had.");
+}

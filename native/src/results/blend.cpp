@@ -1,0 +1,68 @@
+// Colours of a class map or mask over a part of a frame's plane; Python has checked the arguments.
+#include <nanobind/ndarray.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "module.h"
+#include "core/unlocked.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+using PlaneArray = nb::ndarray<uint8_t, nb::device::cpu>;
+using SlotArray = nb::ndarray<const uint16_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using PlaceArray = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using TableArray = nb::ndarray<const uint16_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// value = (value * keep[slot] + add[slot]) / 128 with keep + opacity = 128, so 16 bits suffice.
+void mix(uint8_t *__restrict out, const uint16_t *__restrict keep, const uint16_t *__restrict add,
+         size_t count) {
+    for (size_t i = 0; i < count; ++i)
+        out[i] = uint8_t(uint16_t(out[i] * keep[i] + add[i]) >> 7);
+}
+
+// What each slot does to a value, for one row of pixels of C channels.
+template <size_t C>
+void factors(const uint16_t *__restrict slots, const int32_t *__restrict xs, size_t width,
+             const uint16_t *__restrict keep, const uint16_t *__restrict add,
+             uint16_t *__restrict keep_row, uint16_t *__restrict add_row) {
+    for (size_t x = 0; x < width; ++x) {
+        const size_t slot = slots[xs[x]];
+        for (size_t c = 0; c < C; ++c) {
+            keep_row[x * C + c] = keep[slot];
+            add_row[x * C + c] = add[slot * C + c];
+        }
+    }
+}
+
+void blend(PlaneArray plane, SlotArray slots, PlaceArray xs, PlaceArray ys, TableArray keep,
+           TableArray add) {
+    const size_t height = plane.shape(0), width = plane.shape(1);
+    const size_t channels = plane.ndim() == 3 ? 3 : 1;
+    const ptrdiff_t stride = plane.stride(0);
+    Unlocked release;
+    std::vector<uint16_t> keep_row(width * channels), add_row(width * channels);
+    int32_t made = -1;
+    for (size_t y = 0; y < height; ++y) {
+        const int32_t from = ys.data()[y];
+        if (from != made) {  // a map is mostly smaller than the frame, so rows repeat
+            const uint16_t *row = slots.data() + size_t(from) * slots.shape(1);
+            (channels == 3 ? factors<3> : factors<1>)(row, xs.data(), width, keep.data(),
+                                                      add.data(), keep_row.data(), add_row.data());
+            made = from;
+        }
+        mix(plane.data() + ptrdiff_t(y) * stride, keep_row.data(), add_row.data(),
+            width * channels);
+    }
+}
+
+}  // namespace
+
+void bind_draw_blend(nb::module_ &m) {
+    m.def("draw_blend", &blend, "plane"_a.noconvert(), "slots"_a.noconvert(), "xs"_a.noconvert(),
+          "ys"_a.noconvert(), "keep"_a.noconvert(), "add"_a.noconvert(),
+          "Blend the colour of each pixel's slot over a plane. Releases the GIL.");
+}

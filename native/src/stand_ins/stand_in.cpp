@@ -1,0 +1,138 @@
+#include "stand_ins/stand_in.h"
+
+#include <cxxabi.h>
+
+#include <exception>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "module.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+extern "C" {
+// The record comes in a register that no calling convention uses for arguments.
+__attribute__((visibility("hidden"), used)) uint64_t headrace_stand_in_called(
+    const StandInRecord *record);
+#ifdef __x86_64__
+void headrace_stand_in_entry();
+asm(R"(
+    .text
+    .hidden headrace_stand_in_entry
+    .globl headrace_stand_in_entry
+    .type headrace_stand_in_entry, @function
+headrace_stand_in_entry:
+    endbr64
+    mov %r11, %rdi
+    jmp headrace_stand_in_called
+    .size headrace_stand_in_entry, . - headrace_stand_in_entry
+)");
+#endif
+}
+
+namespace {
+
+thread_local StandInScope *innermost = nullptr;
+
+std::mutex notes_lock;
+std::vector<std::pair<std::string, std::string>> notes;
+std::unordered_map<std::string, std::string> exporters;
+constexpr size_t most_notes = 1000;
+
+std::string message(const char *function, const std::string &library) {
+    return std::string(function) + " of " + library;
+}
+
+std::terminate_handler terminate_before = nullptr;
+
+// std::terminate because a refused call had to leave a function that may not throw.
+[[noreturn]] void on_terminate() {
+    StandInScope *scope = innermost;
+    if (scope && std::current_exception()) {
+        bool refused = false;
+        try {
+            throw;
+        } catch (const MissingFunction &call) {
+            refused = true;
+            scope->refused = call.what();
+        } catch (...) {
+        }
+        if (refused) {
+            abi::__cxa_end_catch();
+            std::longjmp(scope->jump, 1);
+        }
+    }
+    if (terminate_before) terminate_before();
+    std::abort();
+}
+
+// Called for each function that a stand-in begins to export: (its record's target, its answer).
+uintptr_t target_of(const std::string &function, const std::string &library) {
+    static std::once_flag once;
+    std::call_once(once, [] { terminate_before = std::set_terminate(on_terminate); });
+    {
+        std::lock_guard<std::mutex> hold(notes_lock);
+        exporters[function] = library;
+    }
+    void *answer = cuda_stand_in(function);
+    if (!answer) answer = infer_stand_in(function);
+#ifdef __x86_64__
+    if (!answer) answer = reinterpret_cast<void *>(&headrace_stand_in_entry);
+#endif
+    return reinterpret_cast<uintptr_t>(answer);
+}
+
+std::vector<std::pair<std::string, std::string>> take_notes() {
+    std::lock_guard<std::mutex> hold(notes_lock);
+    return std::move(notes);
+}
+
+struct Plain {};
+
+}  // namespace
+
+uint64_t headrace_stand_in_called(const StandInRecord *record) {
+    refuse_or_note(record->function, record->library);
+    return 0;
+}
+
+StandInScope::StandInScope() : outer_(innermost) { innermost = this; }
+StandInScope::~StandInScope() { innermost = outer_; }
+
+void refuse_or_note(const char *function, const char *library) {
+    if (innermost) throw MissingFunction(message(function, library));
+    std::lock_guard<std::mutex> hold(notes_lock);
+    if (notes.size() < most_notes) notes.emplace_back(function, library);
+}
+
+void refuse_in_scope(const char *function) {
+    if (!innermost) return;
+    std::string library;
+    {
+        std::lock_guard<std::mutex> hold(notes_lock);
+        library = exporters[function];
+    }
+    throw MissingFunction(message(function, library));
+}
+
+void bind_stand_in(nb::module_ &m) {
+    nb::exception<MissingFunctionError>(m, "MissingFunctionError");
+    m.def("stand_in_target", &target_of, "function"_a, "library"_a,
+          "Address of what a stand-in's function jumps to; 0 where there are no stand-ins.");
+    m.def("stand_in_calls", &take_notes,
+          "(function, library) of calls that were answered with 0 since the last time.");
+    m.def("stand_in_creators", &creators_registered, "version_10"_a,
+          "(name, version, namespace) of the plugin creators that the registry was given.");
+    // The word that every type_info of a class without bases begins with.
+    m.def("class_type_info", [] {
+        return *reinterpret_cast<const uintptr_t *>(&typeid(Plain));
+    });
+}

@@ -1,0 +1,65 @@
+// Functions of libraries that are not installed: what happens when a user's library calls one.
+//
+// A stand-in is a small ELF image, made by headrace.custom.stand_ins, that exports what a user's library
+// asks of, say, libnvinfer.so.8. Each of its functions jumps through a record to code of this file:
+// inside a call from here (StandInScope) it is refused with an exception that names it; outside, while
+// the library is loaded or unloaded, it is answered with 0, or by one of the harmless functions of
+// stand_ins/cuda.cpp and stand_ins/infer.cpp, because static initialisers cannot fail without ending
+// the process. Source: custom-library spec 5.4, 5.5.
+#pragma once
+
+#include <csetjmp>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+
+// Field offsets are known to headrace.custom.stand_in_image.
+struct StandInRecord {
+    void *target;
+    const char *function;
+    const char *library;
+    void *unused;
+};
+
+// Thrown through code of the user.
+struct MissingFunction : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+// Thrown to the caller of user code: `what()` names function and library.
+struct MissingFunctionError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+// While one exists, calls into stand-ins from this thread are refused. Code that may not throw
+// (noexcept) ends in std::terminate: that leads to `jump` instead, with the same text.
+class StandInScope {
+public:
+    StandInScope();
+    ~StandInScope();
+    StandInScope(const StandInScope &) = delete;
+    StandInScope &operator=(const StandInScope &) = delete;
+
+    std::jmp_buf jump;
+    std::string refused;  // set before `jump` is taken
+
+private:
+    StandInScope *outer_;
+};
+
+// Throws MissingFunction inside a scope; else takes a note.
+void refuse_or_note(const char *function, const char *library);
+
+// The same for functions with an answer of their own: takes no note.
+void refuse_in_scope(const char *function);
+
+// A harmless implementation, or null.
+void *cuda_stand_in(const std::string &function);
+void *infer_stand_in(const std::string &function);
+
+// (name, version, namespace) of the creators that static initialisers registered, in their order.
+// Calls the creators' getPluginName and getPluginVersion, at their places in version 10 or 8.
+std::vector<std::tuple<std::string, std::string, std::string>> creators_registered(
+    bool version_10);
