@@ -76,7 +76,7 @@ _SECTION_OF = {
     "OsdSpec": "osd",
     "SinkSpec": "sinks",
 }
-_TRACKER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+TRACKER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _SETTING = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _COLOR_KEY = SECTIONS["osd"].keys["text-color"]
 
@@ -99,7 +99,7 @@ def check_spec_field(spec: str, field: str, value: Any) -> Any:
     elif name == "settings":
         trouble = next(filter(None, map(setting_trouble, value, value.values())), None)
     elif spec == "TrackerSpec" and name == "name":
-        trouble = None if _TRACKER_NAME.fullmatch(value) else "the name of a tracker"
+        trouble = None if TRACKER_NAME.fullmatch(value) else "the name of a tracker"
     else:
         texts = value if isinstance(value, tuple) else (value,)
         found = [text_trouble(str(t)) for t in texts if isinstance(t, str | Path)]

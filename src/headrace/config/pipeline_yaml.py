@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from headrace._core.named_settings import split_settings
 from headrace._core.near import did_you_mean, nearest
 from headrace._core.text import has_login, quoted, url_scheme
 from headrace.config.document import Document
 from headrace.config.enums import NamedValue
-from headrace.config.field_checks import color_trouble, setting_trouble, text_trouble
+from headrace.config.field_checks import TRACKER_NAME, color_trouble, setting_trouble, text_trouble
 from headrace.config.key import Key
 from headrace.config.origin import Origin
 from headrace.config.paths import absolute_uri, is_url, resolve, uri_trouble
@@ -380,17 +381,13 @@ def tracker_text(text: str, path: Path) -> Values:
     text = text.strip()
     if text.lower().endswith((".yml", ".yaml")):
         return {"config": resolve(text, path)}
-    name, colon, rest = text.partition(":")
-    found: Values = {"name": name}
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]*", name) or (colon and not rest):
+    name, settings = split_settings(text)
+    if not TRACKER_NAME.fullmatch(name) or (":" in text and not settings):
         raise BadValueError("a tracker", "a name such as iou, iou:max_age=30, or a YAML file")
-    if rest:
-        settings = dict(item.strip().partition("=")[::2] for item in rest.split(","))
-        for setting, value in settings.items():
-            if trouble := setting_trouble(setting, value):
-                raise BadValueError(trouble, "settings such as iou:max_age=30,min_iou=0.3")
-        found["settings"] = settings
-    return found
+    for setting, value in settings.items():
+        if trouble := setting_trouble(setting, value):
+            raise BadValueError(trouble, "settings such as iou:max_age=30,min_iou=0.3")
+    return {"name": name, "settings": settings} if settings else {"name": name}
 
 
 def sink_text(text: str, path: Path) -> Values:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from headrace._core.errors import HeadraceError
+from headrace._core.named_settings import split_settings
 from headrace._core.notices import Notice, refuse_warnings, warn_of
 from headrace.config import ModelConfig, is_pipeline_file, load_pipeline
 from headrace.config.overrides import GivenKey, Overrides, distributed, given_keywords
@@ -98,8 +99,7 @@ def _sink_spec(text: str) -> SinkSpec:
 def _tracker_spec(text: str) -> TrackerSpec:
     if text.endswith((".yml", ".yaml")):
         return TrackerSpec(config=Path(text))
-    name, _, rest = text.partition(":")
-    settings = dict(item.partition("=")[::2] for item in rest.split(",") if item)
+    name, settings = split_settings(text)
     return TrackerSpec(name=name, settings=settings)
 
 

@@ -52,7 +52,7 @@ def test_keyword_settings_win() -> None:
         ("bytetrak", ["did you mean bytetrack?"]),
         ("", ["no tracker ''"]),
         ("iou:min_iuo=0.3", ["no setting 'min_iuo'", "did you mean min_iou?", "max_age"]),
-        ("iou:min_iou", ["'min_iou' is not a setting", "name=value"]),
+        ("iou:min_iou", ["'min_iou' has no value", "name=value"]),
         ("iou:min_iou=2", ["min_iou=2", "a number from 0 to 1"]),
         ("iou:min_iou=nan", ["min_iou=nan", "a number from 0 to 1"]),
         ("iou:min_hits=0", ["min_hits=0", "a whole number of at least 1"]),

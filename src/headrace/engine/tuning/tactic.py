@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Literal, get_args
 
 from headrace._core.errors import EngineError
+from headrace._core.named_settings import split_settings
 from headrace.engine.backends import (
     BACKENDS,
     DEFAULT_BACKEND,
@@ -80,7 +81,7 @@ class Tactic:
             EngineError: an unknown runtime or key, a value out of range, or a CUDA graph where
                 there is none.
         """
-        runtime, _, rest = text.strip().partition(":")
+        runtime, settings = split_settings(text)
         if runtime not in BACKENDS:
             raise EngineError(
                 f"tactic {text!r}: no runtime is called {runtime!r}",
@@ -88,15 +89,14 @@ class Tactic:
             )
         counts: dict[str, int] = {}
         optimization: Optimization = "all"
-        for part in filter(None, (p.strip() for p in rest.split(","))):
-            key, _, value = (p.strip() for p in part.partition("="))
+        for key, value in settings.items():
             if key == "optimization" and value in get_args(Optimization):
                 optimization = value  # type: ignore[assignment]
             elif value.isdecimal() and int(value) in _RANGES.get(key, ()):
                 counts[key] = int(value)
             else:
                 raise EngineError(
-                    f"tactic {text!r}: {part!r}",
+                    f"tactic {text!r}: {key}={value}",
                     expected=f"threads=1…{MAX_COUNT}, streams=1…{MAX_COUNT}, "
                     f"optimization={'|'.join(get_args(Optimization))}, spinning=0|1, graph=0|1",
                 )

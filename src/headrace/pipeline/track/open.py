@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace._core.errors import ConfigError
+from headrace._core.named_settings import split_settings
 from headrace._core.near import did_you_mean, nearest
 from headrace._core.notices import Notice
 from headrace.pipeline.track.iou import IouFollower, IouSettings
@@ -133,18 +134,15 @@ def _parse(spec: str | Path) -> tuple[str, dict[str, Any], tuple[Notice, ...], s
     text = str(spec).strip()
     if isinstance(spec, Path) or text.endswith((".yml", ".yaml")):
         return _read(Path(spec))
-    name, _, rest = text.partition(":")
-    values: dict[str, Any] = {}
-    for part in filter(None, (p.strip() for p in rest.split(","))):
-        key, equals, value = part.partition("=")
-        if not equals:
+    name, settings = split_settings(text)
+    for key, value in settings.items():
+        if not value:
             raise ConfigError(
-                f"{part!r} is not a setting",
+                f"{key!r} has no value",
                 where=f"tracker {text!r}",
                 expected="name=value, such as iou:max_age=30,min_iou=0.3",
             )
-        values[key.strip().replace("-", "_")] = value.strip()
-    return name.strip(), values, (), f"tracker {text!r}"
+    return name, dict(settings), (), f"tracker {text!r}"
 
 
 def _read(path: Path) -> tuple[str, dict[str, Any], tuple[Notice, ...], str]:
