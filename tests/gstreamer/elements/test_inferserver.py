@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from headrace.errors import ConfigError
 from tests.gstreamer.elements.conftest import Run, video
@@ -104,39 +101,3 @@ def test_it_runs_the_model(play: Run, repository: Path) -> None:
     )
     assert ran.errors == []
     assert set(map(str, ran.seen["end"])) == {"(7, [4, 48, 64])"}
-
-
-VALUES = st.recursive(
-    st.one_of(st.integers(-(2**31), 2**31), st.booleans(), st.text("ab \"'\\{}#", max_size=5)),
-    lambda inner: st.dictionaries(st.from_regex(r"[a-z_]{1,6}", fullmatch=True), inner, max_size=3),
-    max_leaves=8,
-)
-
-
-def written(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{ " + " ".join(f"{k}: {written(v)}" for k, v in value.items()) + " }"
-    if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    return str(value).lower()
-
-
-def listed(value: Any) -> Any:
-    return {k: [listed(v)] for k, v in value.items()} if isinstance(value, dict) else value
-
-
-@settings(max_examples=30)
-@given(VALUES.filter(lambda value: isinstance(value, dict)))
-def test_messages_are_read_as_they_were_written(message: dict[str, Any]) -> None:
-    from headrace.gstreamer.elements.proto_text import parse_proto_text
-
-    assert parse_proto_text(written(message)[1:-1], "x") == listed(message)
-
-
-@settings(max_examples=30)
-@given(st.text('a1:{}[]<>,;"# \n.-', max_size=30))
-def test_any_text_is_read_or_refused(text: str) -> None:
-    from headrace.gstreamer.elements.proto_text import parse_proto_text
-
-    with contextlib.suppress(ConfigError):
-        parse_proto_text(text, "x")

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from headrace._core.errors import ConfigError
+from headrace._core.proto_text import read_proto_text
 from headrace.config import ClassAttrs, ModelConfig
 from headrace.config.reading import read_bytes
 from headrace.gstreamer.elements.element import NVMM, pad
 from headrace.gstreamer.elements.infer import PROPERTIES as OF_NVINFER
 from headrace.gstreamer.elements.infer import NvInfer
 from headrace.gstreamer.elements.properties import Property
-from headrace.gstreamer.elements.proto_text import parse_proto_text
 
 Message = Mapping[str, list[Any]]
 _COLORS = {"IMAGE_FORMAT_RGB": 0, "IMAGE_FORMAT_BGR": 1, "IMAGE_FORMAT_GRAY": 2}
@@ -81,7 +81,7 @@ def server_config(path: Path) -> ModelConfig:
         ConfigError: the file is refused, or names a model that is not of ONNX.
     """
     text = read_bytes(path).decode(errors="replace")
-    root = parse_proto_text(text, str(path))
+    root = read_proto_text(text, str(path), ConfigError).plain()
     infer = _one(root, "infer_config")
     if not isinstance(infer, Mapping):
         raise ConfigError("the file has no infer_config { … }", where=str(path))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from headrace._core.proto_text import read_proto_text
 from headrace.network.caffe.layers import INPUTS, LOWERINGS, TRAINING_ONLY
 from headrace.network.caffe.lowering import CaffeLowering
 from headrace.network.caffe.net import CaffeLayer, Net, read_net
 from headrace.network.caffe.plugin_layers import by_picture, factory_layer, registered_layer
-from headrace.network.caffe.prototxt import read_prototxt
 from headrace.network.caffe.weights import WHAT, WeightBlob, read_caffemodel
 from headrace.network.graph_builder import Blob
 from headrace.network.importer import Importer, PluginMaker, decoded, expected_names, note_files
@@ -70,7 +70,7 @@ def network_from_caffe_bytes(
     plugins: PluginMaker | None = None,
 ) -> Network:
     """`network_from_caffe` for the contents of two files."""
-    net = read_net(read_prototxt(decoded(text, text_path, _TEXT), str(text_path)), str(text_path))
+    net = read_net(read_proto_text(decoded(text, text_path, _TEXT), str(text_path)), str(text_path))
     blobs = read_caffemodel(weights, path)
     network = _CaffeImporter(net, blobs, str(text_path), outputs, input_dims, plugins).network(path)
     network.implicit_batch = True

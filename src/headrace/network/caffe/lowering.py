@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from headrace.network.caffe.fields import Fields
 from headrace.network.caffe.net import CaffeLayer
-from headrace.network.caffe.prototxt import Fields
 from headrace.network.caffe.weights import WeightBlob
 from headrace.network.graph_builder import Blob, GraphBuilder
 from headrace.network.importer import LayerLowering

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headrace._core.errors import ModelError
-from headrace.network.caffe.prototxt import Fields, Message, Scalar
+from headrace._core.proto_text import Message, Scalar
+from headrace.network.caffe.fields import Fields
 
 _V1_TYPES = {
     "ABSVAL": "AbsVal",

@@ -11,8 +11,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from headrace._core.proto_text import Scalar
+from headrace.network.caffe.fields import Fields
 from headrace.network.caffe.lowering import CaffeLowering
-from headrace.network.caffe.prototxt import Fields, Scalar
 from headrace.network.graph_builder import BATCH, PLUGIN_DOMAIN, Blob, GraphBuilder
 from headrace.network.importer import PluginMaker, plugin_nodes
 

@@ -67,11 +67,11 @@ def _plugins(*factories: Any, namespace: str) -> Any:
 
 def _every_top(deploy: Path) -> list[str]:
     """Blobs of the layers that are not for training only, in their order."""
+    from headrace._core.proto_text import read_proto_text
     from headrace.network.caffe.layers import TRAINING_ONLY
     from headrace.network.caffe.net import read_net
-    from headrace.network.caffe.prototxt import read_prototxt
 
-    net = read_net(read_prototxt(deploy.read_text(errors="replace"), str(deploy)), str(deploy))
+    net = read_net(read_proto_text(deploy.read_text(errors="replace"), str(deploy)), str(deploy))
     layers = [layer for layer in net.layers if layer.type not in TRAINING_ONLY]
     return list(dict.fromkeys(top for layer in layers for top in layer.tops))
 

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from headrace.network.caffe.fields import Fields
 from headrace.network.caffe.lowering import CaffeLowering, Lower
-from headrace.network.caffe.prototxt import Fields
 from headrace.network.graph_builder import BATCH, PLUGIN_DOMAIN, Blob, size
 from headrace.network.prior_boxes import cell_ratios, cell_sizes, prior_boxes
 

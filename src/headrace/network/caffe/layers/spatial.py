@@ -10,8 +10,8 @@ from math import prod
 
 import numpy as np
 
+from headrace.network.caffe.fields import Fields
 from headrace.network.caffe.lowering import CaffeLowering, Lower
-from headrace.network.caffe.prototxt import Fields
 from headrace.network.graph_builder import Blob
 
 _MAX_SIDE = 2**16

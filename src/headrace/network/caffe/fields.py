@@ -1,151 +1,13 @@
-"""Protobuf's text format, as Caffe's network files use it: a tree that knows its lines.
-
-`Fields` gives typed access to a message of it and remembers which fields were read.
-"""
+"""The fields of a message of Caffe's network files: typed access that notes which were read."""
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 from headrace._core.errors import ModelError
-
-MAX_DEPTH = 50
-_TOKEN = re.compile(
-    r"""(?P<blank>[ \t\r\f\v]+|\#[^\n]*)
-      | (?P<newline>\n)
-      | (?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
-      | (?P<word>-?[A-Za-z_][A-Za-z0-9_]*)
-      | (?P<number>[-+]?(?:0[xX][0-9a-fA-F]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)[fF]?)
-      | (?P<mark>[{}<>\[\]:;,])
-    """,
-    re.VERBOSE,
-)
-_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|([0-7]{1,3})|(.))")
-_ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
-
-
-@dataclass(frozen=True, slots=True)
-class Scalar:
-    """A value as written: `kind` is `string`, `word` or `number`."""
-
-    kind: str
-    text: str
-    line: int
-
-
-@dataclass(slots=True)
-class Message:
-    """`name: value` and `name { ... }` entries by name, in order."""
-
-    line: int
-    entries: dict[str, list[Scalar | Message]] = field(default_factory=dict)
-
-
-def read_prototxt(text: str, where: str) -> Message:
-    """Parse the text of a file."""
-    return _Parser(text, where).message(1, "", 0)
-
-
-class _Parser:
-    def __init__(self, text: str, where: str) -> None:
-        self.where = where
-        self.tokens = self._tokens(text)
-        self.next = next(self.tokens)
-
-    def _tokens(self, text: str) -> Iterator[Scalar]:
-        at, line = 0, 1
-        while at < len(text):
-            match = _TOKEN.match(text, at)
-            if match is None:
-                found = "a string without end" if text[at] in "\"'" else repr(text[at])
-                raise self.error(line, f"{found} does not belong here")
-            at = match.end()
-            kind = match.lastgroup or ""
-            if kind == "newline":
-                line += 1
-            elif kind != "blank":
-                yield Scalar(kind, match[0], line)
-        yield Scalar("end", "", line)
-
-    def error(self, line: int, found: str, expected: str | None = None) -> ModelError:
-        return ModelError(found, where=f"{self.where}:{line}", expected=expected)
-
-    def take(self) -> Scalar:
-        token = self.next
-        if token.kind != "end":
-            self.next = next(self.tokens)
-        return token
-
-    def is_mark(self, marks: str) -> bool:
-        return self.next.kind == "mark" and self.next.text in marks
-
-    def message(self, line: int, closing: str, depth: int) -> Message:
-        if depth > MAX_DEPTH:
-            raise self.error(line, f"more than {MAX_DEPTH} brackets within one another")
-        message = Message(line)
-        while True:
-            if self.is_mark(";,"):
-                self.take()
-                continue
-            name = self.take()
-            if name.kind == "mark" and name.text == closing:
-                return message
-            if name.kind == "end":
-                if closing:
-                    raise self.error(
-                        line, f"the bracket opened here is never closed with {closing}"
-                    )
-                return message
-            if name.kind != "word" or name.text.startswith("-"):
-                raise self.error(name.line, f"{name.text!r} is not the name of a field",
-                                 "name: value, or name { ... }")  # fmt: skip
-            self.entry(message, name, depth)
-
-    def entry(self, message: Message, name: Scalar, depth: int) -> None:
-        values = message.entries.setdefault(name.text, [])
-        colon = self.is_mark(":")
-        if colon:
-            self.take()
-        if colon and self.is_mark("["):
-            self.take()
-            while not self.is_mark("]"):
-                values.append(self.value(name, depth, colon=True))
-                if self.is_mark(","):
-                    self.take()
-            self.take()
-            return
-        values.append(self.value(name, depth, colon=colon))
-
-    def value(self, name: Scalar, depth: int, *, colon: bool) -> Scalar | Message:
-        token = self.take()
-        if token.kind == "mark" and token.text in "{<":
-            return self.message(token.line, "}" if token.text == "{" else ">", depth + 1)
-        if token.kind not in ("string", "word", "number") or not colon:
-            found = f"{token.text!r} follows {name.text!r}" if token.text else "the file ends"
-            raise self.error(token.line, found, f"{name.text}: value, or {name.text} {{ ... }}")
-        if token.kind != "string":
-            return token
-        text = _unescape(token.text)
-        while self.next.kind == "string":  # neighbours are one string, as in C
-            text += _unescape(self.take().text)
-        return Scalar("string", text, token.line)
-
-
-def _unescape(quoted: str) -> str:
-    def one(match: re.Match[str]) -> str:
-        hexadecimal, octal, letter = match.groups()
-        if hexadecimal:
-            return chr(int(hexadecimal, 16))
-        if octal:
-            return chr(int(octal, 8) & 255)
-        return _ESCAPED.get(letter, letter)
-
-    return _ESCAPE.sub(one, quoted[1:-1])
-
+from headrace._core.proto_text import Message, Scalar
 
 # They say how to train, or which library computes: nothing about the result.
 _NO_EFFECT = frozenset(
@@ -307,12 +169,12 @@ class Fields:
         return value
 
     def _float(self, name: str, scalar: Scalar) -> float:
-        value, text = None, scalar.text
+        value, text = None, scalar.text[:60]
         if scalar.kind != "string":
             with suppress(ValueError):
-                value = float(text if "inf" in text.lower() else text.rstrip("fF"))
+                value = scalar.real()
         if value is None:
-            raise self.error(name, f"{name}: {text[:60]!r}", "a number")
+            raise self.error(name, f"{name}: {text!r}", "a number")
         if not math.isfinite(value):
-            raise self.error(name, f"{name}: {scalar.text[:60]}", "a finite number")
+            raise self.error(name, f"{name}: {text}", "a finite number")
         return value
