@@ -6,11 +6,12 @@ Nothing in a library declares it, so evidence decides. Source: custom-library sp
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from headrace._core.types import Array
 from headrace.binary.elf import ElfFile
 
 BoxLayout = Literal[24, 28]
@@ -120,7 +121,7 @@ def plausibility(
     size within a few times the network input.
     """
     words = layout // 4
-    floats: npt.NDArray[Any] = data.view(np.float32).reshape(-1, words)
+    floats: Array = data.view(np.float32).reshape(-1, words)
     ids = data.view(np.uint32).reshape(-1, words)[:, 0]
     reach = 4.0 * max(width, height, 1)
     boxes, scores = floats[:, 1:5], floats[:, 5]

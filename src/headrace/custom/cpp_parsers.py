@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from headrace._core import _native
 from headrace._core.errors import CustomLibraryError, ParserError
 from headrace._core.notices import Notice, note_once
+from headrace._core.types import Array
 from headrace.binary.symbol_names import demangled
 from headrace.custom.box_layout import LayoutDecision
 from headrace.custom.device_tensors import DeviceTensors
@@ -47,7 +48,7 @@ DATA_TYPES = tuple(
 )
 MAX_DIMS = 8
 
-Tensors = list[npt.NDArray[Any]]
+Tensors: TypeAlias = "list[Array]"
 
 
 class ParserReturnedFalseError(ParserError):
@@ -350,9 +351,7 @@ def cpp_initializer(native: Any, where: str) -> Any:
     It returns what the function said, and raises CustomLibraryError if that throws.
     """
 
-    def initialize(
-        layers: dict[str, npt.NDArray[Any]], network: NetworkInfo, max_batch: int
-    ) -> bool:
+    def initialize(layers: dict[str, Array], network: NetworkInfo, max_batch: int) -> bool:
         names = list(layers)
         # Binding indices count all inputs; the picture is 0. Dimensions are without the batch.
         native.set_layers(names, list(range(1, len(names) + 1)), True)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import c_uint8
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.gpu.cuda import Memory, Stream, current_gpu, entered
 from headrace._core.gpu.cuda_kernels import upload
+from headrace._core.types import Array
 
 
 class DeviceTensors:
@@ -23,7 +22,7 @@ class DeviceTensors:
         self._kept: list[Memory] = []
 
     @contextmanager
-    def lent(self, tensors: Sequence[npt.NDArray[Any]]) -> Iterator[list[npt.NDArray[Any]]]:
+    def lent(self, tensors: Sequence[Array]) -> Iterator[list[Array]]:
         """Copy tensors, and wait for the copies; for a block the GPU is that of the thread.
 
         Args:
@@ -50,6 +49,6 @@ class DeviceTensors:
             yield [_at(memory, like) for memory, like in zip(self._kept, tensors, strict=False)]
 
 
-def _at(memory: Memory, like: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _at(memory: Memory, like: Array) -> Array:
     there = np.ctypeslib.as_array((c_uint8 * max(1, like.nbytes)).from_address(memory.pointer))
     return there[: like.nbytes].view(like.dtype).reshape(like.shape)

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import CustomLibraryError, HeadraceError, ParserError
 from headrace._core.notices import Notice
 from headrace._core.text import error_text
+from headrace._core.types import Array
 from headrace._core.user_module import describe, is_interrupt
 from headrace.meta import NetworkInfo
 
@@ -142,7 +142,7 @@ INPUT_INITIALIZER = "NvDsInferInitializeInputLayers"
 
 INITIALIZER_SIGNATURE = f"def {INPUT_INITIALIZER}(layers, network, max_batch) -> bool | None"
 
-InputInitializer = Callable[[dict[str, npt.NDArray[Any]], NetworkInfo, int], None]
+InputInitializer = Callable[[dict[str, Array], NetworkInfo, int], None]
 """(name -> array to fill, network, maximum batch) -> None.
 
 The arrays are zero-filled, writable, C-contiguous, (max_batch, ...), one for every input but the
@@ -152,7 +152,7 @@ custom-library spec 2.3 (5).
 
 
 def checked_initializer(
-    function: Callable[[dict[str, npt.NDArray[Any]], NetworkInfo, int], Any],
+    function: Callable[[dict[str, Array], NetworkInfo, int], Any],
     where: str,
     folder: Path | None = None,
 ) -> InputInitializer:
@@ -166,9 +166,7 @@ def checked_initializer(
         folder: folder of the user's Python code; errors name the line in it that failed.
     """
 
-    def initialize(
-        layers: dict[str, npt.NDArray[Any]], network: NetworkInfo, max_batch: int
-    ) -> None:
+    def initialize(layers: dict[str, Array], network: NetworkInfo, max_batch: int) -> None:
         passed = dict(layers)
         try:
             result = function(passed, network, max_batch)
@@ -193,7 +191,7 @@ def checked_initializer(
     return initialize
 
 
-def _copy_replaced(passed: dict[str, Any], layers: dict[str, npt.NDArray[Any]], where: str) -> None:
+def _copy_replaced(passed: dict[str, Any], layers: dict[str, Array], where: str) -> None:
     if unknown := [str(name) for name in passed if name not in layers]:
         raise CustomLibraryError(
             f"the function set {', '.join(unknown)}, which the network has no input for",
@@ -216,7 +214,7 @@ def _copy_replaced(passed: dict[str, Any], layers: dict[str, npt.NDArray[Any]], 
 
 
 def _failed(
-    error: BaseException, where: str, folder: Path | None, layers: dict[str, npt.NDArray[Any]]
+    error: BaseException, where: str, folder: Path | None, layers: dict[str, Array]
 ) -> CustomLibraryError:
     if folder is None:  # C++: its errors are complete
         if isinstance(error, CustomLibraryError):

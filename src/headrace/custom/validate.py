@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from headrace._core.errors import HeadraceError, ParserError
 from headrace._core.notices import Notice
+from headrace._core.types import Array
 from headrace.custom.user_calls import Checked, InputInitializer, ParserKind
 from headrace.meta import (
     BoxParser,
@@ -339,7 +340,7 @@ class CheckedSegmentation(Checked[SegmentationParams, Segmentation]):
             probabilities = given.astype(np.float32, copy=False)
         return Segmentation(self._within(class_map, params.num_classes), probabilities)
 
-    def _array(self, value: Any, name: str, kinds: str, axes: int | None) -> npt.NDArray[Any]:
+    def _array(self, value: Any, name: str, kinds: str, axes: int | None) -> Array:
         wanted = "integers (height, width)" if axes else "floating point numbers, or None"
         if not isinstance(value, np.ndarray):
             self.refuse(f"a {name} of type {type(value).__name__}", f"a NumPy array of {wanted}")
@@ -347,7 +348,7 @@ class CheckedSegmentation(Checked[SegmentationParams, Segmentation]):
             self.refuse(f"a {name} of {value.dtype} and shape {value.shape}", wanted)
         return value
 
-    def _within(self, class_map: npt.NDArray[Any], classes: int) -> npt.NDArray[np.int32]:
+    def _within(self, class_map: Array, classes: int) -> npt.NDArray[np.int32]:
         """As int32, pixels of a class that is not configured as -1 (0 classes: not counted)."""
         classes = classes or np.iinfo(np.int32).max
         low, high = int(class_map.min()), int(class_map.max())

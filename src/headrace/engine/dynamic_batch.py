@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import EngineError, ModelError
 from headrace._core.notices import Notice
+from headrace._core.types import Array
 from headrace.engine.backends import DEFAULT_BACKEND, RunnerOptions, get_backend
 from headrace.engine.input_shapes import sample_inputs
 from headrace.engine.onnx_message import model_bytes
@@ -19,7 +19,7 @@ from headrace.network.free_batch import free_batch
 from headrace.network.network import Network
 from headrace.network.tensor_spec import TensorSpec
 
-Arrays = dict[str, npt.NDArray[Any]]
+Arrays: TypeAlias = "dict[str, Array]"
 
 
 def with_free_batch(
@@ -103,5 +103,5 @@ def _run(
         runner.close()
 
 
-def _text(array: npt.NDArray[Any]) -> str:
+def _text(array: Array) -> str:
     return "x".join(map(str, array.shape)) or "scalar"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import EngineError
+from headrace._core.types import Array
 from headrace.network.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
@@ -137,14 +137,14 @@ def sample_inputs(
     low: float = 0.0,
     high: float = 1.0,
     seed: int = 0,
-) -> dict[str, npt.NDArray[Any]]:
+) -> dict[str, Array]:
     """Make one batch of noise.
 
     The first input is uniform in low … high, of integer types 0 … 255 as far as the type goes;
     further inputs 0 … 1, integers 1. All axes are fixed but the batch, which becomes `items`.
     """
     rng = np.random.default_rng(seed)
-    feeds: dict[str, npt.NDArray[Any]] = {}
+    feeds: dict[str, Array] = {}
     for number, spec in enumerate(inputs):
         shape = [d if isinstance(d, int) else items for d in spec.shape]
         if spec.dtype.kind == "f":

@@ -6,13 +6,15 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
-
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from headrace._core.errors import EngineError
 from headrace.engine.backends import Backend, RunnerOptions, get_backend
 from headrace.engine.plan import MODEL_BLOB, WEIGHTS_BLOB, Plan
+
+if TYPE_CHECKING:
+    from headrace._core.types import Array
+
 
 _QUANTIZED = ("QLinear", "ConvInteger", "MatMulInteger", "QAttention", "QGemm")
 _FLOATS = {1: "fp32", 10: "fp16", 16: "bf16", 11: "fp64"}
@@ -149,7 +151,7 @@ class LayerTime:
 
 
 def layer_times(
-    plan: Plan, options: RunnerOptions, feeds: Mapping[str, npt.NDArray[Any]], runs: int
+    plan: Plan, options: RunnerOptions, feeds: Mapping[str, Array], runs: int
 ) -> Sequence[LayerTime]:
     """Run a plan and time each layer, under its name after the runtime fused layers.
 

@@ -8,9 +8,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import DeviceMemoryError, EngineError
+from headrace._core.types import Array, DType
 from headrace.engine.backends import PlacingRunner, Runner, RunnerOptions
 from headrace.engine.backends.protocol import DLPackTensor, device_of
 from headrace.engine.plan_header import PlanHeader
@@ -20,15 +20,12 @@ from headrace.network.tensor_spec import TensorSpec
 class OutputMemory(Protocol):
     """A pool of memory for outputs, for callers that want them in their own memory."""
 
-    def take(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> npt.NDArray[Any] | None:
+    def take(self, dtype: DType, shape: tuple[int, ...]) -> Array | None:
         """A new C-contiguous array on the host, its values arbitrary; None: make it elsewhere.
 
         It is taken back when the array and all views of it are gone. Thread-safe.
         """
         ...
-
-
-Array = npt.NDArray[Any]
 
 
 class Session:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import ModelError
+from headrace._core.types import Array, DType
 from headrace.network.ir import ir
 
 OPSET = 17  # everything used here is in it, and every runtime takes it
@@ -53,7 +54,7 @@ class Blob:
 
     value: ir.Value
     shape: Shape
-    array: npt.NDArray[Any] | None = None
+    array: Array | None = None
     fixed: bool = False
 
     @property
@@ -62,7 +63,7 @@ class Blob:
         return len(self.shape)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """Element type."""
         if self.array is not None:
             return self.array.dtype

@@ -5,15 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
-
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace._core.errors import ModelError
 from headrace._core.near import did_you_mean, near_names
 from headrace.network.graph_builder import BATCH, Blob, GraphBuilder, Shape, shape_text
 from headrace.network.model_bytes import foreign, sha256_of
 from headrace.network.network import Network
+
+if TYPE_CHECKING:
+    from headrace._core.types import Array
 
 
 class PluginMaker(Protocol):
@@ -25,7 +26,7 @@ class PluginMaker(Protocol):
     def make_by_factory(
         self,
         name: str,
-        weights: Sequence[npt.NDArray[Any]],
+        weights: Sequence[Array],
         fields: Mapping[str, Any],
         inputs: Sequence[tuple[Shape, Any]],
     ) -> list[tuple[Shape, Any]]:

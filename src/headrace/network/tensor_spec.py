@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from headrace._core.types import Array, DType
 
 Axes = tuple[int | str | None, ...]
 """Extents; a free axis is its name, or None."""
@@ -25,7 +25,7 @@ class TensorSpec:
     """
 
     name: str
-    dtype: np.dtype[Any]
+    dtype: DType
     shape: Axes
 
     @property
@@ -60,21 +60,21 @@ class TensorType:
 
     elem: int
     axes: Axes | None
-    value: npt.NDArray[Any] | None = None
+    value: Array | None = None
 
     def __post_init__(self) -> None:
         if self.axes is not None and -1 in self.axes:
             object.__setattr__(self, "axes", tuple(None if d == -1 else d for d in self.axes))
 
     @classmethod
-    def of(cls, dtype: np.dtype[Any], axes: Axes | None) -> TensorType:
+    def of(cls, dtype: DType, axes: Axes | None) -> TensorType:
         """Describe a tensor of a NumPy type."""
         from onnx import helper
 
         return cls(int(helper.np_dtype_to_tensor_dtype(dtype)), axes)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """Element type as NumPy has it."""
         from onnx import helper
 
@@ -98,7 +98,7 @@ class TensorType:
         return None if shape is None or -1 in shape else shape
 
     @property
-    def known(self) -> npt.NDArray[Any] | None:
+    def known(self) -> Array | None:
         """The value if every element is known."""
         value = self.value
         if value is None or (self.is_partial and np.isnan(value).any()):

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headrace._core.types import Array
+
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _MASK64 = 2**64 - 1
 
@@ -114,7 +116,7 @@ def doubles(wire: int, value: Any) -> npt.NDArray[np.float64]:
     return _numbers(wire, value, FIXED64, "<f8")
 
 
-def _numbers(wire: int, value: Any, single: int, dtype: str) -> npt.NDArray[Any]:
+def _numbers(wire: int, value: Any, single: int, dtype: str) -> Array:
     if wire not in (single, BYTES) or len(value) % np.dtype(dtype).itemsize:
         raise WireError("a list of numbers has a broken length or another kind")
     return np.frombuffer(value, dtype=dtype)

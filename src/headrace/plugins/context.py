@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from headrace._core._native import address_of
+from headrace._core.types import Array
 from headrace.plugins.base import IPluginV2DynamicExt, IPluginV2Ext
 from headrace.plugins.calls import Instance
 from headrace.plugins.device import stage_for
 from headrace.plugins.expressions import Shaped, evaluate
-from headrace.plugins.layer import Array, EngineSpec, Shape, refuse
+from headrace.plugins.layer import EngineSpec, Shape, refuse
 from headrace.plugins.memory import Block, LentMemory
 from headrace.plugins.types import DataType, PluginTensorDesc, TensorFormat
 

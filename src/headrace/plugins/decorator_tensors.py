@@ -10,8 +10,8 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from headrace._core.types import Array
 from headrace.plugins.expressions import DimsExprs, SizeTensor, SymbolicExtent
 from headrace.plugins.memory import array_at
 from headrace.plugins.types import DataType, DimensionOperation, TensorFormat
@@ -229,14 +229,14 @@ class Tensor:
         """Number of elements."""
         return prod(self.shape)
 
-    def numpy(self) -> npt.NDArray[Any]:
+    def numpy(self) -> Array:
         """View the memory as an array; outputs may be written to.
 
         Axes that the plugin decides are not known yet: such outputs need `array_at` and `data_ptr`.
         """
         return array_at(self.data_ptr, self.shape, self.dtype, writable=self._writable)
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> npt.NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
         array = self.numpy()
         if dtype is not None and np.dtype(dtype) != array.dtype:
             return array.astype(dtype)

@@ -15,6 +15,7 @@ import numpy as np
 
 from headrace._core.errors import PluginError
 from headrace._core.text import quoted
+from headrace._core.types import Array, DType
 from headrace.network.tensor_spec import TensorSpec
 from headrace.plugins import checks
 from headrace.plugins.base import (
@@ -34,7 +35,6 @@ from headrace.plugins.expressions import (
     symbols,
 )
 from headrace.plugins.layer import (
-    Array,
     EnginePlugin,
     Generation,
     LayerPlugin,
@@ -183,7 +183,7 @@ class BatchedLayer(LayerPlugin):
     def build(
         self,
         inputs: Sequence[TensorSpec],
-        outputs: Sequence[np.dtype[Any]],
+        outputs: Sequence[DType],
         profiles: Sequence[Ranges],
         shape_inputs: Sequence[ShapeInput] = (),
     ) -> EnginePlugin:
@@ -210,7 +210,7 @@ class BatchedLayer(LayerPlugin):
         self,
         engine: Instance,
         inputs: Sequence[TensorSpec],
-        outputs: Sequence[np.dtype[Any]],
+        outputs: Sequence[DType],
         items: Sequence[Dims],
         results: Sequence[Dims],
         most: int,
@@ -304,7 +304,7 @@ def _common_type(engine: Instance, inputs: Sequence[TensorSpec]) -> DataType:
 def _configure_general(
     engine: Instance,
     inputs: Sequence[TensorSpec],
-    outputs: Sequence[np.dtype[Any]],
+    outputs: Sequence[DType],
     items: Sequence[Dims],
     results: Sequence[Dims],
 ) -> list[DataType]:
@@ -353,7 +353,7 @@ class DynamicLayer(LayerPlugin):
     def build(
         self,
         inputs: Sequence[TensorSpec],
-        outputs: Sequence[np.dtype[Any]],
+        outputs: Sequence[DType],
         profiles: Sequence[Ranges],
         shape_inputs: Sequence[ShapeInput] = (),
     ) -> EnginePlugin:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from headrace._core.text import quoted
+from headrace._core.types import Array, DType
 from headrace.network.tensor_spec import TensorSpec
 from headrace.plugins import checks
 from headrace.plugins.base import IPluginResourceContext, IPluginV3
@@ -24,7 +25,6 @@ from headrace.plugins.driver_v2 import described
 from headrace.plugins.expressions import DimsExprs, IExprBuilder, checked_leaves, symbols, values
 from headrace.plugins.field_data import PluginFieldCollection
 from headrace.plugins.layer import (
-    Array,
     EnginePlugin,
     EngineSpec,
     LayerPlugin,
@@ -142,7 +142,7 @@ class V3Layer(LayerPlugin):
     def build(
         self,
         inputs: Sequence[TensorSpec],
-        outputs: Sequence[np.dtype[Any]],
+        outputs: Sequence[DType],
         profiles: Sequence[Ranges],
         shape_inputs: Sequence[ShapeInput] = (),
     ) -> EnginePlugin:
@@ -200,7 +200,7 @@ class _Building:
         base: Instance,
         rollback: Rollback,
         inputs: Sequence[TensorSpec],
-        outputs: Sequence[np.dtype[Any]],
+        outputs: Sequence[DType],
         shapes: Sequence[DimsExprs],
     ) -> None:
         self.layer, self.base, self.rollback = layer, base, rollback

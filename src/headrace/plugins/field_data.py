@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import PluginError
+from headrace._core.types import Array, DType
 from headrace.plugins.memory import bfloat16_bits
 from headrace.plugins.types import NumberedEnum
 
@@ -32,7 +32,7 @@ def raw_bytes(data: Any) -> bytes | None:
     return None
 
 
-def values_of(data: Any, dtype: np.dtype[Any], name: str, kind: str) -> npt.NDArray[Any]:
+def values_of(data: Any, dtype: DType, name: str, kind: str) -> Array:
     """Numbers as an array of `dtype`.
 
     `name` and `kind` are those of the field, for messages.
@@ -68,7 +68,7 @@ def values_of(data: Any, dtype: np.dtype[Any], name: str, kind: str) -> npt.NDAr
     return made
 
 
-def _refused(data: Any, name: str, kind: str, dtype: np.dtype[Any]) -> PluginError:
+def _refused(data: Any, name: str, kind: str, dtype: DType) -> PluginError:
     if isinstance(data, np.ndarray):
         values = data.reshape(-1)[:_SHOWN].tolist()
         rest = ", …" if data.size > _SHOWN else ""
@@ -105,7 +105,7 @@ class PluginFieldType(NumberedEnum):
     FP4 = 13
 
     @property
-    def numpy(self) -> np.dtype[Any]:
+    def numpy(self) -> DType:
         """The NumPy type of the elements: characters and opaque bytes are int8."""
         return _READ_AS.get(self, np.dtype(np.int8))
 
@@ -115,7 +115,7 @@ class PluginFieldType(NumberedEnum):
         return _OF.get(np.dtype(dtype), cls.UNKNOWN)
 
 
-_READ_AS: dict[PluginFieldType, np.dtype[Any]] = {
+_READ_AS: dict[PluginFieldType, DType] = {
     PluginFieldType.FLOAT16: np.dtype(np.float16),
     PluginFieldType.FLOAT32: np.dtype(np.float32),
     PluginFieldType.FLOAT64: np.dtype(np.float64),
@@ -202,7 +202,7 @@ class PluginField:
         self._data = array.tobytes()
         self._size = len(self._data) // dtype.itemsize
 
-    def _array(self, data: Any) -> npt.NDArray[Any]:
+    def _array(self, data: Any) -> Array:
         """Of the field's type, or any array of a type that is bytes only."""
         if self.type in _OPAQUE:
             return np.asarray(data)
@@ -220,7 +220,7 @@ class PluginField:
         return self._size
 
     @property
-    def data(self) -> npt.NDArray[Any] | None:
+    def data(self) -> Array | None:
         """The values as a new read-only array (size,)."""
         if self._data is None:
             return None

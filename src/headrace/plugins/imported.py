@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import PluginError
+from headrace._core.types import Array, DType
 from headrace.network.network import Network
 from headrace.plugins.base import IPluginCreatorV3One
 from headrace.plugins.calls import Instance, call_creator
@@ -26,7 +26,7 @@ from headrace.plugins.types import TensorRTPhase
 
 Shape = tuple[int, ...]
 Tensors = Sequence[tuple[Shape, Any]]
-Made = list[tuple[Shape, np.dtype[Any]]]
+Made: TypeAlias = "list[tuple[Shape, DType]]"
 
 
 class LayerFactory(Protocol):
@@ -36,9 +36,7 @@ class LayerFactory(Protocol):
         """Whether it makes the layer of that name."""
         ...
 
-    def create(
-        self, layer: str, weights: Sequence[npt.NDArray[Any]], fields: Mapping[str, Any]
-    ) -> Any:
+    def create(self, layer: str, weights: Sequence[Array], fields: Mapping[str, Any]) -> Any:
         """The layer's plugin, which stays the factory's."""
         ...
 
@@ -73,7 +71,7 @@ class ImportedPlugins:
     def make_by_factory(
         self,
         name: str,
-        weights: Sequence[npt.NDArray[Any]],
+        weights: Sequence[Array],
         fields: Mapping[str, Any],
         inputs: Tensors,
     ) -> Made:

@@ -11,13 +11,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Literal
 
 from headrace._core.errors import PluginError
 from headrace._core.text import quoted
+from headrace._core.types import DType
 from headrace.network.tensor_spec import TensorSpec
 from headrace.plugins.calls import Instance, Rollback
 from headrace.plugins.checks import status_of
@@ -29,7 +27,6 @@ from headrace.plugins.types import DataType
 if TYPE_CHECKING:
     from headrace.plugins.context import ContextPlugin
 
-Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
 Generation = Literal["V2", "V2Ext", "V2IOExt", "V2DynamicExt", "V3"]
 
@@ -93,7 +90,7 @@ class EngineSpec:
     namespace: str
     input_types: tuple[DataType, ...]
     output_types: tuple[DataType, ...]
-    dtypes: tuple[np.dtype[Any], ...]
+    dtypes: tuple[DType, ...]
     shapes: tuple[DimsExprs, ...]
     profiles: tuple[Ranges, ...]
     workspaces: tuple[int, ...]
@@ -181,7 +178,7 @@ class LayerPlugin(ABC):
     def build(
         self,
         inputs: Sequence[TensorSpec],
-        outputs: Sequence[np.dtype[Any]],
+        outputs: Sequence[DType],
         profiles: Sequence[Ranges],
         shape_inputs: Sequence[ShapeInput] = (),
     ) -> EnginePlugin:
@@ -196,7 +193,7 @@ class LayerPlugin(ABC):
     def spec(
         self,
         types: Sequence[DataType],
-        outputs: Sequence[np.dtype[Any]],
+        outputs: Sequence[DType],
         shapes: Sequence[DimsExprs],
         profiles: Sequence[Ranges],
         workspaces: Sequence[int],

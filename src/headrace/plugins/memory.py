@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from headrace._core._native import memory_view
 from headrace._core.gpu.cuda import AnyMemory
+from headrace._core.types import Array, DType
 from headrace.plugins.types import DataType
 
-Array = npt.NDArray[Any]
 Block = tuple[int, int, bool, str]
 """First address, first address behind it, whether it may be written to, what it is."""
 
@@ -70,7 +70,7 @@ def array_at(address: int, shape: Sequence[int], dtype: Any, *, writable: bool =
     return np.ndarray(axes, kind, memory_view(int(address), size, writable))
 
 
-def _numpy(dtype: Any) -> np.dtype[Any]:
+def _numpy(dtype: Any) -> DType:
     return dtype.numpy if isinstance(dtype, DataType) else np.dtype(dtype)
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from headrace._core.errors import PluginError
+from headrace._core.types import DType
 from headrace.plugins.calls import Instance
 from headrace.plugins.checks import as_bool
 from headrace.plugins.types import (
@@ -45,7 +44,7 @@ TAKEN = (
 """The element types of a network that plugins take."""
 
 
-def candidates(dtype: np.dtype[Any]) -> list[DataType]:
+def candidates(dtype: DType) -> list[DataType]:
     """Types to offer for a tensor of that type in the network, best first."""
     own = _OTHERS.get(dtype.name)
     if own is None and not takes(dtype):
@@ -57,7 +56,7 @@ def candidates(dtype: np.dtype[Any]) -> list[DataType]:
     return list(dict.fromkeys((*first, *_FALLBACK)))
 
 
-def takes(dtype: np.dtype[Any]) -> bool:
+def takes(dtype: DType) -> bool:
     """Whether a plugin can take tensors of that type."""
     try:
         return dtype.name in _OTHERS or bool(DataType.of(dtype) is not None)
@@ -65,7 +64,7 @@ def takes(dtype: np.dtype[Any]) -> bool:
         return False
 
 
-def closest(dtype: np.dtype[Any]) -> DataType:
+def closest(dtype: DType) -> DataType:
     """The TensorRT type for a tensor of that type in the network."""
     return candidates(dtype)[0]
 
@@ -78,8 +77,8 @@ def canonical(dtype: DataType) -> DataType:
 
 
 def network_types(
-    declared: Sequence[DataType], inputs: Sequence[np.dtype[Any]], *, weak: bool
-) -> list[np.dtype[Any]]:
+    declared: Sequence[DataType], inputs: Sequence[DType], *, weak: bool
+) -> list[DType]:
     """Element types of the outputs in the network.
 
     `weak`: True if FLOAT means "float of the width that the network has" (version 2).

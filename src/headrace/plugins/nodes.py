@@ -13,10 +13,10 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import ModelError, PluginError
 from headrace._core.notices import Notice
+from headrace._core.types import Array, DType
 from headrace.network.network import Network
 from headrace.network.shapes.graph_shapes import ShapeView
 from headrace.network.shapes.protos import small_constants
@@ -35,8 +35,8 @@ from headrace.plugins.types import TensorRTPhase
 
 Shape = tuple[int | str | None, ...]
 SHAPE_INPUTS = "tensorrt_plugin_shape_input_indices"
-Measure = Callable[[Any, Sequence[str], Mapping[str, Shape], Mapping[str, npt.NDArray[Any]]],
-                   Mapping[str, npt.NDArray[Any]]]  # fmt: skip
+Measure = Callable[[Any, Sequence[str], Mapping[str, Shape], Mapping[str, Array]],
+                   Mapping[str, Array]]  # fmt: skip
 """(model, names, shapes of the inputs, stand-ins for plugin outputs) -> what running the graph up
 to these values gives."""
 
@@ -72,7 +72,7 @@ class PluginNode:
     created: bool
     infos: list[TensorSpec] = field(default_factory=list)
     shape_infos: list[ShapeInput] = field(default_factory=list)
-    dtypes: list[np.dtype[Any]] = field(default_factory=list)
+    dtypes: list[DType] = field(default_factory=list)
     ranges: list[Ranges] = field(default_factory=list)
     exprs: list[DimsExprs] = field(default_factory=list)
 
@@ -153,7 +153,7 @@ class _Resolver:
         check_control_flow(self.proto.graph, self._is_plugin, where)
         self._see()
         self.constants = small_constants(self.proto)
-        self.stand_ins: dict[str, list[npt.NDArray[Any]]] = {}
+        self.stand_ins: dict[str, list[Array]] = {}
 
     def _is_plugin(self, node: Any) -> bool:
         if node.name in self.network.plugins:
@@ -344,7 +344,7 @@ class _Resolver:
                 axes.append(None)
         return tuple(axes)
 
-    def _output_types(self, node: Any, found: PluginNode) -> list[np.dtype[Any]]:
+    def _output_types(self, node: Any, found: PluginNode) -> list[DType]:
         layer = found.layer
         declared = layer.output_types([closest(i.dtype) for i in found.infos])
         inputs = [i.dtype for i in found.infos]
@@ -396,13 +396,13 @@ class _Resolver:
                     values[i] = tuple(int(v) for v in arrays[name].reshape(-1))
         return tuple(shapes), tuple(values)
 
-    def _stand_ins(self, index: int) -> dict[str, npt.NDArray[Any]]:
+    def _stand_ins(self, index: int) -> dict[str, Array]:
         return {name: arrays[index] for name, arrays in self.stand_ins.items()}
 
     def _known(self, name: str) -> TensorType | None:
         return self.free.known([name])[0]
 
-    def _dtype(self, name: str, node: Any) -> np.dtype[Any]:
+    def _dtype(self, name: str, node: Any) -> DType:
         """Type of an input; float of one that is left out."""
         if not name:
             return np.dtype(np.float32)
@@ -450,7 +450,7 @@ class _Resolver:
         self.free.tell(name, TensorType.of(last.dtype, found))
         return found
 
-    def _measured(self, name: str, node: Any, index: int = 2) -> npt.NDArray[Any]:
+    def _measured(self, name: str, node: Any, index: int = 2) -> Array:
         """The value in one of the fixed views of the first profile."""
         _, feeds = self.fixed[index]
         return self.measure(self.proto, [name], feeds, self._stand_ins(index))[name]
@@ -469,9 +469,7 @@ class _Resolver:
         return ShapeInput((None,) * (fixed[0] if fixed else 1), name)
 
 
-def _stand_in(
-    name: str, shape: Sequence[int], dtype: np.dtype[Any], where: str
-) -> npt.NDArray[Any]:
+def _stand_in(name: str, shape: Sequence[int], dtype: DType, where: str) -> Array:
     """Zeros in the place of an output.
 
     Raises:

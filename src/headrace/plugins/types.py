@@ -13,6 +13,8 @@ from typing import Any, overload
 
 import numpy as np
 
+from headrace._core.types import DType
+
 MAX_DIMS = 8
 
 
@@ -207,7 +209,7 @@ class DataType(NumberedEnum):
     E8M0 = 11
 
     @property
-    def numpy(self) -> np.dtype[Any]:
+    def numpy(self) -> DType:
         """The NumPy type of the same elements.
 
         Raises:
@@ -241,7 +243,7 @@ class DataType(NumberedEnum):
         return found
 
 
-_NUMPY: dict[DataType, np.dtype[Any]] = {
+_NUMPY: dict[DataType, DType] = {
     DataType.FLOAT: np.dtype(np.float32),
     DataType.HALF: np.dtype(np.float16),
     DataType.INT8: np.dtype(np.int8),

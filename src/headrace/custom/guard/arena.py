@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core import _native
+from headrace._core.types import Array
 from headrace.custom.guard import ipc
 
 MAX_BYTES = 1 << 28
@@ -74,7 +75,7 @@ class OutputArena:
             with suppress(OSError, AttributeError):
                 os.close(getattr(self, name))
 
-    def take(self, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> npt.NDArray[Any] | None:
+    def take(self, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> Array | None:
         """See `OutputMemory`. None if there is no more room, or if copying takes less time."""
         kind = np.dtype(dtype)
         size = prod(shape) * kind.itemsize

@@ -20,7 +20,7 @@ import json
 import mmap
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,7 @@ from headrace._core.errors import (
 )
 from headrace._core.notices import Notice
 from headrace._core.text import error_text
+from headrace._core.types import Array, DType
 from headrace.custom.cpp_parsers import ParserReturnedFalseError
 from headrace.custom.user_calls import ParserKind
 from headrace.custom.validate import (
@@ -52,7 +53,7 @@ from headrace.custom.validate import (
 )
 from headrace.meta import Classification, Detections, Segmentation
 
-Arrays = list[npt.NDArray[Any]]
+Arrays: TypeAlias = "list[Array]"
 
 CONTROL_BYTES = 4096
 PAGE = mmap.PAGESIZE
@@ -163,7 +164,7 @@ class SharedRegion:
         """
         return self.view(start, np.dtype(np.uint8), (count,)).tobytes()
 
-    def view(self, start: int, dtype: np.dtype[Any], shape: Sequence[int]) -> npt.NDArray[Any]:
+    def view(self, start: int, dtype: DType, shape: Sequence[int]) -> Array:
         """View an array in the region.
 
         Raises:
@@ -188,7 +189,7 @@ class Writer:
         self.region = region
         self.start = self.end = -(-start // 64) * 64
 
-    def add(self, array: npt.NDArray[Any]) -> int:
+    def add(self, array: Array) -> int:
         """Write an array; return its offset.
 
         Raises:
@@ -326,7 +327,7 @@ def _write_detections(result: Detections, out: Writer) -> list[int]:
     return [len(result.scores), flags]
 
 
-def _write_masks(masks: Sequence[npt.NDArray[Any]], out: Writer) -> None:
+def _write_masks(masks: Sequence[Array], out: Writer) -> None:
     out.add(np.array([mask.shape for mask in masks], np.int32).reshape(-1, 2))
     for mask in masks:
         out.add(mask)
@@ -336,7 +337,7 @@ class _Reader:
     def __init__(self, region: SharedRegion, start: int = 0) -> None:
         self._region, self._at = region, start
 
-    def take(self, dtype: np.dtype[Any], *shape: int) -> npt.NDArray[Any]:
+    def take(self, dtype: DType, *shape: int) -> Array:
         start = -(-self._at // 64) * 64
         array = self._region.view(start, dtype, shape)
         self._at = start + array.nbytes
@@ -370,7 +371,7 @@ def _read_detections(values: Sequence[int], region: SharedRegion) -> DecodedBoxe
     return DecodedBoxes(found, sound=False)
 
 
-def _read_masks(reader: _Reader, count: int) -> list[npt.NDArray[Any]]:
+def _read_masks(reader: _Reader, count: int) -> list[Array]:
     sizes = reader.take(_I32, count, 2)
     pixels = sizes[:, 0].astype(np.int64) * sizes[:, 1]
     if sizes.min() < 0 or pixels.max() > MAX_MASK_PIXELS or pixels.sum() > MAX_MASKS_PIXELS:

@@ -6,13 +6,14 @@ import weakref
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import CustomLibraryError, ParserError
 from headrace._core.notices import Notice, note_once
+from headrace._core.types import Array
 from headrace.custom.cpp_parsers import called_in_call
 from headrace.custom.guard import ipc
 from headrace.custom.guard.arena import OutputArena
@@ -36,7 +37,7 @@ from headrace.meta import Layer, NetworkInfo
 
 _THERE = "headrace.custom.guard.serve"
 
-Tensors = dict[str, npt.NDArray[Any]]
+Tensors: TypeAlias = "dict[str, Array]"
 
 
 class GuardedLibrary(CustomLibrary):
@@ -142,9 +143,7 @@ class GuardedLibrary(CustomLibrary):
             if function := reference():
                 function.open()
 
-    def _initialize(
-        self, layers: dict[str, npt.NDArray[Any]], network: NetworkInfo, max_batch: int
-    ) -> None:
+    def _initialize(self, layers: dict[str, Array], network: NetworkInfo, max_batch: int) -> None:
         payload = {
             "names": list(layers),
             "network": network_json(network),

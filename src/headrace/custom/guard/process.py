@@ -11,9 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from time import monotonic, sleep
-from typing import Any
-
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from headrace._core import _native
 from headrace._core.errors import ParserError
@@ -43,6 +41,10 @@ from headrace.custom.guard.ipc import (
 )
 from headrace.custom.guard.keeper import end_process, keeper
 from headrace.custom.guard.options import GuardOptions
+
+if TYPE_CHECKING:
+    from headrace._core.types import Array
+
 
 _HANG_REPORT_S = 1.0
 _REPORT_BYTES = 1 << 24
@@ -237,7 +239,7 @@ class GuardedProcess:
         self,
         function: str,
         payload: dict[str, Any] | None = None,
-        arrays: Sequence[npt.NDArray[Any]] = (),
+        arrays: Sequence[Array] = (),
         *,
         what: str,
         timeout_s: float | None = None,
@@ -282,7 +284,7 @@ class GuardedProcess:
 
     def call(
         self,
-        arrays: list[npt.NDArray[Any]],
+        arrays: list[Array],
         offsets: list[int],
         sizes: list[int],
         read: Callable[[memoryview, SharedRegion], Any],

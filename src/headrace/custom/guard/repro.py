@@ -14,13 +14,13 @@ from datetime import UTC, datetime
 from math import prod
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import CustomLibraryError, HeadraceError
 from headrace._core.files import os_reason
+from headrace._core.types import Array
 from headrace.binary.regular_files import open_regular
 from headrace.custom.guard.call_args import ARGS_READERS, ArgsReader, CallArgs, plain_text
 from headrace.custom.guard.crash import LibraryDiedError
@@ -36,7 +36,7 @@ _DAMAGE = (OSError, ValueError, TypeError, KeyError, AttributeError, EOFError, R
            OverflowError, MemoryError, TokenError, HeadraceError)  # fmt: skip
 _KIND_OF_JSON = {list: "a list", str: "text", int: "a number", float: "a number",
                  bool: "a boolean", type(None): "null"}  # fmt: skip
-Arrays = Mapping[str, npt.NDArray[Any]]
+Arrays: TypeAlias = "Mapping[str, Array]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def save_case(
 
 def load_case(
     folder: Path, readers: Mapping[str, ArgsReader] = ARGS_READERS
-) -> tuple[Case, dict[str, npt.NDArray[Any]], dict[str, Any]]:
+) -> tuple[Case, dict[str, Array], dict[str, Any]]:
     """Load a call, its arrays by name, and all entries of `case.json`.
 
     Args:
@@ -203,7 +203,7 @@ def load_case(
             raise ValueError("two of its layers have one name")
     except _DAMAGE as error:
         raise _no_case(file, error) from error
-    arrays: dict[str, npt.NDArray[Any]] = {}
+    arrays: dict[str, Array] = {}
     left = MAX_BYTES
     for name, place in named:
         try:
@@ -240,7 +240,7 @@ def _no_case(file: Path, error: Exception) -> CustomLibraryError:
     )
 
 
-def _tensor(file: Path, limit: int) -> npt.NDArray[Any]:
+def _tensor(file: Path, limit: int) -> Array:
     """Read the array of a `.npy`, of at most `limit` bytes.
 
     Raises:
@@ -270,7 +270,7 @@ def _tensor(file: Path, limit: int) -> npt.NDArray[Any]:
         if data > limit:
             raise ValueError(f"it has {data} bytes, and at most {limit} more are read")
         opened.seek(0)
-        return cast(npt.NDArray[Any], np.load(opened, allow_pickle=False))
+        return cast(Array, np.load(opened, allow_pickle=False))
 
 
 def _number(value: Any) -> float:

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core import _native
+from headrace._core.types import Array
 from headrace.custom.guard import ipc
 from headrace.meta import Layer
 
@@ -38,12 +38,12 @@ class Tensors:
         self._results = results
         self._slots: dict[int, Any] = {}
         self._names: list[str] = []
-        self._arrays: list[npt.NDArray[Any]] = []
+        self._arrays: list[Array] = []
         self._protected: list[int] = []  # pages behind tensors
         self._known: dict[tuple[int, ...], tuple[dict[str, Layer], Regions]] = {}
         self._current: tuple[int, ...] | None = None
 
-    def prepare(self, names: list[str], arrays: list[npt.NDArray[Any]]) -> None:
+    def prepare(self, names: list[str], arrays: list[Array]) -> None:
         """Set the layers of calls from now on; copies of tensors will be in `arrays`.
 
         To be called while nothing is protected.
@@ -106,9 +106,7 @@ class Tensors:
             layers[name] = Layer(name, array)
         return layers, regions
 
-    def _shared(
-        self, like: npt.NDArray[Any], place: int, slot: int, size: int
-    ) -> tuple[npt.NDArray[Any], int]:
+    def _shared(self, like: Array, place: int, slot: int, size: int) -> tuple[Array, int]:
         mapping = self._slots.get(slot)
         if mapping is None:
             try:

@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy.typing as npt
-
 from headrace._core import _native
 from headrace._core.errors import EngineError
 from headrace.engine.backends import RunnerOptions
@@ -17,6 +15,7 @@ from headrace.engine.backends.onnxruntime_common import SILENT, ort, session_opt
 from headrace.network.external_data import WEIGHTS_FILE
 
 if TYPE_CHECKING:
+    from headrace._core.types import Array
     from headrace.engine.plugin_graph.plugins_in_runtime import CallbackGraph, PluginCallbacks
 
 
@@ -58,23 +57,17 @@ class OnnxRuntimeRunner:
         self.outputs = tuple(spec(arg) for arg in session.get_outputs())
         self._names = [spec.name for spec in self.outputs]
 
-    def run(
-        self, feeds: Mapping[str, npt.NDArray[Any]], *, to_host: bool = True
-    ) -> list[npt.NDArray[Any]]:
+    def run(self, feeds: Mapping[str, Array], *, to_host: bool = True) -> list[Array]:
         session = self._session
         if session is None:
             raise EngineError("the session is closed")
         try:
-            outputs: list[npt.NDArray[Any]] = session.run(
-                self._names, dict(feeds), self._run_options
-            )
+            outputs: list[Array] = session.run(self._names, dict(feeds), self._run_options)
         except Exception as error:
             raise worded(error, "failed") from error
         return outputs
 
-    def run_into(
-        self, feeds: Mapping[str, npt.NDArray[Any]], places: Mapping[str, npt.NDArray[Any]]
-    ) -> list[npt.NDArray[Any]]:
+    def run_into(self, feeds: Mapping[str, Array], places: Mapping[str, Array]) -> list[Array]:
         """See `PlacingRunner`."""
         session = self._session
         if session is None:

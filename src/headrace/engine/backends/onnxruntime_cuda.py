@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import DeviceMemoryError, EngineError
 from headrace._core.gpu.cuda import current_gpu, entered, gpu_decodes, why_no_gpu
 from headrace._core.gpu.cuda_kernels import PinnedPool
 from headrace._core.gpu.cuda_tensors import CudaTensor
+from headrace._core.types import Array, DType
 from headrace.engine.backends import RunnerOptions
 from headrace.engine.backends.cuda_graphs import CapturedRun
 from headrace.engine.backends.onnxruntime_common import SILENT, ort, session_options, spec, worded
@@ -33,7 +33,7 @@ exhaustive default; YOLOX-nano 6,158 and 5,757."""
 class OrtTensor:
     """An output that stayed on the GPU; speaks DLPack."""
 
-    def __init__(self, value: Any, dtype: np.dtype[Any]) -> None:
+    def __init__(self, value: Any, dtype: DType) -> None:
         self._value = value
         self.dtype = dtype
 
@@ -46,12 +46,12 @@ class OrtTensor:
         """Device address. The run that fills it is over."""
         return int(self._value.data_ptr())
 
-    def numpy(self) -> npt.NDArray[Any]:
+    def numpy(self) -> Array:
         """A copy on the host."""
-        array: npt.NDArray[Any] = self._value.numpy()
+        array: Array = self._value.numpy()
         return array
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return self.numpy() if dtype is None else self.numpy().astype(dtype)
 
     def __dlpack__(self, **_: Any) -> Any:
@@ -178,7 +178,7 @@ class CudaRunner:
         pairs = zip(values, places, strict=True)
         return [value.numpy() if place is None else place for value, place in pairs]
 
-    def _places(self, feeds: Mapping[str, Any]) -> list[npt.NDArray[Any] | None]:
+    def _places(self, feeds: Mapping[str, Any]) -> list[Array | None]:
         """Memory for each output with a shape that is known before the run; None for others."""
         pairs = zip(self.outputs, self._shapes(feeds), strict=True)
         return [None if s is None else self._pinned.take(o.dtype, s) for o, s in pairs]

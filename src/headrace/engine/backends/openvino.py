@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import openvino as ov
 import openvino.properties as props
 import openvino.properties.hint as hints
 
 from headrace._core.errors import EngineError
 from headrace._core.files import os_reason
+from headrace._core.types import Array
 from headrace.engine.backends import RunnerOptions
 from headrace.engine.machine import usable_cores
 from headrace.network import wire
@@ -54,7 +54,7 @@ class _Variant:
         # where a shape is only known afterwards, OpenVINO 2026.4 may write elsewhere unseen
         self._static = [port.get_partial_shape().is_static for port in self._compiled.outputs]
 
-    def run(self, feeds: Mapping[str, npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+    def run(self, feeds: Mapping[str, Array]) -> list[Array]:
         arrays = [next(feeds[n] for n in names if n in feeds) for names in self._names]
         try:
             request = self._idle.pop()
@@ -67,9 +67,7 @@ class _Variant:
         finally:
             self._idle.append(request)
 
-    def run_into(
-        self, feeds: Mapping[str, npt.NDArray[Any]], places: Sequence[npt.NDArray[Any] | None]
-    ) -> list[npt.NDArray[Any]]:
+    def run_into(self, feeds: Mapping[str, Array], places: Sequence[Array | None]) -> list[Array]:
         """`run` with separate requests, which get new places for their outputs each time."""
         arrays = [next(feeds[n] for n in names if n in feeds) for names in self._names]
         try:
@@ -89,7 +87,7 @@ class _Variant:
         return made
 
 
-def _same(array: npt.NDArray[Any], place: npt.NDArray[Any]) -> bool:
+def _same(array: Array, place: Array) -> bool:
     """Whether the runtime kept the memory: for another shape it takes its own."""
     return array.shape == place.shape and array.ctypes.data == place.ctypes.data
 
@@ -142,22 +140,18 @@ class OpenVinoRunner:
         except Exception as error:  # whatever the binding makes of a C++ exception
             raise _worded(error, "refuses the model") from error
 
-    def run(
-        self, feeds: Mapping[str, npt.NDArray[Any]], *, to_host: bool = True
-    ) -> list[npt.NDArray[Any]]:
+    def run(self, feeds: Mapping[str, Array], *, to_host: bool = True) -> list[Array]:
         return self._run(feeds, None)
 
-    def run_into(
-        self, feeds: Mapping[str, npt.NDArray[Any]], places: Mapping[str, npt.NDArray[Any]]
-    ) -> list[npt.NDArray[Any]]:
+    def run_into(self, feeds: Mapping[str, Array], places: Mapping[str, Array]) -> list[Array]:
         """See `PlacingRunner`."""
         return self._run(feeds, [places.get(spec.name) for spec in self.outputs])
 
     def _run(
         self,
-        feeds: Mapping[str, npt.NDArray[Any]],
-        places: Sequence[npt.NDArray[Any] | None] | None,
-    ) -> list[npt.NDArray[Any]]:
+        feeds: Mapping[str, Array],
+        places: Sequence[Array | None] | None,
+    ) -> list[Array]:
         try:
             variant = self._fixed
             if not self._batched:
@@ -184,7 +178,7 @@ class OpenVinoRunner:
                 self._any = _Variant(self._model, self._settings)
             return self._any
 
-    def _for_shapes(self, feeds: Mapping[str, npt.NDArray[Any]]) -> _Variant | None:
+    def _for_shapes(self, feeds: Mapping[str, Array]) -> _Variant | None:
         key = tuple(feeds[spec.name].shape for spec in self.inputs)
         with self._lock:
             if self._model is not None and key not in self._checked:

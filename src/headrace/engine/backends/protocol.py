@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
-import numpy.typing as npt
-
 from headrace.network.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
+    from headrace._core.types import Array
     from headrace.engine.plugin_graph.plugins_in_runtime import CallbackGraph, PluginCallbacks
 
 Optimization = Literal["none", "basic", "extended", "all"]
@@ -115,7 +114,7 @@ class PlacingRunner(Runner, Protocol):
     """A runner that can write outputs into given arrays."""
 
     def run_into(
-        self, feeds: Mapping[str, DLPackTensor], places: Mapping[str, npt.NDArray[Any]]
+        self, feeds: Mapping[str, DLPackTensor], places: Mapping[str, Array]
     ) -> Sequence[Any]:
         """`run`, each output that `places` names being written into that array if it can be.
 

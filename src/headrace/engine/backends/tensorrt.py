@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import EngineError
 from headrace._core.gpu.cuda import (
@@ -28,6 +27,7 @@ from headrace._core.gpu.cuda import (
 )
 from headrace._core.gpu.cuda_kernels import PinnedPool
 from headrace._core.gpu.cuda_tensors import CudaTensor, Imported
+from headrace._core.types import Array, DType
 from headrace.engine.backends import PluginKey, RunnerOptions
 from headrace.engine.backends.onnxruntime_package import gpu_fix
 from headrace.network.tensor_spec import TensorSpec
@@ -171,7 +171,7 @@ class _Lane:
             raise EngineError(f"{_MODULE}: {_said('no execution context')}")
         self.buffers: dict[str, CudaTensor] = {}
 
-    def buffer(self, name: str, shape: Sequence[int], dtype: np.dtype[Any]) -> CudaTensor:
+    def buffer(self, name: str, shape: Sequence[int], dtype: DType) -> CudaTensor:
         """Memory for a tensor, kept for the next run of the same shape."""
         have = self.buffers.get(name)
         if have is None or have.shape != tuple(shape) or have.dtype != dtype:
@@ -260,7 +260,7 @@ class TensorRtRunner:
             results.append(result)
         if not context.execute_async_v3(stream.handle):
             raise EngineError(f"{_MODULE} failed: {_said('it does not say why')}")
-        arrays: list[npt.NDArray[Any]] = []
+        arrays: list[Array] = []
         if to_host:
             for result in results:
                 host = self._pinned.take(result.dtype, result.shape)

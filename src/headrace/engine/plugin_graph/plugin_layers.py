@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import PluginError
 from headrace._core.notices import Notice
@@ -24,6 +22,10 @@ from headrace.plugins.layer import EnginePlugin
 from headrace.plugins.loading import code_of
 from headrace.plugins.nodes import Resolved, Shape, Views, has_plugins, resolve
 from headrace.plugins.registry import PluginRegistry, known_plugins
+
+if TYPE_CHECKING:
+    from headrace._core.types import Array
+
 
 BATCH = "headrace_batch"
 """Name of a free batch axis that the model leaves unnamed."""
@@ -229,8 +231,8 @@ def _measure(inputs: Sequence[TensorSpec]) -> Any:
         proto: Any,
         names: Sequence[str],
         shapes: Mapping[str, Shape],
-        stand_ins: Mapping[str, npt.NDArray[Any]],
-    ) -> dict[str, npt.NDArray[Any]]:
+        stand_ins: Mapping[str, Array],
+    ) -> dict[str, Array]:
         specs = [TensorSpec(s.name, s.dtype, tuple(shapes[s.name])) for s in inputs]
         feeds = {**sample_inputs(specs, 1), **stand_ins}
         model, used = _upstream(proto, names, feeds)
@@ -245,7 +247,7 @@ def _measure(inputs: Sequence[TensorSpec]) -> Any:
 
 
 def _upstream(
-    proto: Any, names: Sequence[str], feeds: Mapping[str, npt.NDArray[Any]]
+    proto: Any, names: Sequence[str], feeds: Mapping[str, Array]
 ) -> tuple[bytes, list[str]]:
     """Cut out the part of a graph that makes `names`, beginning at the values in `feeds`.
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from headrace._core.types import Array
 from headrace.engine.backends import DEFAULT_BACKEND, RunnerOptions, get_backend
 from headrace.engine.plugin_graph.plugin_layers import PluginLayers
 from headrace.engine.plugin_graph.split import names_read
@@ -39,7 +39,7 @@ class PluginTiming:
         network: Network,
         bake: Bake,
         layers: Callable[[bytes], PluginLayers | None],
-        feeds: Mapping[str, npt.NDArray[Any]],
+        feeds: Mapping[str, Array],
     ) -> None:
         self._bake, self._layers = bake, layers
         self._values = dict(feeds)
@@ -57,7 +57,7 @@ class PluginTiming:
                 runner.close()
         elif found is not None:
             found.close()
-        self.feeds: dict[str, npt.NDArray[Any]] = {}
+        self.feeds: dict[str, Array] = {}
         self.inputs: Sequence[TensorSpec] = ()
         self.bake(network)
 
@@ -85,7 +85,7 @@ class PluginTiming:
 def _without_plugins(
     proto: Any,
     plugins: Mapping[str, tuple[Sequence[str], Sequence[str]]],
-    feeds: Mapping[str, npt.NDArray[Any]],
+    feeds: Mapping[str, Array],
 ) -> tuple[bytes, list[str]]:
     """Take the plugin nodes out: their outputs become inputs, their inputs become outputs.
 

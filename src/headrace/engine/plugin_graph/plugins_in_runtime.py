@@ -16,9 +16,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import EngineError
+from headrace._core.types import Array, DType
 from headrace.engine.backends import Runner
 from headrace.engine.plugin_graph.context_pool import ContextPool
 from headrace.engine.plugin_graph.plugin_record import PluginRecord
@@ -26,7 +26,6 @@ from headrace.plugins.context import ContextPlugin
 from headrace.plugins.layer import EnginePlugin, EngineSpec
 from headrace.plugins.memory import array_at
 
-Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
 Lent = tuple[int, Shape]
 """Address and shape of a tensor that is the runtime's."""
@@ -37,7 +36,7 @@ _OMITTED = np.empty(0, np.float32)
 
 
 @cache
-def numpy_type(kind: int) -> np.dtype[Any]:
+def numpy_type(kind: int) -> DType:
     """Translate an ONNX element type to NumPy's."""
     from onnx import helper
 

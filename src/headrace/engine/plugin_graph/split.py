@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import EngineError
+from headrace._core.types import Array
 
 _RANDOM = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial",
            "Bernoulli", "Dropout"}  # fmt: skip
@@ -65,7 +65,7 @@ class SplitGraph:
         """The pieces of all sections."""
         return tuple(s.piece for s in self.sections if s.piece is not None)
 
-    def constants(self) -> dict[str, npt.NDArray[Any]]:
+    def constants(self) -> dict[str, Array]:
         """Read the weights and constants that plugins or the caller take as they are."""
         from onnx import numpy_helper
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import EngineError
+from headrace._core.types import Array
 from headrace.engine.backends import Backend, CompilingBackend, Runner, RunnerOptions
 from headrace.engine.plugin_graph.context_pool import ContextPool
 from headrace.engine.plugin_graph.plugin_record import PluginRecord
@@ -22,7 +22,6 @@ from headrace.engine.plugin_graph.split import Piece, SplitGraph
 from headrace.network.shapes.protos import read_type
 from headrace.network.tensor_spec import TensorSpec
 
-Array = npt.NDArray[Any]
 _OMITTED = np.empty(0, np.float32)
 
 

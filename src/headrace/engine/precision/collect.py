@@ -12,13 +12,13 @@ import json
 import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import EngineError
 from headrace._core.files import os_reason, write_atomically
+from headrace._core.types import Array
 from headrace.engine.backends import DEFAULT_BACKEND, RunnerOptions, get_backend
 from headrace.engine.precision.explicit import activation_names
 from headrace.engine.precision.histogram import BINS, Histogram, Method, clip_at
@@ -64,7 +64,7 @@ class ActivationRunner:
         self._runner = backend.open(proto.SerializeToString(), RunnerOptions(threads))
         self._outputs = [spec.name for spec in self._runner.outputs]
 
-    def run(self, pictures: npt.NDArray[np.float32]) -> dict[str, npt.NDArray[Any]]:
+    def run(self, pictures: npt.NDArray[np.float32]) -> dict[str, Array]:
         """Compute the activations of a batch by name.
 
         Raises:
@@ -167,7 +167,7 @@ class Collector:
         except (OSError, ValueError, EOFError, zipfile.BadZipFile, NotImplementedError) as error:
             return f"it cannot be read ({str(error) or type(error).__name__})"
 
-    def _restore(self, state: Mapping[str, npt.NDArray[Any]]) -> str | None:
+    def _restore(self, state: Mapping[str, Array]) -> str | None:
         count = len(self.histograms)
         shapes = {"key": (), "frames": (), "counts": (count, BINS), "tops": (count, 2)}
         if str(state["key"]) != self._key:

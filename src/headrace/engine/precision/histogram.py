@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+
+from headrace._core.types import Array
 
 BINS = 4096
 LEVELS = 128  # of a symmetric byte: 0 to 127
@@ -38,7 +40,7 @@ class Histogram:
     zeros: int = 0
     odd: int = 0
 
-    def add(self, values: npt.NDArray[Any]) -> None:
+    def add(self, values: Array) -> None:
         """Count float values of any shape."""
         flat = np.abs(values.reshape(-1).astype(np.float32, copy=False))
         if not flat.size:

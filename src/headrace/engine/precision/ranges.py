@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from onnx import numpy_helper
 
+from headrace._core.types import Array
 from headrace.engine.precision.choice import TensorChoice
 from headrace.engine.precision.prepare import Proto
 
@@ -43,7 +44,7 @@ class Channels:
     parts: list[Samples] = field(default_factory=list)
 
     @classmethod
-    def of(cls, values: npt.NDArray[Any], places: npt.NDArray[np.int64] | None = None) -> Channels:
+    def of(cls, values: Array, places: npt.NDArray[np.int64] | None = None) -> Channels:
         """Look at (n, channels, …); `places` are those of the sample, all by default."""
         flat = np.moveaxis(values, 1, 0).reshape(values.shape[1], -1)
         part = flat if places is None else flat[:, places]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from headrace._core.types import Array
 
 NOISE_DB = {"fp16": 30.0, "bf16": 15.0, "int8": 12.0, "best": 12.0}
 """Least signal to noise of a runtime that computes the same graph as the reference: what rounding
@@ -14,7 +14,7 @@ in FP16, or to other INT8 values now and then, explains."""
 
 
 def difference(
-    ours: Mapping[str, npt.NDArray[Any]], reference: Mapping[str, npt.NDArray[Any]]
+    ours: Mapping[str, Array], reference: Mapping[str, Array]
 ) -> tuple[float, str | None]:
     """Measure how far outputs are from the reference.
 
@@ -57,7 +57,7 @@ def difference(
 
 
 def too_noisy(
-    ours: Mapping[str, npt.NDArray[Any]], reference: Mapping[str, npt.NDArray[Any]], least_db: float
+    ours: Mapping[str, Array], reference: Mapping[str, Array], least_db: float
 ) -> str | None:
     """Name the fault of outputs in a lower precision; None if there is none.
 
@@ -82,7 +82,7 @@ def too_noisy(
     return None
 
 
-def noise_db(got: npt.NDArray[Any], expected: npt.NDArray[Any]) -> float:
+def noise_db(got: Array, expected: Array) -> float:
     """Signal to noise of an output, by its variance; finite values only. At most 300."""
     finite = np.isfinite(expected) & np.isfinite(got)
     a, b = got[finite].astype(np.float64), expected[finite].astype(np.float64)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
-
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from headrace._core.errors import EngineError, ModelError
 from headrace._core.notices import Notice
@@ -17,6 +15,9 @@ from headrace.engine.precision.rules import PrecisionRules
 from headrace.engine.tuning.tune import Progress, TuneOptions, Tuning, Version, tune
 from headrace.network.network import Network
 from headrace.network.tensor_spec import TensorSpec
+
+if TYPE_CHECKING:
+    from headrace._core.types import Array
 
 
 def tune_precisions(
@@ -30,7 +31,7 @@ def tune_precisions(
     picture_range: tuple[float, float],
     options: TuneOptions,
     progress: Progress | None,
-    feeds: Mapping[str, npt.NDArray[Any]] | None = None,
+    feeds: Mapping[str, Array] | None = None,
 ) -> tuple[Tuning, PrecisionGraph, list[Notice]]:
     """Lower a network to every precision that may be used, and find the best way to run any.
 

@@ -14,9 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import Any
-
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import EngineError
 from headrace._core.files import locked
@@ -29,6 +27,10 @@ from headrace.engine.tuning.tactic import Objective, Tactic, candidates
 from headrace.engine.tuning.timing_cache import VERSION, TimingCache, TimingEntry
 from headrace.engine.tuning.worker import CrashedError, HungError, RefusedError, TuningWorker
 from headrace.network.tensor_spec import TensorSpec
+
+if TYPE_CHECKING:
+    from headrace._core.types import Array
+
 
 DEFAULT_BUDGET_S = 60.0
 
@@ -188,7 +190,7 @@ class _Try:
 def tune(
     model: bytes,
     inputs: Sequence[TensorSpec],
-    feeds: Mapping[str, npt.NDArray[Any]],
+    feeds: Mapping[str, Array],
     *,
     items: int,
     versions: Sequence[Version] | None = None,
@@ -303,7 +305,7 @@ class _Contest:
         self._finalists = _LARGE_FINALISTS if large > _LARGE_MODEL else _FINALISTS
         self._start = monotonic()
         self._budget_s = options.budget_s
-        self._references: dict[int, Mapping[str, npt.NDArray[Any]]] = {}  # by model
+        self._references: dict[int, Mapping[str, Array]] = {}  # by model
         self._steps = len(tries) + 1 + _MAX_ROUNDS
         self._done = 0
 
@@ -340,16 +342,14 @@ class _Contest:
         self._compare()
         return ""
 
-    def _refer(self, number: int, timeout_s: float) -> Mapping[str, npt.NDArray[Any]]:
+    def _refer(self, number: int, timeout_s: float) -> Mapping[str, Array]:
         """Compute the outputs of a model with nothing of its graph rewritten."""
         plain = f"{DEFAULT_BACKEND}:optimization=none"
         _, outputs = self._worker.ask(timeout_s, do="run", model=number, tactic=plain, outputs=True)
         self._worker.ask(max(1.0, self._left()), do="drop", model=number, tactic=plain)
         return outputs
 
-    def _judge(
-        self, attempt: _Try, outputs: Mapping[str, npt.NDArray[Any]], timeout_s: float
-    ) -> str | None:
+    def _judge(self, attempt: _Try, outputs: Mapping[str, Array], timeout_s: float) -> str | None:
         """Name the fault of outputs. Lower precisions are compared with the same graph."""
         exact = self._references[0]
         attempt.error, wrong = difference(outputs, exact)
@@ -385,7 +385,7 @@ class _Contest:
 
     def _ask(
         self, attempt: _Try, timeout_s: float, *, do: str = "run", **more: Any
-    ) -> tuple[dict[str, Any], Mapping[str, npt.NDArray[Any]]]:
+    ) -> tuple[dict[str, Any], Mapping[str, Array]]:
         return self._worker.ask(
             timeout_s,
             do=do,

@@ -19,17 +19,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate
 from time import monotonic, perf_counter
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.gpu.cuda import current_gpu
 from headrace._core.gpu.visible_gpus import environment_for
 from headrace._core.text import error_text
+from headrace._core.types import Array
 
 SIZES = struct.Struct("<QQQ")
-Arrays = Mapping[str, npt.NDArray[Any]]
+Arrays: TypeAlias = "Mapping[str, Array]"
 
 
 def send(
@@ -54,7 +54,7 @@ def send(
     pipe.flush()
 
 
-def receive(pipe: IO[bytes]) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], bytes]:
+def receive(pipe: IO[bytes]) -> tuple[dict[str, Any], dict[str, Array], bytes]:
     """Read one message.
 
     Raises:
@@ -220,9 +220,7 @@ class RefusedError(Exception):
 class TuningWorker:
     """Starts the process when it is needed, and anew after it died; for the thread's GPU."""
 
-    def __init__(
-        self, models: Sequence[bytes], feeds: Mapping[str, npt.NDArray[Any]], max_batch: int
-    ) -> None:
+    def __init__(self, models: Sequence[bytes], feeds: Mapping[str, Array], max_batch: int) -> None:
         self._models, self._feeds, self._max_batch = models, feeds, max_batch
         self._process: subprocess.Popen[bytes] | None = None
         self._environment = environment_for(current_gpu())

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace._core.errors import HeadraceError, PluginError
+from headrace._core.types import Array
 from headrace.custom.guard.repro import FatalCall
 from headrace.engine.plugin_graph.plugin_saving import saved_of, spec_of
 from headrace.infer.model.guarded_cases import PluginArgs
 from headrace.plugins.calls import print_failure
 from headrace.plugins.context import ContextPlugin, Prepared
-from headrace.plugins.layer import Array, EnginePlugin, SavedPlugin
+from headrace.plugins.layer import EnginePlugin, SavedPlugin
 
 if TYPE_CHECKING:
     from headrace.engine.plugin_graph.plugin_record import PluginRecord

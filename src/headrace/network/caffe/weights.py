@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import ModelError
+from headrace._core.types import Array
 from headrace.network.model_bytes import foreign
 from headrace.network.wire import WireError, doubles, fields, floats, message, signed, text, varints
 
@@ -74,7 +74,7 @@ def _layer(data: memoryview, kind: int, path: Path) -> tuple[str, list[WeightBlo
 def _blob(data: memoryview, where: str) -> WeightBlob:
     legacy: dict[int, int] = {}
     shape: list[int] | None = None
-    parts: list[npt.NDArray[Any]] = []
+    parts: list[Array] = []
     for number, wire, value in fields(data):
         if number in _LEGACY_DIMS and wire == 0:
             legacy[number] = signed(value)

@@ -8,8 +8,8 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from headrace._core.types import Array
 from headrace.network.shapes.protos import MAX_VALUES, read_type, type_proto
 from headrace.network.shapes.small_values import compute
 from headrace.network.tensor_spec import TensorType
@@ -72,7 +72,7 @@ def _shape_of(info: TensorType | None, attributes: Mapping[str, Any]) -> TensorT
     return TensorType(_INT64, (len(axes),), _value_of_axes(axes))
 
 
-def _value_of_axes(axes: Sequence[int]) -> npt.NDArray[Any]:
+def _value_of_axes(axes: Sequence[int]) -> Array:
     if any(d < 0 for d in axes):
         return np.array([np.nan if d < 0 else d for d in axes], np.float64)
     return np.array(axes, np.int64)
@@ -146,7 +146,7 @@ def _completed(
 
 def _value(
     op: str, given: Sequence[TensorType | None], attributes: Mapping[str, Any], elem: int
-) -> npt.NDArray[Any] | None:
+) -> Array | None:
     from onnx import helper
 
     if op == "Constant":
@@ -171,11 +171,11 @@ def _value(
     return _cast(made, helper.tensor_dtype_to_np_dtype(elem))
 
 
-def _is_float(value: npt.NDArray[Any] | None) -> bool:
+def _is_float(value: Array | None) -> bool:
     return value is not None and value.dtype.kind == "f"
 
 
-def _cast(value: npt.NDArray[Any], dtype: Any) -> npt.NDArray[Any]:
+def _cast(value: Array, dtype: Any) -> Array:
     if value.dtype == dtype:
         return value
     kind = np.dtype(dtype)
@@ -210,11 +210,11 @@ def _shape_from_values(
     return None
 
 
-def _axes_of(value: npt.NDArray[Any]) -> Shape:
+def _axes_of(value: Array) -> Shape:
     return tuple(-1 if np.isnan(float(d)) else int(d) for d in value.reshape(-1))
 
 
-def _reshaped(shape: Shape | None, target: npt.NDArray[Any], allow_zero: bool) -> Shape:
+def _reshaped(shape: Shape | None, target: Array, allow_zero: bool) -> Shape:
     axes: list[int] = []
     inferred, copied, unknown = -1, 0, 0
     for i, number in enumerate(target.reshape(-1)):
@@ -251,7 +251,7 @@ def _broadcast(a: Shape, b: Shape) -> Shape:
     )
 
 
-def _sliced(shape: Shape, values: Sequence[npt.NDArray[Any] | None]) -> Shape:
+def _sliced(shape: Shape, values: Sequence[Array | None]) -> Shape:
     starts, ends = values[1], values[2]
     axes = values[3] if len(values) > 3 else None
     steps = values[4] if len(values) > 4 else None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
-
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from headrace.network.tensor_spec import TensorType
+
+if TYPE_CHECKING:
+    from headrace._core.types import Array
+
 
 MAX_VALUES = 4096
 """Most elements of a tensor that is followed by value: shapes, indices, scales."""
@@ -44,7 +46,7 @@ def constant_type(tensor: Any) -> TensorType:
     return TensorType(tensor.data_type, shape, array)
 
 
-def small_constants(proto: Any) -> dict[str, npt.NDArray[Any]]:
+def small_constants(proto: Any) -> dict[str, Array]:
     """Vectors and scalars of a model that are constant and may be shapes, by name."""
     from onnx import numpy_helper
 

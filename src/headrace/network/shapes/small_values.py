@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Value = npt.NDArray[Any]
+from headrace._core.types import Array
+
+Value = Array
 Attributes = Mapping[str, Any]
 _Inputs = Sequence[Any]
 _Operation = Callable[[_Inputs, Attributes], Any]

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from headrace._core.types import Array
 from headrace.network.graph_builder import BATCH, Blob, GraphBuilder, Shape, shape_text
 from headrace.network.importer import LayerLowering
 from headrace.network.uff.proto import Node
@@ -115,7 +115,7 @@ class UffLowering(LayerLowering):
         """A result in canonical order, turned into the order of the first input."""
         return self.turns.turn(blob, self.order(0, self.x))
 
-    def array(self, index: int, what: str) -> npt.NDArray[Any]:
+    def array(self, index: int, what: str) -> Array:
         """The content of input `index`, which must be constant."""
         found = self.inputs[index].array if index < len(self.inputs) else None
         if found is None:

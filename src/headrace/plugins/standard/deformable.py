@@ -11,8 +11,9 @@ from typing import ClassVar
 import numpy as np
 
 from headrace._core import _native
+from headrace._core.types import Array
 from headrace.plugins.standard.fields import integer, integers
-from headrace.plugins.standard.layer import Array, Extent, Interface, Shape, StandardLayer
+from headrace.plugins.standard.layer import Extent, Interface, Shape, StandardLayer
 
 
 class MultiscaleDeformableAttention(StandardLayer):

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from headrace._core.types import Array
 from headrace.plugins.standard.fields import integer, number
 from headrace.plugins.standard.layer import (
-    Array,
     Extent,
     Interface,
     ScalarCount,

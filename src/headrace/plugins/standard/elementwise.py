@@ -12,8 +12,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from headrace._core.types import Array
 from headrace.plugins.standard.fields import floats, integer, number
-from headrace.plugins.standard.layer import Array, Decomposition, Interface, Shape, StandardLayer
+from headrace.plugins.standard.layer import Decomposition, Interface, Shape, StandardLayer
 
 
 class LReLU(StandardLayer):

@@ -12,14 +12,12 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import ModelError
+from headrace._core.types import Array, DType
 from headrace.plugins.expressions import DimsExprs, IDimensionExpr, SymbolicExtent
 from headrace.plugins.standard.fields import Field, Given
 from headrace.plugins.types import DataType, DimensionOperation
-
-Array = npt.NDArray[Any]
 
 
 class Decomposition:
@@ -43,7 +41,7 @@ class Decomposition:
         outputs: Sequence[str],
         *,
         shapes: Sequence[tuple[int | None, ...] | None] = (),
-        dtypes: Sequence[np.dtype[Any] | None] = (),
+        dtypes: Sequence[DType | None] = (),
         opset: int,
     ) -> None:
         self.label, self.opset = label, opset
@@ -53,7 +51,7 @@ class Decomposition:
         self.nodes: list[Any] = []
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """Type of the first input; float32 if it is not known."""
         return self.dtypes[0] or np.dtype(np.float32)
 

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from headrace._core.types import Array
 from headrace.plugins.standard.fields import floats, integer, integers, number
-from headrace.plugins.standard.layer import Array, Shape, StandardLayer
+from headrace.plugins.standard.layer import Shape, StandardLayer
 
 _CHANNELS = 64
 

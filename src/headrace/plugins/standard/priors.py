@@ -11,9 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from headrace._core.types import Array
 from headrace.network.prior_boxes import cell_ratios, cell_sizes, prior_boxes
 from headrace.plugins.standard.fields import floats, integer, integers, number
-from headrace.plugins.standard.layer import Array, Decomposition, Interface, Shape, StandardLayer
+from headrace.plugins.standard.layer import Decomposition, Interface, Shape, StandardLayer
 
 _MAX_BOXES = 2**22  # of one layer; SSD 512 has 24,564 in all
 

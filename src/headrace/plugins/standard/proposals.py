@@ -13,8 +13,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from headrace._core.types import Array
 from headrace.plugins.standard.fields import Field, floats, integer, integers, number
-from headrace.plugins.standard.layer import Array, Extent, Interface, Shape, StandardLayer
+from headrace.plugins.standard.layer import Extent, Interface, Shape, StandardLayer
 from headrace.plugins.standard.maths.boxes import (
     centred_anchors,
     decode_pixels,

@@ -10,9 +10,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from headrace._core.types import Array
 from headrace.plugins.standard.fields import integer, integers, number
 from headrace.plugins.standard.layer import (
-    Array,
     Decomposition,
     Extent,
     Interface,

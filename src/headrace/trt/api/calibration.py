@@ -10,10 +10,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import EngineError, HeadraceError
 from headrace._core.text import error_text
+from headrace._core.types import Array
 from headrace.engine.builder import BuildOptions, build
 from headrace.engine.precision.cache import CalibrationTable, table_header
 from headrace.engine.precision.explicit import activation_names
@@ -247,7 +247,7 @@ class _Activations:
         self._session = plan.open_session()
         self.histograms = {name: Histogram() for name in names}
 
-    def add(self, feeds: dict[str, npt.NDArray[Any]]) -> None:
+    def add(self, feeds: dict[str, Array]) -> None:
         """See one batch."""
         types = {spec.name: spec.dtype for spec in self._session.inputs}
         given = {name: np.asarray(a, types[name]) for name, a in feeds.items()}

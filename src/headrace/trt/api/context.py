@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import EngineError, HeadraceError
+from headrace._core.types import Array
 from headrace.network.shapes.node_shapes import Shape
 from headrace.plugins.memory import read_at, write_at
 from headrace.plugins.types import DataType, Dims
@@ -61,7 +61,7 @@ class IExecutionContext(Closable):
         self._strategy = strategy
         self._profile = 0
         self._shapes: dict[str, Shape] = {}
-        self._values: dict[str, npt.NDArray[Any]] = {}
+        self._values: dict[str, Array] = {}
         self._addresses: dict[str, int] = {}
         self._allocators: dict[str, Any] = {}
         self._profiler: Any = None
@@ -385,7 +385,7 @@ class IExecutionContext(Closable):
             return binding.shape
         return tuple(known if d < 0 <= known else d for d, known in _aligned(found, binding.shape))
 
-    def _host_values(self) -> dict[str, npt.NDArray[Any]]:
+    def _host_values(self) -> dict[str, Array]:
         """Values of inputs that decide shapes, as far as they are set."""
         found = dict(self._values)
         for name in self._engine._by_name:
@@ -463,7 +463,7 @@ class IExecutionContext(Closable):
             self.report_to_profiler()
         return True
 
-    def _tell_listener(self, values: dict[str, npt.NDArray[Any]], stream: int) -> None:
+    def _tell_listener(self, values: dict[str, Array], stream: int) -> None:
         """Show the debug tensors that are on to the listener."""
         listener = self._plain.get("listener")
         if listener is None:
@@ -478,7 +478,7 @@ class IExecutionContext(Closable):
     def _deliver(
         self,
         binding: Binding,
-        array: npt.NDArray[Any],
+        array: Array,
         addresses: dict[str, int],
         allocators: dict[str, Any],
         stream: int,

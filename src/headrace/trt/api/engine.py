@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from headrace._core.errors import HeadraceError
+from headrace._core.types import DType
 from headrace.engine.plan import MODEL_BLOB, Plan
 from headrace.engine.plan_header import TensorRecord
 from headrace.engine.plugin_graph.plugin_saving import spec_of
@@ -49,7 +50,7 @@ class Binding:
 
     name: str
     dtype: DataType
-    graph: np.dtype[Any]
+    graph: DType
     shape: Shape
     is_input: bool
 

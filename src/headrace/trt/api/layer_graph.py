@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
-
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, cast
 
 from headrace._core.errors import HeadraceError
 from headrace._core.text import error_text
@@ -18,6 +16,10 @@ from headrace.trt.api.values import elem_of
 from headrace.trt.layers.base import ILayer
 from headrace.trt.layers.shaping import IConstantLayer
 from headrace.trt.lowering.fragment import Fragment, LoweringError, bodies
+
+if TYPE_CHECKING:
+    from headrace._core.types import Array
+
 
 DEFAULT_OPSET = 17
 
@@ -41,7 +43,7 @@ class LayerGraph(Closable):
         self._layers: list[ILayer] = []
         self._fragments: dict[str, Fragment] = {}
         self._signatures: dict[str, Any] = {}
-        self._initializers: dict[str, npt.NDArray[Any]] = {}
+        self._initializers: dict[str, Array] = {}
         self._counter = 0
         self._dirty = 0
         self._sorted = True
@@ -241,9 +243,7 @@ def _signature(info: TensorType | None) -> Any:
     return info.elem, info.shape, value
 
 
-def _keep_node(
-    fragment: Fragment, layer: ILayer, initializers: Mapping[str, npt.NDArray[Any]]
-) -> None:
+def _keep_node(fragment: Fragment, layer: ILayer, initializers: Mapping[str, Array]) -> None:
     """A node of a parsed model, as it is, under the names of this network."""
     import onnx
 

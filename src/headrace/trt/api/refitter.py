@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import structs
 
 from headrace._core.errors import HeadraceError
+from headrace._core.types import Array
 from headrace.engine.plan import MODEL_BLOB, Plan, blob_record
 from headrace.network.onnx_file import network_from_onnx, network_from_onnx_bytes
 from headrace.trt.api.enums import ErrorCode, TensorLocation, WeightsRole
@@ -42,7 +42,7 @@ class Refitter(Closable):
         self._engine = engine
         self._logger = logger
         self._recorder: Any = None
-        self._given: dict[str, npt.NDArray[Any]] = {}
+        self._given: dict[str, Array] = {}
         self._max_threads = 1
         self._validates = True
         self._locations: dict[str, Any] = {}
@@ -231,7 +231,7 @@ class OnnxParserRefitter(CollectsErrors):
         return False
 
 
-def _weights_of(proto: Any) -> dict[str, npt.NDArray[Any]]:
+def _weights_of(proto: Any) -> dict[str, Array]:
     """Initialisers, and constants by the names of their outputs."""
     from onnx import numpy_helper
 
@@ -273,7 +273,7 @@ def weight_bytes(plan: Plan) -> int:
     return sum(int(size * np.dtype(dtype).itemsize) for size, dtype in _sizes(plan).values())
 
 
-def _with_weights(plan: Plan, given: dict[str, npt.NDArray[Any]]) -> Plan:
+def _with_weights(plan: Plan, given: dict[str, Array]) -> Plan:
     """The plan with other initialisers."""
     from onnx import numpy_helper
 

@@ -7,9 +7,9 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import EngineError
+from headrace._core.types import Array
 from headrace.plugins.memory import array_at
 from headrace.plugins.types import DataType, Dims
 from headrace.trt.api.enums import WeightsRole
@@ -174,7 +174,7 @@ class Weights:
         """Bytes of all elements."""
         return int(self._array.nbytes)
 
-    def numpy(self) -> npt.NDArray[Any]:
+    def numpy(self) -> Array:
         """The elements, as one axis."""
         return self._array.reshape(-1)
 
@@ -185,14 +185,14 @@ class Weights:
         return f"Weights({self.dtype.name}, {self.size})"
 
 
-def _known_type(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _known_type(array: Array) -> Array:
     if array.dtype == np.float64:
         return array.astype(np.float32)
     DataType.of(array.dtype)  # raises for a type that TensorRT does not have
     return array
 
 
-def as_array(weights: Any) -> npt.NDArray[Any] | None:
+def as_array(weights: Any) -> Array | None:
     """The elements of `Weights`, an array or None; None if there are none.
 
     Raises:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from headrace._core.types import Array, DType
 from headrace.plugins.types import DataType, Dims
 from headrace.trt.api.enums import enum_class
 from headrace.trt.api.strict import Strict, counted, kept
@@ -63,7 +63,7 @@ class ILayer(Strict):
         *,
         kind: str = "",
         params: Mapping[str, Any] | None = None,
-        weights: Mapping[str, npt.NDArray[Any] | None] | None = None,
+        weights: Mapping[str, Array | None] | None = None,
         outputs: int = 1,
         name: str | None = None,
         node: Any = None,
@@ -275,7 +275,7 @@ def weights_param(role: str, doc: str) -> Any:
     return property(get, put, doc=doc)
 
 
-def index_dtype(layer: ILayer) -> np.dtype[Any]:
+def index_dtype(layer: ILayer) -> DType:
     """Give the type of a layer's indices: INT32 unless another is set."""
     asked = layer._params.get("indices_type")
     return np.dtype(np.int32) if asked is None else asked.numpy

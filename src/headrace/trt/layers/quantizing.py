@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from headrace._core.types import DType
 from headrace.plugins.types import DataType, Dims
 from headrace.trt.layers.base import ILayer, Param
 from headrace.trt.lowering.fragment import Fragment, Inputs, LoweringError, required
@@ -105,13 +104,13 @@ class IDynamicQuantizeLayer(ILayer):
         ]
 
 
-def _zero(f: Fragment, inputs: Inputs, dtype: np.dtype[Any]) -> str | None:
+def _zero(f: Fragment, inputs: Inputs, dtype: DType) -> str | None:
     """The zero point, which scripts also give as floats, in the type of the rounded numbers."""
     name = inputs[2] if len(inputs) > 2 else None
     return None if name is None else f.cast(name, dtype)
 
 
-def _scale(f: Fragment, layer: ILayer, inputs: Inputs, dtype: np.dtype[Any]) -> tuple[str, int]:
+def _scale(f: Fragment, layer: ILayer, inputs: Inputs, dtype: DType) -> tuple[str, int]:
     """The scale as ONNX wants it, one number or one axis of them, and that axis."""
     name = required(inputs, 1)
     known = f.known(name)

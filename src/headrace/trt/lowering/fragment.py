@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from onnx import helper
 
+from headrace._core.types import Array, DType
 from headrace.network.shapes.node_shapes import InferenceError, Shape, infer_node
 from headrace.network.shapes.protos import MAX_VALUES
 from headrace.network.tensor_spec import TensorType
 
-Array = npt.NDArray[Any]
 Inputs = list[str | None]
 """Names of a layer's inputs; None for one that is left out."""
 
@@ -162,7 +162,7 @@ class Fragment:
         """All values of a tensor, if they are known."""
         return None if name is None or name not in self.infos else self.infos[name].known
 
-    def dtype(self, name: str) -> np.dtype[Any]:
+    def dtype(self, name: str) -> DType:
         """Element type."""
         return self.infos[name].dtype
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy.typing as npt
 import onnx
 from onnx import helper
 
@@ -22,6 +21,7 @@ from headrace.trt.lowering.fragment import bodies
 from headrace.trt.lowering.loop_body import LoopPlan, loop_nodes, plan_loops
 
 if TYPE_CHECKING:
+    from headrace._core.types import Array
     from headrace.trt.api.network import INetworkDefinition
     from headrace.trt.api.tensor import ITensor
     from headrace.trt.layers.base import ILayer
@@ -82,7 +82,7 @@ class _Lowering:
         self._names: dict[str, str] = {}  # name inside the network -> name in the graph
         self._taken: set[str] = set()
         self._nodes: list[Any] = []
-        self._constants: dict[str, npt.NDArray[Any]] = {}
+        self._constants: dict[str, Array] = {}
         self._layer_nodes: dict[str, list[str]] = {}
         self._weights: dict[tuple[str, str], str] = {}
         self._plugins: dict[str, Any] = {}

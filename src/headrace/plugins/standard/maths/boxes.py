@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from headrace._core.types import Array
+
 FloatArray = npt.NDArray[np.float32]
 
 LIMIT = math.log(1000 / 16)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from headrace._core import _native
+from headrace._core.types import Array
 
-Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]
 
 MAX_SAMPLES = 4096

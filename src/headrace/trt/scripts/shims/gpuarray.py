@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from headrace._core.types import Array
 from headrace.plugins.memory import array_at
 from headrace.trt.scripts.shims.pycuda_driver import DeviceAllocation, LogicError
 
@@ -47,22 +47,22 @@ class GPUArray(NDArrayOperatorsMixin):
 
     ndim = property(lambda self: len(self.shape), doc="Number of axes.")
 
-    _view: npt.NDArray[Any] | None = None
+    _view: Array | None = None
 
     @property
-    def _array(self) -> npt.NDArray[Any]:
+    def _array(self) -> Array:
         if self._view is not None:
             return self._view
         return array_at(self.ptr, self.shape, self.dtype, writable=True)
 
-    def get(self, ary: Any = None, **options: Any) -> npt.NDArray[Any]:
+    def get(self, ary: Any = None, **options: Any) -> Array:
         """Copy the values into a new array, or into `ary`."""
         if ary is None:
             return self._array.copy()
         np.copyto(ary, self._array)
         return ary  # type: ignore[no-any-return]
 
-    def get_async(self, stream: Any = None, ary: Any = None) -> npt.NDArray[Any]:
+    def get_async(self, stream: Any = None, ary: Any = None) -> Array:
         """As `get`."""
         return self.get(ary)
 
@@ -98,7 +98,7 @@ class GPUArray(NDArrayOperatorsMixin):
         """Make another array, of another type."""
         return to_gpu(self._array.astype(dtype))
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self._array, dtype)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:

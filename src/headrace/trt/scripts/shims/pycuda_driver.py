@@ -6,13 +6,12 @@ import time
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from headrace._core.types import Array
 from headrace.trt.scripts.shims import memory
 from headrace.trt.scripts.shims.cuda import cudaMemGetInfo
 
 __path__: list[str] = []
-Array = npt.NDArray[Any]
 
 
 class Error(Exception):
