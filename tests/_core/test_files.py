@@ -8,7 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from headrace._core.files import lock_path, locked, os_reason, write_atomically
+from headrace._core.files import (
+    PartFile,
+    hash_file,
+    lock_path,
+    locked,
+    os_reason,
+    sha256_of,
+    try_lock,
+    write_atomically,
+    write_where_named,
+)
 from headrace.config import ModelConfig
 from headrace.engine import Plan
 from headrace.infer.model import engine_path, load_or_build
@@ -130,7 +140,7 @@ def test_a_writer_killed_half_way_leaves_no_trace(model_path, old_plan):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-import filelock, onnxruntime
+import onnxruntime
 import headrace._core.files as store, headrace.infer.model.engine_files as shelf
 from headrace.config import ModelConfig
 from headrace.infer.model import load_or_build
@@ -269,3 +279,93 @@ def test_a_pipe_in_place_of_the_lock_is_not_waited_for(tmp_path):
 )
 def test_the_reason_of_an_error_is_the_systems_text_without_file_and_number(error, reason):
     assert os_reason(error) == reason
+
+
+def test_a_second_writer_is_refused_until_the_first_has_closed(tmp_path):
+    with (tmp_path / "a").open("w") as first, (tmp_path / "a").open("w") as second:
+        assert try_lock(first.fileno())
+        with pytest.raises(BlockingIOError):
+            try_lock(second.fileno())
+        first.close()
+        assert try_lock(second.fileno())
+
+
+def test_a_file_system_without_locks_gives_none(tmp_path):
+    read, write = os.pipe()
+    os.close(write)
+    os.close(read)
+    assert not try_lock(read)  # any error but that of a lock that is held
+
+
+def test_who_waits_is_told_once_and_gets_the_lock_of_one_that_was_killed(tmp_path):
+    code = (
+        "import sys, time; from pathlib import Path; from headrace._core.files import locked\n"
+        "with locked(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
+    )
+    holder = start(code, tmp_path / "a.engine")
+    assert holder.stdout.readline() == "held\n"
+    waits = []
+
+    def wait():
+        waits.append(1)
+        holder.kill()
+
+    with locked(tmp_path / "a.engine", timeout_s=20, on_wait=wait) as held:
+        assert held
+    assert waits == [1]
+    holder.communicate()
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_hash_of_a_file_is_that_of_its_bytes(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"water" * 100_000)
+    assert hash_file(path) == hash_file(str(path)) == (500_000, sha256_of(b"water" * 100_000))
+    with path.open("rb") as file:
+        assert hash_file(file) == hash_file(path)
+    assert sha256_of(b"wa", memoryview(b"ter")) == sha256_of(b"water")
+
+
+@pytest.mark.parametrize("error", [None, KeyboardInterrupt])
+def test_a_part_file_takes_the_name_of_its_target_only_if_it_is_whole(tmp_path, error):
+    target = tmp_path / "a.png"
+    target.write_text("old")
+
+    def write():
+        with PartFile(target) as part:
+            part.write_text("new")
+            assert part.name == "a.png.part"
+            if error:
+                raise error
+
+    if error:
+        with pytest.raises(error):
+            write()
+    else:
+        write()
+    assert target.read_text() == ("old" if error else "new")
+    assert os.listdir(tmp_path) == ["a.png"]
+
+
+def test_a_part_file_that_cannot_be_renamed_is_removed(tmp_path):
+    (tmp_path / "a").mkdir()
+    with pytest.raises(IsADirectoryError), PartFile(tmp_path / "a") as part:
+        part.touch()
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_a_name_of_the_user_is_followed_to_its_file(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    write_where_named(tmp_path / "link", b"1")
+    write_where_named(tmp_path / "link", b"2", durable=False)
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_bytes() == b"2"
+    assert sorted(os.listdir(tmp_path)) == ["file", "link"]
+
+
+def test_a_pipe_takes_what_is_written_where_it_was_named(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    write_where_named(tmp_path / "pipe", b"data")
+    assert os.read(reader, 100) == b"data"
+    os.close(reader)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from headrace.batches.folder import hash_of
+from headrace._core.files import hash_file
 from headrace.batches.inputs import expand_inputs, shown
 from headrace.batches.remote import fetched
 from headrace.errors import MediaError, MissingExtraError
@@ -59,7 +59,7 @@ def test_a_batch_over_urls_has_the_rows_of_the_files(
     }
     assert set(manifest) == {"a.mp4", "b.mkv"}
     for name, row in manifest.items():
-        assert (row["size_bytes"], row["sha256"]) == hash_of(bucket / name)
+        assert (row["size_bytes"], row["sha256"]) == hash_file(bucket / name)
         assert row["input"].startswith("memory://")
         assert row["first_frame"] is None
     tables = [pq.read_table(out / r["file"], partitioning=None) for r in manifest.values()]
@@ -73,7 +73,7 @@ def test_a_batch_over_urls_has_the_rows_of_the_files(
 def test_a_copy_is_gone_with_its_unit(bucket: Path) -> None:
     with fetched("memory://bucket/videos/a.mp4") as (path, size, digest):
         assert path.name == "a.mp4"
-        assert hash_of(path) == (size, digest) == hash_of(bucket / "a.mp4")
+        assert hash_file(path) == (size, digest) == hash_file(bucket / "a.mp4")
     assert not path.exists()
 
 

@@ -1,16 +1,26 @@
-"""Files that are written whole or not at all, by one writer at a time, and nothing left behind."""
+"""Files: written whole or not at all, locked, hashed, and the reason if the system refuses.
+
+A lock is the kernel's (`flock`): it ends with the process that holds it, however that ends.
+`locked` waits for another process, whose work can then be used; `try_lock` refuses at once, where a
+second writer is a mistake of the user.
+"""
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import glob
+import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import monotonic, sleep
+from typing import BinaryIO, NamedTuple
 
 LOCK_TIMEOUT_S = 600.0
+_POLL_S = 0.05
 
 # Neither a link nor a pipe in the place of the lock is followed or waited for.
 _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -21,9 +31,52 @@ def os_reason(error: BaseException | str) -> str:
     return str(getattr(error, "strerror", None) or error)
 
 
+def sha256_of(*parts: bytes | memoryview) -> str:
+    """The SHA-256 of bytes, one part after the other, in hexadecimal digits."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return digest.hexdigest()
+
+
+class FileHash(NamedTuple):
+    """The content of a file in short."""
+
+    size_bytes: int
+    sha256: str
+
+
+def hash_file(file: str | Path | BinaryIO) -> FileHash:
+    """Size and SHA-256 of a file: a path, or one that is open at its start.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    if isinstance(file, str | Path):
+        with open(file, "rb") as opened:
+            return hash_file(opened)
+    digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type] # reads into
+    return FileHash(file.tell(), digest)
+
+
 def lock_path(target: Path) -> Path:
     """The lock file of `target`: empty, and removed by its last holder."""
     return target.with_name(target.name + ".lock")
+
+
+def try_lock(descriptor: int) -> bool:
+    """Lock an open file until it is closed; False where the file system knows no locks.
+
+    Raises:
+        BlockingIOError: another process, or another descriptor of this one, holds it.
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager
@@ -38,26 +91,9 @@ def locked(
     where the file system knows no locks, or after `timeout_s` of waiting. Then at worst two
     processes do the same work: writing stays atomic.
     """
-    if not target.parent.is_dir():  # filelock would make the folder
-        yield False
-        return
-    import filelock
-
     path = lock_path(target)
-    try:  # some folders let nothing be made; filelock takes that for a race, and tries again
-        os.close(os.open(path, _LOCK_FLAGS, 0o644))
-    except OSError:
-        yield False
-        return
-    lock = filelock.FileLock(path, timeout=timeout_s)
-    try:
-        try:
-            lock.acquire(timeout=0)
-        except filelock.Timeout:
-            if on_wait is not None:
-                on_wait()
-            lock.acquire()
-    except (OSError, NotImplementedError, RuntimeError):  # filelock.Timeout is an OSError
+    lock = _acquired(path, timeout_s, on_wait)
+    if lock is None:
         yield False
         return
     try:
@@ -67,7 +103,49 @@ def locked(
         # Removed while held: whoever waits for this inode finds it nameless and tries anew.
         with suppress(OSError):
             path.unlink()
-        lock.release()
+        fcntl.flock(lock, fcntl.LOCK_UN)  # also for a forked child that has it open
+        os.close(lock)
+
+
+def _acquired(path: Path, timeout_s: float, on_wait: Callable[[], object] | None) -> int | None:
+    """The locked descriptor of a lock file; None if it cannot be had in time."""
+    end = None
+    while True:
+        try:
+            return _locked_file(path)
+        except BlockingIOError:
+            if end is None:
+                end = monotonic() + timeout_s
+                if on_wait is not None:
+                    on_wait()
+            elif monotonic() > end:
+                return None
+        sleep(_POLL_S)
+
+
+def _locked_file(path: Path) -> int | None:
+    """Open and lock a lock file; None where it cannot be made or locked.
+
+    Raises:
+        BlockingIOError: another process holds it, or has just removed it.
+    """
+    try:
+        lock = os.open(path, _LOCK_FLAGS, 0o644)
+    except OSError:
+        return None
+    removed = False
+    try:
+        if try_lock(lock):
+            removed = not os.fstat(lock).st_nlink
+            if not removed:
+                return lock
+    except BaseException:
+        os.close(lock)
+        raise
+    os.close(lock)
+    if removed:
+        raise BlockingIOError
+    return None
 
 
 def _remove_leftovers(target: Path) -> None:
@@ -77,10 +155,54 @@ def _remove_leftovers(target: Path) -> None:
             (target.parent / name).unlink()
 
 
-def write_atomically(target: Path, chunks: Iterable[bytes | memoryview]) -> None:
+class PartFile:
+    """A file that takes the name of its target once it is whole; until then an earlier one stays.
+
+    As a context manager it yields its path, finishes at the end and discards on an error.
+
+    Attributes:
+        target: its name at the end; that must be a file or nothing.
+        path: its name until then, in the same file system; `NAME.part` beside the target.
+    """
+
+    def __init__(self, target: Path, path: Path | None = None) -> None:
+        self.target = target
+        self.path = path or target.with_name(target.name + ".part")
+
+    def finish(self) -> None:
+        """Give it the name of the target.
+
+        Raises:
+            OSError: as the system says; FileNotFoundError if it was removed.
+        """
+        os.replace(self.path, self.target)
+
+    def discard(self) -> None:
+        """Remove it, if it is there."""
+        with suppress(OSError):
+            self.path.unlink()
+
+    def __enter__(self) -> Path:
+        return self.path
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self.discard()
+            return
+        try:
+            self.finish()
+        except BaseException:
+            self.discard()
+            raise
+
+
+def write_atomically(
+    target: Path, chunks: Iterable[bytes | memoryview], *, durable: bool = True
+) -> None:
     """Write `chunks` as `target`, replacing it; readers see the old file or the whole new one.
 
-    The mode is the usual one for new files (umask). Data is on the disk before the name changes.
+    The mode is the usual one for new files (umask). With `durable` data is on the disk before the
+    name changes; without it nothing is waited for, and a loss of power may take the file.
     A device, pipe or folder is refused: the rename would take its place, /dev/null's for everyone.
 
     Raises:
@@ -91,20 +213,31 @@ def write_atomically(target: Path, chunks: Iterable[bytes | memoryview]) -> None
             raise OSError(errno.EINVAL, "it is not a regular file")
     temporary = target.with_name(f".{target.name}.{os.urandom(6).hex()}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    try:
-        with open(descriptor, "wb") as file:
-            for chunk in chunks:
-                file.write(chunk)
+    with PartFile(target, temporary), open(descriptor, "wb") as file:
+        for chunk in chunks:
+            file.write(chunk)
+        if durable:
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
+    if not durable:
+        return
     with suppress(OSError):  # some file systems cannot sync folders; the rename is done anyway
         folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def write_where_named(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Write a file that a user named: a link is followed, a device or pipe takes the bytes.
+
+    Raises:
+        OSError: as the system says; an earlier file stays.
+    """
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        path = path.resolve()
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+            return
+    write_atomically(path, [data], durable=durable)

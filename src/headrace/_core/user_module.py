@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.util
 import os
@@ -17,6 +16,7 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 
 from headrace._core.errors import CustomLibraryError
+from headrace._core.files import sha256_of
 from headrace._core.text import error_text
 
 _importing = threading.RLock()  # sys.path and sys.modules are everybody's
@@ -69,7 +69,7 @@ def import_file(path: Path) -> ModuleType:
     afterwards they are only known to it, so that two files in two folders may each have a
     `utils.py`.
     """
-    digest = hashlib.sha1(str(path).encode(), usedforsecurity=False).hexdigest()[:10]
+    digest = sha256_of(str(path).encode())[:10]
     name = f"headrace_user_{path.stem}_{digest}"
     loader = SourceFileLoader(name, str(path))
     spec = importlib.util.spec_from_file_location(name, path, loader=loader)

@@ -17,8 +17,6 @@ uploaded instead of renamed, and lines of the ledger follow them, see `bucket`.
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import hashlib
 import os
 import re
 import shutil
@@ -31,6 +29,7 @@ from pathlib import Path
 from time import monotonic
 
 from headrace._core.errors import HeadraceError, MediaError
+from headrace._core.files import hash_file, try_lock
 from headrace.batches.bucket import Bucket
 from headrace.batches.ledger import Ledger, StoredFile, UnitRecord
 from headrace.batches.storage import StorageError, storage_errors
@@ -114,7 +113,7 @@ class BatchFolder:
             with storage_errors(self.path):
                 if isinstance(content, bytes):
                     content = self._written(unit, kind, content)
-                size, digest = hash_of(content)
+                size, digest = hash_file(content)
                 rows = parquet_rows(content) if kind == "parquet" else None
                 if self._bucket is not None:
                     uploads.append(self._uploads.submit(_uploaded, self._bucket, content, place))
@@ -308,7 +307,7 @@ def _locked(path: Path) -> int:
     with storage_errors(path):
         fd = os.open(path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try_lock(fd)
     except BlockingIOError as error:
         os.close(fd)
         raise HeadraceError(
@@ -316,16 +315,7 @@ def _locked(path: Path) -> int:
             where=str(path),
             fix="wait until it ends, or choose another folder",
         ) from error
-    except OSError:
-        pass  # network file systems may not know locks
     return fd
-
-
-def hash_of(path: Path) -> tuple[int, str]:
-    """Size in bytes and SHA-256 of a file."""
-    with open(path, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return file.tell(), digest
 
 
 def parquet_rows(path: Path) -> int:

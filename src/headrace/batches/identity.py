@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -11,9 +10,8 @@ from typing import Any
 
 import headrace
 from headrace._core.errors import HeadraceError
-from headrace._core.files import os_reason, write_atomically
+from headrace._core.files import hash_file, os_reason, sha256_of, write_atomically
 from headrace._core.text import url_name
-from headrace.batches.folder import hash_of
 from headrace.batches.work import Work
 from headrace.config import ModelConfig
 
@@ -39,7 +37,7 @@ def identity_of(work: Work, configs: Sequence[ModelConfig]) -> dict[str, str]:
         parts[f"config {number}: {cfg.path.name}"] = _text_hash("", cfg.path)
         parts[f"keys set over config {number}"] = _text_hash(overrides, None)
         for field, path in config_files(cfg).items():
-            parts[f"{field.replace('_', '-')} {number}: {path.name}"] = hash_of(path)[1]
+            parts[f"{field.replace('_', '-')} {number}: {path.name}"] = hash_file(path).sha256
     return parts
 
 
@@ -59,13 +57,13 @@ def config_files(cfg: ModelConfig) -> dict[str, Path]:
 
 def _text_hash(text: str, path: Path | None) -> str:
     content = path.read_bytes() if path is not None and path.is_file() else b""
-    return hashlib.sha256(text.encode("utf-8", "replace") + b"\0" + content).hexdigest()
+    return sha256_of(text.encode("utf-8", "replace") + b"\0" + content)
 
 
 def run_id(parts: Mapping[str, str]) -> str:
     """The name of a run: 12 hexadecimal digits."""
     text = json.dumps(dict(parts), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    return sha256_of(text.encode())[:12]
 
 
 def check_run(

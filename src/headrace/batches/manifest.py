@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from headrace._core.files import PartFile, hash_file
 from headrace._core.lazy import import_extra
 from headrace._core.text import quoted
 from headrace.batches.bucket import Bucket, results_place
-from headrace.batches.folder import MANIFEST, BatchFolder, hash_of, parquet_rows
+from headrace.batches.folder import MANIFEST, BatchFolder, parquet_rows
 from headrace.batches.ledger import StoredFile, UnitRecord, last_records
 from headrace.batches.storage import storage_errors
 
@@ -62,14 +62,15 @@ def write_manifest(folder: Path) -> Path:
     """
     pa, pq = import_extra("pyarrow", "arrow"), import_extra("pyarrow.parquet", "arrow")
     target = folder / MANIFEST
-    part = folder / ".parts" / MANIFEST
     schema = manifest_schema()
     with storage_errors(folder):
         rows = iter(unit_records(folder))
-        with pq.ParquetWriter(part, schema, compression="zstd") as writer:
+        with (
+            PartFile(target, folder / ".parts" / MANIFEST) as part,
+            pq.ParquetWriter(part, schema, compression="zstd") as writer,
+        ):
             while chunk := list(islice(rows, _ROWS)):
                 writer.write_table(pa.Table.from_pylist([_row(r) for r in chunk], schema=schema))
-        os.replace(part, target)
     return target
 
 
@@ -162,7 +163,7 @@ def _faults(held: BatchFolder, record: UnitRecord) -> Iterator[str]:
 
 def _fault(path: Path, stored: StoredFile) -> str | None:
     try:
-        size, digest = hash_of(path)
+        size, digest = hash_file(path)
     except OSError as error:
         return "is gone" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
     if size != stored.size_bytes or digest != stored.sha256:

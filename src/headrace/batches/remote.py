@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace._core.errors import MediaError, MissingExtraError
+from headrace._core.files import hash_file
 from headrace._core.lazy import import_extra
 from headrace._core.text import error_text, url_name, url_scheme, without_secrets
 from headrace.media.names import is_media
@@ -68,15 +69,11 @@ def fetched(url: str) -> Iterator[tuple[Path, int, str]]:
     """
     with tempfile.TemporaryDirectory(prefix="headrace-") as folder:
         target = Path(folder, Path(url.split("?")[0].split("#")[0]).name or "input")
-        digest, size = hashlib.sha256(), 0
         with _worded(url):
             system, path = _opened(url)
             with system.open(path, "rb") as source, open(target, "wb") as copy:
-                while chunk := source.read(_CHUNK):
-                    copy.write(chunk)
-                    digest.update(chunk)
-                    size += len(chunk)
-        yield target, size, digest.hexdigest()
+                shutil.copyfileobj(source, copy, _CHUNK)
+        yield target, *hash_file(target)
 
 
 def _opened(url: str) -> tuple[Any, str]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from headrace._core.errors import ConfigError
-from headrace._core.files import locked, write_atomically
-from headrace.batches.folder import hash_of
+from headrace._core.files import hash_file, locked, sha256_of, write_atomically
 from headrace.batches.identity import config_files
 from headrace.batches.work import Work
 from headrace.config import ModelConfig
@@ -53,7 +51,7 @@ def packed_work(work: Work, configs: Sequence[ModelConfig]) -> Shipment:
     texts: list[tuple[str, str]] = []
     for cfg in configs:
         named = config_files(cfg)
-        places = {field: f"{hash_of(path)[1]}/{path.name}" for field, path in named.items()}
+        places = {field: f"{hash_file(path).sha256}/{path.name}" for field, path in named.items()}
         home = places.get("onnx_file", "").partition("/")[0]
         for field, path in named.items():
             if field.startswith(_EXTERNAL):  # it belongs beside its model
@@ -66,7 +64,7 @@ def packed_work(work: Work, configs: Sequence[ModelConfig]) -> Shipment:
     tracker = None if work.spec.tracker is None else work.spec.tracker.config
     place = None
     if tracker is not None:
-        place = f"{hash_of(tracker)[1]}/{tracker.name}"
+        place = f"{hash_file(tracker).sha256}/{tracker.name}"
         files[place] = tracker
     return Shipment(work, tuple(texts), files, place)
 
@@ -101,7 +99,7 @@ def unpacked_work(shipment: Shipment, folder: Path, read: Callable[[str], bytes]
     models: list[ModelSpec] = []
     for name, text in shipment.configs:
         text = text.replace(_HERE, f"{folder}/")
-        digest = hashlib.sha256(text.encode()).hexdigest()
+        digest = sha256_of(text.encode())
         target = folder / digest / name
         target.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(target, [text.encode()])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from headrace._core.files import sha256_of
 from headrace.media.sources.video_structure import VideoCut, VideoSpan
 
 Outcome = Literal["done", "failed", "split", "doubtful", "storage", "lost"]
@@ -40,7 +40,7 @@ class BatchUnit:
 def unit_id(name: str, first: int | None = None) -> str:
     """The id of an input, or of its span from frame `first` on: 64 bits of a SHA-256."""
     text = f"{name}\0{'' if first is None else first}"
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return sha256_of(text.encode("utf-8", "surrogateescape"))[:16]
 
 
 @dataclass(slots=True)

@@ -13,9 +13,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import HeadraceError, MediaError
-from headrace._core.files import os_reason
+from headrace._core.files import hash_file, os_reason
 from headrace._core.text import quoted
-from headrace.batches.folder import SUFFIXES, hash_of
+from headrace.batches.folder import SUFFIXES
 from headrace.batches.inputs import shown
 from headrace.batches.remote import fetched
 from headrace.batches.storage import StorageError, storage_error
@@ -238,7 +238,7 @@ class Worker:
         if path.exists() and not path.is_file():  # a pipe would be waited for without an end
             raise MediaError("is no file", where=shown(unit.input), expected="a video or picture")
         try:
-            size, digest = hash_of(path)
+            size, digest = hash_file(path)
         except OSError as error:
             reason = os_reason(error)
             raise MediaError(f"cannot be read: {reason}", where=shown(unit.input)) from error

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from headrace._core.errors import MediaError
-from headrace._core.files import os_reason
+from headrace._core.files import PartFile, os_reason
 from headrace.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -137,9 +137,8 @@ def _copy_scene(source: Path, target: Path) -> None:
         for item in sorted(source.iterdir()):
             copy = target / item.name
             if item.is_file() and item.suffix != ".engine" and not copy.exists():
-                partial = copy.with_name(f".{copy.name}.{os.getpid()}")
-                shutil.copyfile(item, partial)
-                partial.replace(copy)
+                with PartFile(copy, copy.with_name(f".{copy.name}.{os.getpid()}")) as part:
+                    shutil.copyfile(item, part)
     except OSError as error:
         raise MediaError(
             f"the scene cannot be copied to {target}: {os_reason(error)}",

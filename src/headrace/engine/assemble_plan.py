@@ -5,13 +5,13 @@ Source: custom-library spec 2.3 (6), 3.3: the engine that a creator returns is t
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import headrace
 from headrace._core.errors import EngineError
+from headrace._core.files import sha256_of
 from headrace._core.notices import Notice
 from headrace.engine.backends import Backend, Runner, RunnerOptions
 from headrace.engine.fingerprint import fingerprint_files
@@ -126,7 +126,7 @@ def assemble_plan(
 def model_record(network: Network, model: Blob) -> ModelRecord:
     """Record the files that a network was made from, as a plan keeps them."""
     if network.path is None:
-        digest = hashlib.sha256(model).hexdigest()
+        digest = sha256_of(model)
         return ModelRecord.of_code(len(model), digest)
     return fingerprint_files(
         network.path,

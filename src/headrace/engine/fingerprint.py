@@ -5,14 +5,13 @@ By content: files are moved, copied and touched without changing.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
 from headrace._core.errors import ModelError
-from headrace._core.files import os_reason
+from headrace._core.files import hash_file, os_reason
 from headrace.engine.plan_header import FileRecord, ModelRecord
 from headrace.network.external_data import locate
 
@@ -37,7 +36,7 @@ def fingerprint_files(
         return ModelRecord(
             name=_text(model.name),
             size_bytes=model.stat().st_size,
-            sha256=sha256 or _hash(model),
+            sha256=sha256 or hash_file(model).sha256,
             external=_records(external),
             companions=_records(companions),
             recipe=recipe,
@@ -50,8 +49,7 @@ def fingerprint_files(
 
 def _records(files: Mapping[str, Path]) -> tuple[FileRecord, ...]:
     return tuple(
-        FileRecord(name=_text(name), size_bytes=path.stat().st_size, sha256=_hash(path))
-        for name, path in files.items()
+        FileRecord(name=_text(name), **hash_file(path)._asdict()) for name, path in files.items()
     )
 
 
@@ -76,16 +74,11 @@ def what_changed(
         try:
             if not path.is_file():
                 return f"{words} is gone"
-            if path.stat().st_size != part.size_bytes or _hash(path) != part.sha256:
+            if path.stat().st_size != part.size_bytes or hash_file(path).sha256 != part.sha256:
                 return f"{words} changed"
         except OSError as error:
             return f"{words} cannot be read: {os_reason(error)}"
     return None
-
-
-def _hash(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _text(name: str) -> str:

@@ -13,7 +13,6 @@ Layout, little endian:
 
 from __future__ import annotations
 
-import hashlib
 import json
 import mmap
 import os
@@ -27,7 +26,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import headrace
 from headrace._core.errors import EngineError
-from headrace._core.files import locked, os_reason, write_atomically
+from headrace._core.files import locked, os_reason, sha256_of, write_atomically
 from headrace._core.json_record import RecordError
 from headrace._core.notices import Notice
 from headrace.engine.backends import (
@@ -274,7 +273,7 @@ class Plan:
             raise EngineError(f"the plan's header is {len(header)} bytes, too many to save")
         blobs = [self.blobs[record.name] for record in self.header.blobs]
         size = _PREFIX.size + len(header) + sum(map(len, blobs))
-        digest = hashlib.sha256(header).digest()
+        digest = bytes.fromhex(sha256_of(header))
         return [
             _PREFIX.pack(PLAN_MAGIC, FORMAT_VERSION, len(header), size, digest),
             header,
@@ -362,7 +361,7 @@ class Plan:
             at += record.size_bytes
             if len(blob) != record.size_bytes or record.name in blobs:
                 raise _damaged(f"blob {record.name!r} is not all there, or there twice", where)
-            if hashlib.sha256(blob).hexdigest() != record.sha256:
+            if sha256_of(blob) != record.sha256:
                 raise _damaged(f"blob {record.name!r} does not match its sha256", where)
             blobs[record.name] = blob
         if at != size:
@@ -379,7 +378,7 @@ class Plan:
 
 def blob_record(name: str, blob: Blob) -> BlobRecord:
     """The header's entry for `blob`."""
-    return BlobRecord(name=name, size_bytes=len(blob), sha256=hashlib.sha256(blob).hexdigest())
+    return BlobRecord(name=name, size_bytes=len(blob), sha256=sha256_of(blob))
 
 
 def is_plan_file(path: Path) -> bool:
@@ -449,7 +448,7 @@ def _check_prefix(head: bytes, size_bytes: int, where: str) -> tuple[int, bytes]
 
 
 def _checked_header(data: bytes, digest: bytes, where: str) -> PlanHeader:
-    if hashlib.sha256(data).digest() != digest:
+    if bytes.fromhex(sha256_of(data)) != digest:
         raise _damaged("the header does not match its sha256", where)
     try:
         return PlanHeader.from_json(data)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 import headrace
 from headrace._core.errors import EngineError
-from headrace._core.files import os_reason
+from headrace._core.files import os_reason, sha256_of
 from headrace.engine.backends import CompilingBackend, RunnerOptions, get_backend
 from headrace.engine.plan import COMPILED_BLOB, MODEL_BLOB, Plan, blob_record
 from headrace.engine.plan_header import (
@@ -47,9 +46,7 @@ def plan_from_tensorrt(path: Path) -> Plan:
     fixed = shape[0] if shape and isinstance(shape[0], int) else None
     most = fixed or getattr(runner, "max_batch", None) or _MAX_BATCH
     precision = _named_precision(path)
-    record = FileRecord(
-        name=path.name, size_bytes=len(data), sha256=hashlib.sha256(data).hexdigest()
-    )
+    record = FileRecord(name=path.name, size_bytes=len(data), sha256=sha256_of(data))
     blobs = {MODEL_BLOB: b"", COMPILED_BLOB: data}
     header = PlanHeader(
         headrace=headrace.__version__,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace._core.errors import ConfigError, EngineError, MediaError
+from headrace._core.files import sha256_of
 from headrace._core.notices import Notice
 from headrace.config.enums import ProcessMode
 from headrace.config.model_files import model_paths
@@ -249,7 +249,7 @@ def select_frames(sources: Sequence[str], frames: int) -> tuple[list[Selected], 
 
 def _fingerprint(cfg: ModelConfig, network: Network, chosen: Sequence[Selected]) -> str:
     """Of everything that decides which numbers the activations see."""
-    made = hashlib.sha256(network.to_proto().SerializeToString(deterministic=True))
+    parts = [network.to_proto().SerializeToString(deterministic=True)]
     shown = {name: str(getattr(cfg, name)) for name in _SHOWN_BY}
     pictures = []
     for item in chosen:
@@ -257,10 +257,10 @@ def _fingerprint(cfg: ModelConfig, network: Network, chosen: Sequence[Selected])
         files = sorted(path.iterdir()) if path.is_dir() else [path]
         facts = [(p.name, p.stat().st_size, p.stat().st_mtime_ns) for p in files if p.exists()]
         pictures.append((item.name, item.frames, item.step, facts))
-    made.update(json.dumps([shown, pictures]).encode("utf-8", "backslashreplace"))
+    parts.append(json.dumps([shown, pictures]).encode("utf-8", "backslashreplace"))
     if cfg.mean_file is not None and os.path.isfile(cfg.mean_file):
-        made.update(Path(cfg.mean_file).read_bytes())
-    return made.hexdigest()
+        parts.append(Path(cfg.mean_file).read_bytes())
+    return sha256_of(*parts)
 
 
 def _check_target(path: Path) -> None:

@@ -40,7 +40,7 @@ from typing import Any
 import numpy as np
 
 from headrace._core.errors import MediaError
-from headrace._core.files import os_reason
+from headrace._core.files import PartFile, os_reason
 from headrace._core.lazy import import_extra
 from headrace.meta.detections import FloatArray
 from headrace.meta.frame_meta import FrameMeta
@@ -169,9 +169,11 @@ def write_parquet(metas: Metas, path: str | Path) -> Path:
     """
     pq = import_extra("pyarrow.parquet", "arrow")
     path = Path(path)
-    part = path.with_name(path.name + ".part")
     try:
-        with pq.ParquetWriter(part, arrow_schema(), compression="zstd") as writer:
+        with (
+            PartFile(path) as part,
+            pq.ParquetWriter(part, arrow_schema(), compression="zstd") as writer,
+        ):
             waiting: list[FrameMeta] = []
             rows = 0
             for meta in _each(metas):
@@ -181,14 +183,9 @@ def write_parquet(metas: Metas, path: str | Path) -> Path:
                     writer.write_table(to_arrow(waiting))
                     waiting, rows = [], 0
             writer.write_table(to_arrow(waiting))
-        part.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
         reason = os_reason(error)
         raise MediaError(f"the table cannot be written: {reason}", where=str(path)) from error
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
     return path
 
 

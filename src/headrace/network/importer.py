@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace._core.errors import ModelError
+from headrace._core.files import sha256_of
 from headrace._core.near import did_you_mean, near_names
 from headrace.network.graph_builder import BATCH, Blob, GraphBuilder, Shape, shape_text
-from headrace.network.model_bytes import foreign, sha256_of
+from headrace.network.model_bytes import foreign
 from headrace.network.network import Network
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import stat
 import struct
 from pathlib import Path
@@ -190,8 +189,3 @@ def foreign(data: bytes, path: Path, what: str, damage: str) -> ModelError:
         expected=what,
         fix="copy or download it again",
     )
-
-
-def sha256_of(data: bytes) -> str:
-    """Hex digest."""
-    return hashlib.sha256(data).hexdigest()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import stat
 from pathlib import Path
 from typing import Any
 
 from headrace._core.errors import ModelError
-from headrace._core.files import os_reason
+from headrace._core.files import os_reason, sha256_of
 from headrace.network.external_data import check_tensors
 from headrace.network.model_bytes import HEAD_BYTES, looks_like
 from headrace.network.network import Network
@@ -112,7 +111,7 @@ def network_from_onnx_bytes(data: bytes, path: Path, *, needs_inputs: bool = Tru
         ) from error
     external = {part.location: part.path for part in ranges}
     size = len(data) + sum(file.stat().st_size for file in set(external.values()))
-    digest = hashlib.sha256(data).hexdigest()
+    digest = sha256_of(data)
     if needs_inputs and not model.graph.inputs:
         raise ModelError("the graph has no inputs", where=where)
     return Network(model, path=path, size_bytes=size, sha256=digest, external_locations=external)

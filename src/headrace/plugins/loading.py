@@ -6,7 +6,6 @@ need none of the classes that plugins are made of.
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from types import ModuleType
 
+from headrace._core.files import hash_file
 from headrace._core.notices import Notice
 
 PYTHON_SUFFIXES = (".py", ".pyw")
@@ -101,11 +101,11 @@ def code_of(creator: object) -> str:
     definition = getattr(creator, "definition", None)  # plugins by decorators
     try:
         if isinstance(library, str) and library:
-            return hashlib.sha256(Path(library).read_bytes()).hexdigest()
+            return hash_file(library).sha256
         file = inspect.getsourcefile(getattr(definition, "describe", type(creator)))
         if file is None or Path(file).is_relative_to(_OWN_CODE):
             return ""
-        return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+        return hash_file(file).sha256
     except (TypeError, OSError):
         return ""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,7 @@ import numpy.typing as npt
 
 import headrace
 from headrace._core.errors import EngineError
-from headrace._core.files import os_reason, write_atomically
+from headrace._core.files import os_reason, write_where_named
 from headrace.cli.trtexec.inference import Measured, Query
 from headrace.cli.trtexec.options import Options, Shapes
 from headrace.engine.backends import get_backend, installed_backends
@@ -358,10 +357,7 @@ def export_json(path: Path, data: Any) -> None:
     check_export(path)
     text = json.dumps(data, indent=1, allow_nan=False) + "\n"
     try:
-        if path.exists() and not path.is_file():
-            path.write_text(text, encoding="utf-8")
-        else:
-            write_atomically(Path(os.path.realpath(path)), [text.encode()])
+        write_where_named(path, text.encode())
     except OSError as error:
         raise EngineError(f"cannot be written: {os_reason(error)}", where=str(path)) from error
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from headrace._core.errors import CustomLibraryError
-from headrace._core.files import os_reason
+from headrace._core.files import hash_file, locked, os_reason, write_atomically
 from headrace.custom.guard.options import state_folder
 
 
@@ -78,30 +75,17 @@ class TrustStore:
 
     @contextmanager
     def _changing(self) -> Iterator[dict[str, Trusted]]:
-        from filelock import FileLock
-
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
-            with FileLock(f"{self.file}.lock", timeout=10):
+            with locked(self.file, timeout_s=10):
                 entries = self.entries()
                 yield entries
-                self._write(entries)
+                text = json.dumps({"libraries": [asdict(e) for e in entries.values()]}, indent=1)
+                write_atomically(self.file, [text.encode()])
         except OSError as error:
             raise CustomLibraryError(
                 f"the list of trusted libraries cannot be written: {error}", where=str(self.file)
             ) from error
-
-    def _write(self, entries: dict[str, Trusted]) -> None:
-        text = json.dumps({"libraries": [asdict(e) for e in entries.values()]}, indent=1)
-        handle, name = tempfile.mkstemp(dir=self.file.parent, prefix=".trusted")
-        try:
-            with os.fdopen(handle, "w") as file:
-                file.write(text)
-            os.replace(name, self.file)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(name)
-            raise
 
 
 def content_hash(path: Path) -> str:
@@ -111,8 +95,7 @@ def content_hash(path: Path) -> str:
         CustomLibraryError: it cannot be read.
     """
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return hash_file(path).sha256
     except OSError as error:
         raise CustomLibraryError(
             f"the library cannot be read: {os_reason(error)}", where=str(path)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 import numpy as np
 
 from headrace._core.errors import ConfigError
+from headrace._core.files import sha256_of
 from headrace._core.notices import Notice
 from headrace.config.enums import ClusterMode
 from headrace.diagnose.compare.int8_agreement import Judge, moved, with_thresholds
@@ -121,7 +121,7 @@ def choose_int8(
         tensors=tensors,
         own_zeros=own_zeros(runtime),
     )
-    choice = Int8Choice(table=sha256(table.to_bytes()).hexdigest(), tensors=tensors)
+    choice = Int8Choice(table=sha256_of(table.to_bytes()), tensors=tensors)
     done = ChosenInt8(choice, len(variants.layers), bench.notices)
     if not bench.can_judge:
         text = "the agreement of INT8 with FP32 is measured for detectors on whole frames only"

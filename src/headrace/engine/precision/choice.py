@@ -5,7 +5,6 @@ TensorRT reads the table alone; this file, `<table>.json`, holds what the table'
 
 from __future__ import annotations
 
-from hashlib import sha256
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +12,7 @@ from msgspec import Meta, field
 from msgspec.json import encode, format
 
 from headrace._core.errors import EngineError
-from headrace._core.files import os_reason, write_atomically
+from headrace._core.files import os_reason, sha256_of, write_atomically
 from headrace._core.json_record import JsonRecord, RecordError
 from headrace._core.notices import Notice
 from headrace.engine.plan_header import Sha256
@@ -156,7 +155,7 @@ def choice_of(table: CalibrationTable, path: Path) -> tuple[Int8Choice | None, N
             where=str(beside),
             fix=f"headrace calibrate writes it; without the file {path.name} is used alone",
         ) from error
-    if choice.table != sha256(table.to_bytes()).hexdigest():
+    if choice.table != sha256_of(table.to_bytes()):
         text = f"belongs to another {path.name}: not used; headrace calibrate measures this table"
         return None, Notice("warning", text, str(beside), rule="table-of-other-model")
     return choice, choice.notice(str(path))

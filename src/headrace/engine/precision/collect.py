@@ -6,7 +6,6 @@ the pictures.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import zipfile
@@ -17,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import EngineError
-from headrace._core.files import os_reason, write_atomically
+from headrace._core.files import os_reason, sha256_of, write_atomically
 from headrace._core.types import Array
 from headrace.engine.backends import DEFAULT_BACKEND, RunnerOptions, get_backend
 from headrace.engine.precision.explicit import activation_names
@@ -109,7 +108,7 @@ class Collector:
         self.frames = 0
         self.whole = True
         text = json.dumps([_STATE_VERSION, BINS, fingerprint, runner.names])
-        self._key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        self._key = sha256_of(text.encode("utf-8", "surrogatepass"))
 
     def add(self, pictures: npt.NDArray[np.float32], count: int | None = None) -> None:
         """Count one batch, (n, …); `count` of them are new pictures, all by default.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
 from types import MappingProxyType
 from typing import Literal
 
+from headrace._core.files import sha256_of
 from headrace.engine.plan_header import FileRecord, Precision, PrecisionRecord
 from headrace.engine.precision.cache import CalibrationTable
 from headrace.engine.precision.capability import exact_int8
@@ -69,7 +69,7 @@ class PrecisionRules:
         if self.table is not None:
             data = self.table.to_bytes()
             text = self.table_name.encode(errors="surrogateescape").decode(errors="replace")
-            record = FileRecord(name=text, size_bytes=len(data), sha256=sha256(data).hexdigest())
+            record = FileRecord(name=text, size_bytes=len(data), sha256=sha256_of(data))
         return PrecisionRecord(
             asked=asked,
             table=record,
@@ -78,7 +78,7 @@ class PrecisionRules:
                 ";".join(f"{name}:{kind}" for name, kind in sorted(self.outputs.items()))
             ),
             weight_bits=weight_bits,
-            choice=sha256(self.choice.to_bytes()).hexdigest() if self.choice else None,
+            choice=sha256_of(self.choice.to_bytes()) if self.choice else None,
         )
 
     def difference(
@@ -121,4 +121,4 @@ def _short(text: str) -> str:
     data = text.encode(errors="surrogateescape").decode(errors="replace")
     if len(data) <= _LONGEST:
         return data
-    return f"{data[:64]}… {sha256(data.encode()).hexdigest()}"
+    return f"{data[:64]}… {sha256_of(data.encode())}"

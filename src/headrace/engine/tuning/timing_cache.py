@@ -6,7 +6,6 @@ runtimes. Anything else that could change the answer is a different question.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from headrace._core.files import write_atomically
+from headrace._core.files import sha256_of, write_atomically
 from headrace._core.json_record import JsonRecord, RecordError, Seconds
 from headrace.engine.plan_header import TacticRecord
 
@@ -60,7 +59,7 @@ class TimingCache:
     def path(self, asked: Mapping[str, str]) -> Path:
         """The file that answers."""
         text = json.dumps(asked, sort_keys=True).encode()
-        return self.folder / f"{hashlib.sha256(text).hexdigest()[:32]}.json"
+        return self.folder / f"{sha256_of(text)[:32]}.json"
 
     def get(self, asked: Mapping[str, str], *, budget_s: float) -> TimingEntry | None:
         """The answer, if there is a whole one, or one that was given as much time."""

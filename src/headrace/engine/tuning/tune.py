@@ -7,7 +7,6 @@ hits all alike, until one has clearly won or the time is up.
 
 from __future__ import annotations
 
-import hashlib
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -17,7 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import EngineError
-from headrace._core.files import locked
+from headrace._core.files import locked, sha256_of
 from headrace._core.notices import Notice
 from headrace.engine.backends import DEFAULT_BACKEND, get_backend, installed_backends
 from headrace.engine.machine import Machine, this_machine
@@ -268,12 +267,8 @@ def tune(
 
 
 def _hash_of(model: bytes, graphs: Sequence[Version]) -> str:
-    digest = hashlib.sha256(model)
-    for graph in graphs:
-        if graph.model is not model:
-            digest.update(b"%d " % len(graph.model))
-            digest.update(graph.model)
-    return digest.hexdigest()
+    others = [graph.model for graph in graphs if graph.model is not model]
+    return sha256_of(model, *(part for other in others for part in (b"%d " % len(other), other)))
 
 
 def _remembered(entry: TimingEntry, machine: Machine, graphs: Sequence[Version]) -> Tuning:

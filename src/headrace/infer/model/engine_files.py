@@ -12,7 +12,6 @@ way also its own way. The search reads all engines of a model: the key only keep
 from __future__ import annotations
 
 import glob
-import hashlib
 import json
 import os
 import re
@@ -21,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from headrace._core.errors import EngineError
+from headrace._core.files import sha256_of
 from headrace.engine.plan import is_plan_file, read_header
 from headrace.engine.plan_header import PlanHeader
 from headrace.infer.model.requirement import plan_content
@@ -41,7 +41,7 @@ def path_beside_foreign(model: Path, batch: int, precision: str) -> Path:
 def keyed(usual: Path, content: Sequence[str]) -> Path:
     """Name the file beside `usual` for an engine of this content."""
     text = json.dumps(list(content)).encode()
-    key = hashlib.sha256(text).hexdigest()[:8]
+    key = sha256_of(text)[:8]
     return usual.with_name(f"{_KEYED.sub('', usual.stem)}_{key}{usual.suffix}")
 
 

@@ -7,13 +7,13 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import file_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy.typing as npt
 from msgspec import Meta
 
+from headrace._core.files import hash_file
 from headrace._core.json_record import JsonRecord
 from headrace._core.notices import Notice
 from headrace.binary.regular_files import open_regular
@@ -204,4 +204,4 @@ def _copy(folder: Path, number: int, name: str) -> Path:
 
 def _hash(path: Path, limit: int | None = None) -> str:
     with open_regular(path, limit) as file:
-        return file_digest(file, "sha256").hexdigest()
+        return hash_file(file).sha256

@@ -63,15 +63,15 @@ class SafetensorsWriter:
     """
 
     def __init__(self, path: Path, name: str) -> None:
-        self._target, self._part = part_of(path, name, "recording")
-        self._file = os.fdopen(create(self._part, name, follow=False), "wb")
+        self._part = part_of(path, name, "recording")
+        self._file = os.fdopen(create(self._part.path, name, follow=False), "wb")
         self._name = name
         try:
-            fd, waiting = tempfile.mkstemp(dir=self._part.parent, prefix=".headrace-")
+            fd, waiting = tempfile.mkstemp(dir=self._part.target.parent, prefix=".headrace-")
             os.unlink(waiting)
         except OSError as error:
             self._file.close()
-            self._part.unlink(missing_ok=True)
+            self._part.discard()
             raise MediaError(f"cannot be created: {os_reason(error)}", where=name) from error
         self._data: IO[bytes] = os.fdopen(fd, "w+b")
         self._entries: dict[str, TensorEntry] = {}
@@ -112,7 +112,7 @@ class SafetensorsWriter:
         shutil.copyfileobj(self._data, self._file, 1 << 20)
         self._file.flush()
         require_there(self._file.fileno())
-        os.replace(self._part, self._target)
+        self._part.finish()
         self._file.close()
         self._data.close()
 
@@ -123,7 +123,7 @@ class SafetensorsWriter:
                 file.close()
             except OSError:  # what it still holds does not fit either
                 continue
-        self._part.unlink(missing_ok=True)
+        self._part.discard()
 
 
 def safetensors_bytes(tensors: dict[str, npt.NDArray[Any]], metadata: dict[str, str]) -> bytes:

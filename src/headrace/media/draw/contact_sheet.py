@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from headrace._core.errors import MediaError
-from headrace._core.files import os_reason
+from headrace._core.files import PartFile, os_reason
 from headrace.media.frame import Frame
 from headrace.media.pixels import to_rgb
 from headrace.media.sinks.base import make_folder
@@ -66,13 +64,10 @@ def contact_sheet(
             text = f"frame {frame.frame}   {frame.pts_ns / 1e9:.2f} s"
             ink.text((x + 1, y + tile_height + 4), text, fill=_INK, font=font)
     make_folder(path.parent, str(path))
-    part = path.with_name(path.name + ".part")
     try:
-        sheet.save(part, "PNG", optimize=True)
-        os.replace(part, path)
+        with PartFile(path) as part:
+            sheet.save(part, "PNG", optimize=True)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
         raise MediaError(
             f"the contact sheet cannot be written: {os_reason(error)}", where=str(path)
         ) from error

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import hashlib
 import os
 import struct
 import threading
@@ -13,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from headrace._core.errors import MediaError
-from headrace._core.files import os_reason
+from headrace._core.files import os_reason, sha256_of, try_lock
 
 _HEADER = struct.Struct("<II")  # length, CRC-32 of the message
 _CURSOR = struct.Struct("<QQI")  # segment, offset, CRC-32 of both
@@ -62,7 +60,7 @@ class Spool:
         except OSError as error:
             raise MediaError(f"cannot be used: {os_reason(error)}", where=str(folder)) from error
         try:
-            fcntl.flock(self._cursor_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            try_lock(self._cursor_fd)
         except BlockingIOError as error:
             os.close(self._cursor_fd)
             raise MediaError(
@@ -217,4 +215,4 @@ def spool_folder(name: str) -> Path:
         name: of the output, without secrets.
     """
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "headrace" / "spool" / hashlib.sha256(name.encode()).hexdigest()[:16]
+    return Path(state) / "headrace" / "spool" / sha256_of(name.encode())[:16]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import stat
 from abc import ABC, abstractmethod
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from headrace._core.errors import MediaError
-from headrace._core.files import os_reason
+from headrace._core.files import PartFile, os_reason, try_lock
 from headrace._core.notices import Level, Notice, note_once
 from headrace.media.frame import Frame
 from headrace.meta import FrameMeta
@@ -50,25 +49,19 @@ def create(path: Path, name: str, *, follow: bool = True) -> int:
         raise MediaError(f"cannot be created: {os_reason(error)}", where=name) from error
     try:
         if stat.S_ISREG(os.fstat(fd).st_mode):
-            # network file systems may not know locks: then there is none
-            with contextlib.suppress(OSError):
-                _lock(fd, name)
+            try_lock(fd)
             os.ftruncate(fd, 0)
-    except BaseException:
-        os.close(fd)
-        raise
-    return fd
-
-
-def _lock(fd: int, name: str) -> None:
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
+        os.close(fd)
         raise MediaError(
             "another run is writing this output",
             where=name,
             fix="wait until it ends, or choose another output",
         ) from error
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
 
 
 def write_all(fd: int, data: bytes, *, size: int | None = None) -> None:
@@ -85,30 +78,6 @@ def write_all(fd: int, data: bytes, *, size: int | None = None) -> None:
         if size is not None and len(view) < len(data):
             os.ftruncate(fd, size)
             os.lseek(fd, size, os.SEEK_SET)
-        raise
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Write a small file whole, or not at all: readers never see a part of it.
-
-    Raises:
-        OSError: as the system says; what stood there before stays.
-    """
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        path = path.resolve()
-        if path.exists() and not path.is_file():  # a pipe or device takes the bytes as they come
-            path.write_bytes(data)
-            return
-    part = path.with_name(f".{path.name}.part")
-    fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
-    try:
-        try:
-            write_all(fd, data)
-        finally:
-            os.close(fd)
-        os.replace(part, path)
-    except OSError:
-        part.unlink(missing_ok=True)
         raise
 
 
@@ -315,11 +284,11 @@ def make_folder(folder: Path, name: str) -> None:
         )
 
 
-def part_of(path: Path, name: str, what: str) -> tuple[Path, Path]:
+def part_of(path: Path, name: str, what: str) -> PartFile:
     """Make the folder of a file that is written under another name until it is finished.
 
     Returns:
-        Where it goes, links followed, and `NAME.part` beside it.
+        `NAME.part` beside the place where it goes, links followed.
 
     Raises:
         MediaError: the folder cannot be made, or something else than a file stands there.
@@ -327,7 +296,7 @@ def part_of(path: Path, name: str, what: str) -> tuple[Path, Path]:
     make_folder(path.parent, name)
     target = _renamed_to(path, name, what)
     make_folder(target.parent, name)
-    return target, target.with_name(target.name + ".part")
+    return PartFile(target)
 
 
 def _renamed_to(path: Path, name: str, what: str) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import av
 
+from headrace._core.files import PartFile
 from headrace.media.frame import Frame
 from headrace.media.messages.event import EventFilter
 from headrace.media.sinks.base import Sink, make_folder
@@ -168,12 +168,12 @@ class _Clip:
         self.begin_ns = self.end_ns = now_ns
         self.connection = ring.connection
         self._ring, self._next = ring, first
-        self._part = path.with_name(path.name + ".part")
+        self._part = PartFile(path)
         self._written = 0
         self._first_dts: int | None = None
         self._last_ns = now_ns
         format = "mp4" if path.suffix == ".mp4" else "matroska"
-        self._container = av.open(f"file:{self._part}", "w", format=format)
+        self._container = av.open(f"file:{self._part.path}", "w", format=format)
         self._stream = self._container.add_stream_from_template(ring.template)
 
     def over(self, now_ns: int) -> bool:
@@ -200,14 +200,14 @@ class _Clip:
         try:
             self._container.close()
         except BaseException as error:
-            self._part.unlink(missing_ok=True)
+            self._part.discard()
             if isinstance(error, av.error.FFmpegError | ValueError) and not isinstance(
                 error, OSError
             ):
                 return False  # its header could not be written: there is a notice already
             raise
         if not self._written:
-            self._part.unlink(missing_ok=True)
+            self._part.discard()
             return False
-        os.replace(self._part, self.path)
+        self._part.finish()
         return True

@@ -56,9 +56,9 @@ class CocoSink(Sink):
         self._labels = labels or {}
         self._frame_names = FrameNames("frame_%06d", labels)
         self._components = Components()
-        self._target, self._part = part_of(path, name, "JSON")
-        self._fd = create(self._part, name, follow=False)
-        folder = self._target.parent
+        self._part = part_of(path, name, "JSON")
+        self._fd = create(self._part.path, name, follow=False)
+        folder = self._part.target.parent
         self._images = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
         write_all(self._fd, _HEAD)
         # Where each frame begins in both files, to cut back to whole frames.
@@ -200,7 +200,7 @@ class CocoSink(Sink):
         os.close(self._fd)
         self._images.close()
         self.kept = kept
-        os.replace(self._part, self._target)
+        self._part.finish()
         if failure is not None:
             raise failure
 
@@ -230,7 +230,7 @@ class CocoSink(Sink):
     def _give_up(self) -> None:
         os.close(self._fd)
         self._images.close()
-        self._part.unlink(missing_ok=True)
+        self._part.discard()
 
 
 def _extras(meta: FrameMeta, index: int, ids: list[int]) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class HlsSink(Sink):
         given = SinkOptions(query, name, ("segment", "keep"))
         self._segment_s = given.number("segment", 2.0, 3600.0, "seconds", least=0.1)
         self._keep = given.whole("keep", 0, 100_000, "segments")
-        self._target, _ = part_of(path.with_name(plain), name, "playlist")
+        self._target = part_of(path.with_name(plain), name, "playlist").target
         super().__init__(name, path.with_name(plain))
         self._rate = Fraction(fps or 25.0).limit_denominator(1001)
         self._threads = threads

@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import MediaError
+from headrace._core.files import write_where_named
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import PixelFormat
 from headrace.media.pixels import to_rgb
-from headrace.media.sinks.base import Sink, make_folder, spare_source, write_file
+from headrace.media.sinks.base import Sink, make_folder, spare_source
 from headrace.media.sinks.naming import PICTURE_SUFFIXES, FrameNames
 from headrace.meta import FrameMeta, SegmentationMeta
 
@@ -96,7 +97,7 @@ class ImageSink(Sink):
                 stem = self._names.stem(frame)
             target = self._folder / f"{stem}{self._suffix}"
         spare_source(target, frame, self.name)
-        write_file(target, encode_image(frame, self._suffix))
+        write_where_named(target, encode_image(frame, self._suffix), durable=False)
 
 
 NONE_8, NONE_16 = 255, 65535
@@ -178,7 +179,7 @@ class ClassMapSink(Sink):
             suffix = "" if component == self._first else f"_{component}"
             target = self.path / f"{stem}{suffix}.png"
             spare_source(target, frame, self.name)
-            write_file(target, self._png(found, meta))
+            write_where_named(target, self._png(found, meta), durable=False)
 
     def _png(self, found: SegmentationMeta, meta: FrameMeta) -> bytes:
         from PIL import Image
@@ -211,4 +212,5 @@ class ClassMapSink(Sink):
             for component, (count, labels) in self._classes.items()
         ]
         text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
-        write_file(self.path / "classes.json", text.encode("utf-8", "backslashreplace"))
+        data = text.encode("utf-8", "backslashreplace")
+        write_where_named(self.path / "classes.json", data, durable=False)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from headrace._core.files import write_where_named
 from headrace.media.frame import Frame
 from headrace.media.sinks.base import (
     Sink,
@@ -14,7 +15,6 @@ from headrace.media.sinks.base import (
     make_folder,
     require_there,
     write_all,
-    write_file,
 )
 from headrace.media.sinks.extras import finite_rows, label_of, text_beyond_label
 from headrace.media.sinks.naming import FrameNames
@@ -93,7 +93,7 @@ class KittiSink(Sink):
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         text, lost = self._text(meta)
         target = self.path / f"{self._names.stem(frame)}.txt"
-        write_file(target, text.encode("utf-8", "backslashreplace"))
+        write_where_named(target, text.encode("utf-8", "backslashreplace"), durable=False)
         self._lost += lost
 
 

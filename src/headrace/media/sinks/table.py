@@ -74,8 +74,8 @@ class _TableSink(Sink):
     def __init__(self, name: str, path: Path) -> None:
         super().__init__(name, path)
         self._schema = arrow_schema()
-        self._target, self._part = part_of(path, name, self.kind)
-        self._file = _QuietFile(create(self._part, name, follow=False))
+        self._part = part_of(path, name, self.kind)
+        self._file = _QuietFile(create(self._part.path, name, follow=False))
         self._writer: Any = self._open_writer()
         self._waiting: list[FrameMeta] = []
         self._rows = 0
@@ -129,14 +129,14 @@ class _TableSink(Sink):
         except OSError:
             self._give_up()
             raise
-        os.replace(self._part, self._target)
+        self._part.finish()
 
     def _give_up(self) -> None:
         self.kept = 0
         for item in (self._writer, self._file):
             with contextlib.suppress(OSError):  # what it still holds does not fit either
                 item.close()
-        self._part.unlink(missing_ok=True)
+        self._part.discard()
 
 
 class ParquetSink(_TableSink):

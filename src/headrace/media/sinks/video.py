@@ -53,7 +53,7 @@ class VideoSink(Sink):
         self._rate = Fraction(fps or 25.0).limit_denominator(1001)
         self._crf, self._preset, self._threads = crf, preset, threads
         self._format = VIDEO_FORMATS.get(path.suffix.lower(), "mp4")
-        self._target, self._part = part_of(path, name, "video")
+        self._part = part_of(path, name, "video")
         self._container: Any = None
         self._encoder: FrameEncoder | None = None
         self._file: _Output | None = None
@@ -68,7 +68,7 @@ class VideoSink(Sink):
 
     def _open(self) -> Any:
         """The container, beside its destination."""
-        self._file = _Output(self._part, self.name)
+        self._file = _Output(self._part.path, self.name)
         options = {}
         if self._format != "matroska" and av.library_versions["libavformat"] >= _HYBRID_SINCE:
             # delay_moov: without it there is no edit list, and times shift by the B-frames.
@@ -119,16 +119,16 @@ class VideoSink(Sink):
         if self._file.sealed:
             self.kept = self._cut()
         if self.kept == 0 or not self.frames:
-            self._part.unlink(missing_ok=True)
+            self._part.discard()
         else:
-            os.replace(self._part, self._target)
+            self._part.finish()
         if failure is not None:
             raise failure
 
     def _cut(self) -> int:
         """Cut the file behind the last part that plays; return the frames in it."""
         try:
-            with self._part.open("r+b") as file:
+            with self._part.path.open("r+b") as file:
                 whole = whole_matroska if self._format == "matroska" else whole_mp4
                 end, frames = whole(file)
                 file.truncate(end)
