@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headrace
+from headrace._core.retry import Backoff
 from headrace.batches import bucket as bucket_module
 from headrace.batches import folder as folder_module
 from headrace.batches.bucket import Bucket, results_place
@@ -44,7 +45,7 @@ OUT = "memory://results/batch"
 
 @pytest.fixture(autouse=True)
 def memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    monkeypatch.setattr(bucket_module, "_PAUSES_S", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(bucket_module, "_BACKOFF", Backoff(0.0, 0.0))
     system = fsspec.filesystem("memory")
     system.store.clear()
     yield system
@@ -272,7 +273,7 @@ def test_a_busy_storage_is_asked_again_and_a_refusal_is_not(
     answers = [OSError("503 Slow Down")] * 9
     with pytest.raises(StorageError, match="503 Slow Down"):
         made.put(Path("x"), "y")
-    assert len(answers) == 5
+    assert len(answers) == 4
     answers, content = [], b""
     with pytest.raises(StorageError, match="y has 0 bytes there after an upload of 3"):
         made.put(Path("x"), "y")

@@ -15,17 +15,19 @@ import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from time import sleep
 from typing import Any, TypeVar
 
 from headrace._core.errors import HeadraceError, MissingExtraError
 from headrace._core.lazy import import_extra
+from headrace._core.retry import Backoff
 from headrace._core.text import error_text, url_name, url_scheme, without_secrets
 from headrace.batches.storage import GO_ON, StorageError
 
 _SEGMENT = "ledger/{:06}.jsonl"
-_PAUSES_S = (0.3, 1.0, 3.0, 9.0)  # between attempts: a service that is busy says so for seconds
+_BACKOFF, _MOST_REPEATED = Backoff(0.8, 8.0), 4  # a service that is busy says so for seconds
 _CLAIM = b"claim "  # begins a segment that has no lines
 _FINAL = ("credential", "nosuchbucket", "no such bucket", "accessdenied", "forbidden",
           "invalidaccesskey", "signaturedoesnotmatch")  # fmt: skip
@@ -196,7 +198,7 @@ class Bucket:
             FileExistsError: the object is there.
             StorageError: the storage refuses, or stays out of reach.
         """
-        for pause_s in (*_PAUSES_S, None):
+        for attempt in count():
             try:
                 return work()
             except (FileNotFoundError, FileExistsError):
@@ -204,10 +206,10 @@ class Bucket:
             except Exception as error:  # file systems of other projects raise anything
                 text = f"{type(error).__name__} {error}".lower()
                 final = isinstance(error, PermissionError) or any(word in text for word in _FINAL)
-                if final or pause_s is None:
+                if final or attempt == _MOST_REPEATED:
                     raise self._error(error) from error
             self.repeated += 1
-            sleep(pause_s)
+            sleep(_BACKOFF.delay_s(attempt))
         raise AssertionError("the last attempt returns or raises")
 
     def _error(self, error: Exception) -> StorageError:

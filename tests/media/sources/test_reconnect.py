@@ -24,21 +24,6 @@ def test_the_defaults_are_those_documented() -> None:
     assert policy.longest_s(10**9) == 30
 
 
-@given(st.floats(0, 100), st.floats(0, 100), st.integers(0, 2000))
-def test_waits_are_random_within_the_limits(first_s: float, max_s: float, attempt: int) -> None:
-    policy = ReconnectPolicy(first_s, max_s)
-    assert 0 <= policy.delay_s(attempt) <= policy.longest_s(attempt) <= max_s
-    assert policy.longest_s(attempt) <= policy.longest_s(attempt + 1)
-    fixed = ReconnectPolicy(first_s, max_s, jitter=False)
-    assert fixed.delay_s(attempt) == policy.longest_s(attempt)
-
-
-def test_jitter_spreads() -> None:
-    waits = {ReconnectPolicy().delay_s(4) for _ in range(50)}
-    assert len(waits) == 50
-    assert max(waits) - min(waits) > 4
-
-
 @pytest.mark.parametrize("bad", [{"first_s": -1}, {"max_s": float("nan")}, {"attempts": -1}])
 def test_nonsense_is_refused(bad: dict[str, float]) -> None:
     with pytest.raises(ValueError):

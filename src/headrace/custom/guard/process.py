@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from headrace._core import _native
 from headrace._core.errors import ParserError
 from headrace._core.gpu.cuda import current_gpu
+from headrace._core.retry import Backoff
 from headrace.custom.guard import ipc
 from headrace.custom.guard.arena import OutputArena
 from headrace.custom.guard.crash import (
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 
 _HANG_REPORT_S = 1.0
+_BACKOFF = Backoff(0.1, 5.0)  # from the second death on
 _REPORT_BYTES = 1 << 24
 
 
@@ -434,8 +436,8 @@ class GuardedProcess:
         _deaths[self.name] += 1
         self._recent += 1
         self._clean = 0
-        pause = 0.0 if self._recent < 2 else min(0.1 * 2 ** (self._recent - 2), 5.0)
-        self._not_before = monotonic() + pause
+        if self._recent > 1:
+            self._not_before = monotonic() + _BACKOFF.delay_s(self._recent - 2)
         self._last = Death(found, trace, report, code, late=kind == "late")
         return self._death_error(what, self._last)
 

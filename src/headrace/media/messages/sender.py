@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 import time
 
+from headrace._core.retry import Backoff
 from headrace._core.text import error_text
 from headrace.media.messages.brokers import Broker
 from headrace.media.messages.spool import Spool
 
-_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.1, 5.0
+_BACKOFF = Backoff(0.1, 5.0)
 _MARK = b'"redelivered":true,'
 
 
@@ -62,7 +63,7 @@ class Sender:
         return left
 
     def _work(self) -> None:
-        wait_s, tried = _FIRST_WAIT_S, 0
+        attempt = tried = 0
         while time.monotonic() < self._deadline:
             self._more.clear()
             batch = self._spool.peek()
@@ -83,15 +84,15 @@ class Sender:
                 self._broker.close()
                 tried = max(tried, len(batch))
                 left_s = self._deadline - time.monotonic()
-                self._closing.wait(min(wait_s, max(left_s, 0)))
+                self._closing.wait(min(_BACKOFF.delay_s(attempt), max(left_s, 0)))
                 if self._closing.is_set():  # waits no longer wake it: keep off a busy loop
-                    time.sleep(max(0.0, min(_FIRST_WAIT_S, self._deadline - time.monotonic())))
-                wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
+                    time.sleep(max(0.0, min(_BACKOFF.first_s, self._deadline - time.monotonic())))
+                attempt += 1
                 continue
             self._spool.ack()
             self.sent += len(batch) - len(refused)
             self.refused += len(refused)
-            wait_s, tried = _FIRST_WAIT_S, 0
+            attempt = tried = 0
         self._broker.close()
 
     def _marked(self, message: bytes) -> bytes:

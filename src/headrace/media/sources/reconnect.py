@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import random
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from time import monotonic
 
 from headrace._core.notices import Notice
+from headrace._core.retry import Backoff
 
 MAX_TOLD = 20  # losses with a notice of their own
 AWAY = "is not back yet"  # in the notice of a loss for as long as it lasts
 
 
 @dataclass(frozen=True, slots=True)
-class ReconnectPolicy:
-    """How a live stream comes back after a loss: exponential back-off with full jitter.
-
-    Before try n (from 0) it waits a random time of at most `first_s * 2**n`, no more than `max_s`:
-    many readers of one server do not all come back at the same moment.
+class ReconnectPolicy(Backoff):
+    """How a live stream comes back after a loss: see `Backoff` for the waits.
 
     Attributes:
         first_s: the longest wait before the first try.
@@ -35,24 +32,13 @@ class ReconnectPolicy:
     max_s: float = 30.0
     attempts: int | None = None
     from_start: bool = False
+    _: KW_ONLY
     jitter: bool = True
 
     def __post_init__(self) -> None:
-        if not (self.first_s >= 0 and self.max_s >= 0):
-            raise ValueError(
-                f"first_s={self.first_s}, max_s={self.max_s}: waits cannot be negative"
-            )
+        Backoff.__post_init__(self)
         if self.attempts is not None and self.attempts < 0:
             raise ValueError(f"attempts={self.attempts}: must be 0 or more, or None")
-
-    def longest_s(self, attempt: int) -> float:
-        """The longest wait before try `attempt` (from 0)."""
-        return min(self.max_s, self.first_s * 2.0 ** min(attempt, 64))
-
-    def delay_s(self, attempt: int) -> float:
-        """How long to wait before try `attempt` (from 0)."""
-        longest = self.longest_s(attempt)
-        return random.uniform(0.0, longest) if self.jitter else longest
 
 
 class Losses:
