@@ -17,7 +17,7 @@ import numpy as np
 import headrace
 from benchmarks.gpu.clips import SECONDS, clip, config, model, pictures, show
 from headrace.config import ModelConfig
-from headrace.engine.tuning.tactic import Tactic
+from headrace.engine.tactic import Tactic
 from headrace.infer.items import FramePiece
 from headrace.infer.model.planning import load_or_build
 

@@ -23,6 +23,14 @@ if TYPE_CHECKING:
 
     from headrace.config import ModelConfig
     from headrace.config.overrides import Overrides
+    from headrace.plugins.registry import PluginRegistry
+
+
+def register_standard(registry: PluginRegistry) -> None:
+    """Register the standard plugins; called by plugins.registry."""
+    from headrace.plugins.standard import register_standard as register
+
+    register(registry)
 
 
 def load_bare_model(path: Path, overrides: Overrides) -> ModelConfig:

@@ -201,7 +201,8 @@ def test_what_is_missing_has_its_command(monkeypatch: pytest.MonkeyPatch) -> Non
         raise MissingExtraError("GStreamer cannot be used", fix="apt install it")
 
     monkeypatch.setenv("CXX", "no-such-compiler")
-    assert surroundings.gstreamer_check(absent) == Check(
+    monkeypatch.setattr(surroundings, "gstreamer", absent)
+    assert surroundings.gstreamer_check() == Check(
         "tools", "GStreamer", "absent", "GStreamer cannot be used", ("apt install it",)
     )
     (compiler,) = surroundings.compiler_checks()
@@ -233,7 +234,8 @@ def test_a_part_that_fails_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> No
     def broken() -> object:
         raise OSError("the loader is broken")
 
-    (problem,) = examine_part("gstreamer", broken).problems
+    monkeypatch.setattr(surroundings, "gstreamer", broken)
+    (problem,) = examine_part("gstreamer").problems
     assert problem.area == "tools"
     assert "the loader is broken" in problem.text
     monkeypatch.setattr(examination, "compiler_checks", broken)

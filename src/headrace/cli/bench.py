@@ -68,7 +68,7 @@ def bench(
     """
     from headrace.config.overrides import distributed
     from headrace.engine.bench import bench as measure
-    from headrace.engine.tuning.tactic import Tactic
+    from headrace.engine.tactic import Tactic
     from headrace.infer.model.picture_input import picture_range
 
     if tactics and (threads or streams):

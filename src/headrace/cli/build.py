@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from headrace.config import ModelConfig
     from headrace.config.overrides import GivenKey
     from headrace.engine.plan_header import Precision
-    from headrace.engine.tuning.tactic import Objective
+    from headrace.engine.tactic import Objective
 
 EPILOG = """\b
 Examples:
@@ -96,7 +96,7 @@ def build(
     from headrace.cli.progress import RunProgress
     from headrace.engine.backends import GPU_RUNTIMES
     from headrace.engine.device import CPU, choose_device
-    from headrace.engine.tuning.tactic import Tactic
+    from headrace.engine.tactic import Tactic
     from headrace.engine.tuning.tune import TuneOptions
     from headrace.infer.model import load_or_build
 

@@ -45,12 +45,10 @@ def doctor(part: str | None, as_json: bool) -> int:
             f"a package that headrace needs cannot be loaded: {error_text(error)}",
             fix=f"pip install --force-reinstall {_package(error)}",
         ) from error
-    from headrace.gstreamer.pyds.loading import gstreamer
-
     if part is not None and part not in PARTS:
         raise click.BadParameter(f"{part!r} is none of {', '.join(PARTS)}", param_hint="'--part'")
     with stdout_is_for_results():
-        found = examine() if part is None else examine_part(part, gstreamer)
+        found = examine() if part is None else examine_part(part)
     if as_json:
         print_json(found.to_dict())
         return int(bool(found.problems))

@@ -120,8 +120,9 @@ def _explained(
     quiet: bool,
 ) -> Explanation:
     from headrace.custom.in_process import crashes_are_noted
-    from headrace.diagnose.explain import explain_frame, for_one_frame, place_of
+    from headrace.diagnose.explain import explain_frame, place_of
     from headrace.pipeline.assembly import AssemblyOptions, assemble
+    from headrace.pipeline.one_frame import for_one_frame
 
     place = place_of(at, box)
     spec, models, notices = for_one_frame(spec_of(inputs).with_models_overridden(given))

@@ -81,7 +81,7 @@ def _model(
 ) -> None:
     from headrace.config.overrides import distributed
     from headrace.infer.recognise.recognise import recognise_for_init
-    from headrace.infer.recognise.writing import CONFIG, files_for
+    from headrace.infer.starters.writing import CONFIG, files_for
 
     (overrides,) = distributed(keys, [model.name])
     path, copied, given = model, None, dict[str, Any]()

@@ -74,9 +74,9 @@ def record(
     fixture headrace_recording. The file is in the safetensors format.
     """
     from headrace.custom.in_process import crashes_are_noted
-    from headrace.diagnose.explain import for_one_frame
     from headrace.diagnose.recordings import record_frames
     from headrace.pipeline.assembly import AssemblyOptions, assemble
+    from headrace.pipeline.one_frame import for_one_frame
 
     spec, models, notices = for_one_frame(spec_of(inputs).with_models_overridden(given))
     with RunProgress(enabled=True) as progress, crashes_are_noted():

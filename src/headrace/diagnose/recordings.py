@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from headrace._core.errors import ConfigError, MediaError
 from headrace._core.notices import Notice
 from headrace.config import ModelConfig, PipelineSpec
-from headrace.diagnose.explain import opened_models
 from headrace.infer.batch import frame_meta
 from headrace.infer.inferencer import Inferencer
 from headrace.infer.recordings import RecordingSink
+from headrace.pipeline.one_frame import opened_models
 
 if TYPE_CHECKING:
     from headrace.media import Source

@@ -30,7 +30,7 @@ from headrace.engine.plan_header import (
 )
 from headrace.engine.plugin_graph.plugin_record import PluginRecord
 from headrace.engine.session import FreeSession, Session
-from headrace.engine.tuning.tactic import Tactic
+from headrace.engine.tactic import Tactic
 from headrace.network.network import Network
 from headrace.network.tensor_spec import TensorSpec
 

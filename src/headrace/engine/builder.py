@@ -33,8 +33,8 @@ from headrace.engine.plugin_graph.split_runner import compile_pieces
 from headrace.engine.precision.capability import choose
 from headrace.engine.precision.lower import PrecisionGraph, graph_precision, in_fp32, lower_or_fp32
 from headrace.engine.precision.rules import PrecisionRules
+from headrace.engine.tactic import Tactic
 from headrace.engine.tuning.precisions import tune_precisions
-from headrace.engine.tuning.tactic import Tactic
 from headrace.engine.tuning.tune import Progress, TuneOptions
 from headrace.network.external_data import split_proto
 from headrace.network.network import Network

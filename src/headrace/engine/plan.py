@@ -39,7 +39,7 @@ from headrace.engine.backends import (
 )
 from headrace.engine.machine import usable_cores
 from headrace.engine.plan_header import BlobRecord, PlanHeader, TacticRecord
-from headrace.engine.tuning.tactic import HALVES, Tactic
+from headrace.engine.tactic import HALVES, Tactic
 from headrace.network.model_bytes import (
     HEAD_BYTES,
     PLAN_MAGIC,

@@ -11,7 +11,7 @@ from msgspec import Meta
 from headrace._core.json_record import JsonRecord, Seconds
 from headrace._core.notices import Notice
 from headrace.engine.plugin_graph.plugin_record import Name, PluginRecord, Text
-from headrace.engine.tuning.tactic import Tactic
+from headrace.engine.tactic import Tactic
 from headrace.network.tensor_spec import TensorSpec
 
 _BY_CODE = "built by code"

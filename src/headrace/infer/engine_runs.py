@@ -20,7 +20,7 @@ from headrace.infer.batch import Batch
 from headrace.infer.dump import TensorFiles
 from headrace.infer.geometry import ScaleTransform
 from headrace.infer.gpu.run_size import RunSize
-from headrace.infer.items import FramePiece, Items, layers_of, split_pieces
+from headrace.infer.items import FramePiece, Items, split_pieces
 from headrace.infer.loaded_model import Model
 from headrace.infer.parsers.device_tables import DeviceTables
 from headrace.infer.postprocess import DetectorPostprocessor, attach_cached
@@ -29,6 +29,7 @@ from headrace.infer.selection import Selection
 from headrace.infer.steps import ItemSteps, RunSteps
 from headrace.meta import FrameMeta, NetworkInfo, TensorOutput
 from headrace.meta.detections import FloatArray
+from headrace.meta.layers import layers_of
 
 if TYPE_CHECKING:
     from headrace.infer.gpu.hits import HitFinder

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from headrace.infer.geometry import Crops, Rect, ScaleTransform
-from headrace.meta import FrameMeta, Layer, Roi
+from headrace.meta import FrameMeta, Roi
 from headrace.meta.detections import BatchDetections, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -148,11 +146,3 @@ def roi_transform(roi: Roi) -> ScaleTransform:
         offset_x=roi.offset_left,
         offset_y=roi.offset_top,
     )
-
-
-def layers_of(outputs: Mapping[str, npt.NDArray[Any]], index: int) -> dict[str, Layer]:
-    """One item's outputs as parsers see them, in binding order."""
-    return {
-        name: Layer(name, data[index] if data.ndim > 1 else data[index : index + 1])
-        for name, data in outputs.items()
-    }

@@ -18,7 +18,7 @@ from headrace._core.errors import ParserError
 from headrace.infer.attach import Attacher, Destination, Generation
 from headrace.infer.classify import Attribute, BuiltinClassifier, complete_labels
 from headrace.infer.cluster import Clusterer
-from headrace.infer.items import Items, layers_of
+from headrace.infer.items import Items
 from headrace.infer.parsers import BuiltinParser, parse_coverage_bbox
 from headrace.infer.record import Record
 from headrace.infer.selection import Selection, Selector
@@ -41,6 +41,7 @@ from headrace.meta import (
     TensorOutput,
 )
 from headrace.meta.detections import BatchDetections, FloatArray, IntArray
+from headrace.meta.layers import layers_of
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig

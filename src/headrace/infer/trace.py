@@ -14,10 +14,10 @@ from headrace.infer.batch import frame_meta
 from headrace.infer.candidates import Candidates, Decisions
 from headrace.infer.cluster import Clusterer
 from headrace.infer.geometry import Rect, ScaleTransform
-from headrace.infer.items import layers_of
 from headrace.infer.postprocess import DetectorPostprocessor
 from headrace.infer.steps import ItemSteps, RunSteps
 from headrace.meta import ClassifierMeta, Detections, FrameMeta, Layer, SegmentationMeta
+from headrace.meta.layers import layers_of
 
 if TYPE_CHECKING:
     from headrace.infer.inferencer import Inferencer

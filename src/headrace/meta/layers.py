@@ -37,6 +37,14 @@ class Layer:
         return f"Layer({self.name!r}, {self.dtype}, {'x'.join(map(str, self.shape))})"
 
 
+def layers_of(outputs: Mapping[str, npt.NDArray[Any]], index: int) -> dict[str, Layer]:
+    """One item's outputs as parsers see them, in binding order."""
+    return {
+        name: Layer(name, data[index] if data.ndim > 1 else data[index : index + 1])
+        for name, data in outputs.items()
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class NetworkInfo:
     """Size of the network input in pixels."""

@@ -424,10 +424,8 @@ def known_plugins() -> PluginRegistry:
 
 
 def _load_standard(registry: PluginRegistry) -> None:
-    from headrace.plugins.standard import register_standard
-
     before = {id(c) for c in registry.all_creators}
-    register_standard(registry)
+    headrace._wiring.register_standard(registry)
     registry.replaceable.update(id(c) for c in registry.all_creators if id(c) not in before)
 
 

@@ -48,7 +48,7 @@ _NAMES = {
     "headrace.trt.api.config": "IBuilderConfig",
     "headrace.trt.api.context": "IExecutionContext",
     "headrace.trt.api.engine": "ICudaEngine",
-    "headrace.trt.api.enums": (
+    "headrace.trt.types.enums": (
         "ActivationType AllocatorFlag>=8 BoundingBoxFormat BuilderFlag "
         "CalibrationAlgoType<11 CumulativeOperation>=10.5 DeviceType ElementWiseOperation "
         "EngineCapability EngineStat>=10.14 ErrorCode ErrorCodeTRT "
@@ -76,10 +76,10 @@ _NAMES = {
     "headrace.trt.api.onnx_parser": "get_nv_onnx_parser_version OnnxParser",
     "headrace.trt.api.profile": "IOptimizationProfile",
     "headrace.trt.api.refitter": "OnnxParserRefitter>=10 Refitter",
-    "headrace.trt.api.reporting": "IErrorRecorder ILogger Logger ParserError",
+    "headrace.trt.types.reporting": "IErrorRecorder ILogger Logger ParserError",
     "headrace.trt.api.runtime": "Runtime",
-    "headrace.trt.api.tensor": "ITensor",
-    "headrace.trt.api.values": (
+    "headrace.trt.types.tensor": "ITensor",
+    "headrace.trt.types.values": (
         "IHostMemory nptype Permutation shutdown_protobuf_library<10 volume Weights"
     ),
     "headrace.trt.layers.base": "ILayer",

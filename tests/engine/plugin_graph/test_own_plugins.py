@@ -15,7 +15,7 @@ from onnx import helper
 
 from headrace.engine import Plan
 from headrace.engine.backends import BACKENDS
-from headrace.engine.tuning.tactic import Tactic
+from headrace.engine.tactic import Tactic
 from headrace.errors import PluginError
 from headrace.plugins import PluginRegistry
 from tests.engine.fakes import owning

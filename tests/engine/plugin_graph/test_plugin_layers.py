@@ -259,7 +259,7 @@ def test_the_domain_of_a_built_in_operator_is_not_looked_at(tmp_path: Path) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_tuning_works_with_plugins(tmp_path: Path, runtime: str) -> None:
-    from headrace.engine.tuning.tactic import Tactic
+    from headrace.engine.tactic import Tactic
     from headrace.engine.tuning.tune import TuneOptions
 
     known = registry()

@@ -13,7 +13,7 @@ from headrace.engine.plan import MODEL_BLOB
 from headrace.engine.precision import CalibrationTable, capability, export, rules
 from headrace.engine.precision.capability import choose
 from headrace.engine.precision.rules import PrecisionRules
-from headrace.engine.tuning.tactic import Tactic
+from headrace.engine.tactic import Tactic
 from headrace.engine.tuning.tune import TuneOptions, Version, tune
 from headrace.errors import ConfigError, EngineError
 from headrace.infer.model import load_or_build

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from headrace.engine import BuildOptions, Plan, build
 from headrace.engine.backends import BACKENDS, GPU_RUNTIMES, installed_backends
 from headrace.engine.input_shapes import sample_inputs
+from headrace.engine.tactic import Tactic, candidates
 from headrace.engine.tuning import tune as module
 from headrace.engine.tuning.output_difference import difference
-from headrace.engine.tuning.tactic import Tactic, candidates
 from headrace.engine.tuning.tune import TuneOptions, tune
 from headrace.errors import EngineError
 from headrace.infer.model import load_or_build
@@ -271,7 +271,7 @@ def test_two_processes_tune_once(model_path, tmp_path):
         import sys; sys.path.insert(0, {str(ROOT)!r})
         from headrace.engine import BuildOptions, build
         from headrace.engine.backends import BACKENDS
-        from headrace.engine.tuning.tactic import Tactic
+        from headrace.engine.tactic import Tactic
         from headrace.engine.tuning.tune import TuneOptions
         from headrace.network import network_from_onnx
         for name in ("slow", "quick"):
@@ -294,7 +294,7 @@ def test_a_killed_tuner_leaves_no_process_and_no_lock(model_path, tmp_path):
         import sys; sys.path.insert(0, {str(ROOT)!r})
         from headrace.engine import BuildOptions, build
         from headrace.engine.backends import BACKENDS
-        from headrace.engine.tuning.tactic import Tactic
+        from headrace.engine.tactic import Tactic
         from headrace.engine.tuning.tune import TuneOptions
         from headrace.network import network_from_onnx
         BACKENDS["hang"] = "tests.engine.fakes.hang"

@@ -19,7 +19,7 @@ from headrace._core.gpu.cuda_tensors import CudaTensor
 from headrace.config import ModelConfig
 from headrace.engine.backends import RunnerOptions
 from headrace.engine.backends import onnxruntime_cuda as ort_cuda
-from headrace.engine.tuning.tactic import Tactic, candidates
+from headrace.engine.tactic import Tactic, candidates
 from headrace.infer.model.planning import load_or_build
 from tests.infer.gpu.test_runs import Binding, Session, boxes, frames, gpu
 from tests.infer.gpu.test_scaler import on_gpu

@@ -12,7 +12,7 @@ from headrace.config import ModelConfig
 from headrace.config.enums import TensorOrder
 from headrace.engine import Plan
 from headrace.engine.backends import BACKENDS
-from headrace.engine.tuning.tactic import Tactic
+from headrace.engine.tactic import Tactic
 from headrace.engine.tuning.tune import TuneOptions
 from headrace.errors import EngineError
 from headrace.infer.model import load_or_build

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from headrace.errors import HeadraceError
 from headrace.infer.recognise.recognise import recognise, recognise_for_init
-from headrace.infer.recognise.writing import files_for
+from headrace.infer.starters.writing import files_for
 from tests.infer.recognise.models import pixel_rows, rows_of
 
 NAMES = ["output0", "boxes", "scores", "dets", "labels", "detection_boxes", "detection_scores",

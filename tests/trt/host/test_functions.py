@@ -13,7 +13,7 @@ from headrace.config import ModelConfig
 from headrace.custom import open_library
 from headrace.engine import Plan
 from headrace.engine import builder as engine_builder
-from headrace.engine.tuning.tactic import Tactic
+from headrace.engine.tactic import Tactic
 from headrace.errors import CustomLibraryError
 from headrace.infer.model import load_or_build
 from tests.network.caffe.models import caffemodel, layer, text_of

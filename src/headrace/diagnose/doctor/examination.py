@@ -6,7 +6,6 @@ import platform
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
 from headrace._core.errors import HeadraceError
 from headrace._core.text import error_text
@@ -49,16 +48,11 @@ def examine() -> Findings:
     return Findings(_system(), _device(checks), tuple(checks))
 
 
-def examine_part(name: str, load_gstreamer: Callable[[], Any]) -> Findings:
-    """Look at one of `PARTS` in this process, which it may end.
-
-    Args:
-        name: of the part.
-        load_gstreamer: returns the module `Gst`, or raises `MissingExtraError`.
-    """
+def examine_part(name: str) -> Findings:
+    """Look at one of `PARTS` in this process, which it may end."""
     looks: dict[str, Look] = {
         "gpu": gpu_checks,
-        "gstreamer": lambda: iter([gstreamer_check(load_gstreamer)]),
+        "gstreamer": lambda: iter([gstreamer_check()]),
     }
     look = looks.get(name) or (lambda: iter([engine_check(name)]))
     return Findings(_system(), None, tuple(_survived(PARTS[name], look, name)))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
-from typing import Any
 
 import av
 
@@ -15,6 +14,7 @@ from headrace._core.lazy import install_command
 from headrace.custom.compile.toolchain import find_compiler
 from headrace.diagnose.doctor.checks import Check, State
 from headrace.engine.backends import PACKAGES
+from headrace.gstreamer.pyds.loading import gstreamer
 
 _GSTREAMER = "GStreamer"
 _WRITES = {"libx264": "annotated videos (H.264)"}
@@ -35,10 +35,10 @@ def video_checks() -> Iterator[Check]:
             yield Check("video", encoder, "ok", f"writes {use}")
 
 
-def gstreamer_check(load: Callable[[], Any]) -> Check:
-    """Check GStreamer; `load` returns the module `Gst`, or raises `MissingExtraError`."""
+def gstreamer_check() -> Check:
+    """Check GStreamer."""
     try:
-        return Check("tools", _GSTREAMER, "ok", load().version_string())
+        return Check("tools", _GSTREAMER, "ok", gstreamer().version_string())
     except HeadraceError as error:
         # bindings without GStreamer: the namespace is not there
         absent = error.__cause__ is None or isinstance(error.__cause__, ValueError)

@@ -4,8 +4,6 @@ from headrace.diagnose.explain.explained import (
     Explanation,
     explain,
     explain_frame,
-    for_one_frame,
-    opened_models,
     place_of,
 )
 from headrace.diagnose.explain.records import FrameExplanation, ModelExplanation
@@ -16,7 +14,5 @@ __all__ = [
     "ModelExplanation",
     "explain",
     "explain_frame",
-    "for_one_frame",
-    "opened_models",
     "place_of",
 ]

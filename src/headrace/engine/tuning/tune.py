@@ -21,8 +21,8 @@ from headrace._core.notices import Notice
 from headrace.engine.backends import DEFAULT_BACKEND, get_backend, installed_backends
 from headrace.engine.machine import Machine, this_machine
 from headrace.engine.plan_header import Outcome, Precision, TacticRecord, TuningRecord
+from headrace.engine.tactic import Objective, Tactic, candidates
 from headrace.engine.tuning.output_difference import NOISE_DB, difference, too_noisy
-from headrace.engine.tuning.tactic import Objective, Tactic, candidates
 from headrace.engine.tuning.timing_cache import VERSION, TimingCache, TimingEntry
 from headrace.engine.tuning.worker import CrashedError, HungError, RefusedError, TuningWorker
 from headrace.network.tensor_spec import TensorSpec

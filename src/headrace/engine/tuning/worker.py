@@ -88,7 +88,7 @@ class _Bench:
 
     def answer(self, asked: Mapping[str, Any]) -> tuple[dict[str, Any], Arrays]:
         from headrace.engine.backends import get_backend
-        from headrace.engine.tuning.tactic import Tactic
+        from headrace.engine.tactic import Tactic
 
         key = (asked.get("model", 0), asked["tactic"])
         if asked["do"] == "drop":

@@ -19,7 +19,7 @@ from headrace.plugins.loading import PYTHON_SUFFIXES, load_custom_plugins
 
 if TYPE_CHECKING:
     from headrace.config.model_config import ModelConfig
-    from headrace.engine.tuning.tactic import Tactic
+    from headrace.engine.tactic import Tactic
     from headrace.engine.tuning.tune import Progress, TuneOptions
 
 

@@ -27,7 +27,7 @@ from headrace.infer.model.source import ModelSource
 
 if TYPE_CHECKING:
     from headrace.config.model_config import ModelConfig
-    from headrace.engine.tuning.tactic import Tactic
+    from headrace.engine.tactic import Tactic
     from headrace.engine.tuning.tune import TuneOptions
     from headrace.infer.model.plugin_factories import CppFactories
 

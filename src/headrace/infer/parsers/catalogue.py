@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import ParserError
-from headrace.infer.items import layers_of
 from headrace.infer.parsers import (
     affinity,
     centres,
@@ -45,6 +44,7 @@ from headrace.meta.layers import (
     Layer,
     NetworkInfo,
     SegmentationParser,
+    layers_of,
 )
 from headrace.network.tensor_spec import TensorSpec
 

@@ -16,7 +16,6 @@ from headrace.config.enums import NetworkType
 from headrace.custom.guard.call_args import Params, network_json, params_json
 from headrace.custom.user_calls import ParserKind
 from headrace.infer.geometry import Rect, ScaleTransform
-from headrace.infer.items import layers_of
 from headrace.infer.recordings.recording import tensor_name
 from headrace.infer.recordings.records import (
     FORMAT,
@@ -33,6 +32,7 @@ from headrace.infer.steps import ItemSteps, RunSteps
 from headrace.media.frame import Frame
 from headrace.media.sinks.base import Sink
 from headrace.meta import DetectionParams, Detections, FrameMeta, NetworkInfo
+from headrace.meta.layers import layers_of
 
 if TYPE_CHECKING:
     from headrace.infer.inferencer import Inferencer

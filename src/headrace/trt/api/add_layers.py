@@ -8,8 +8,6 @@ from typing import Any, cast
 from headrace._core.errors import HeadraceError
 from headrace.plugins.types import DataType, DimsHW
 from headrace.trt.api.layer_graph import LayerGraph
-from headrace.trt.api.tensor import ITensor
-from headrace.trt.api.values import as_array
 from headrace.trt.layers import (
     control,
     elementwise,
@@ -23,6 +21,8 @@ from headrace.trt.layers import (
 )
 from headrace.trt.layers.base import Layer, check_tensors
 from headrace.trt.release import versioned
+from headrace.trt.types.tensor import ITensor
+from headrace.trt.types.values import as_array
 
 
 @versioned(

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 from headrace._core.errors import EngineError
 from headrace._core.text import error_text
 from headrace.plugins.types import DataType, Dims, TensorFormat
-from headrace.trt.api.strict import Subclassed
-from headrace.trt.api.values import strides
+from headrace.trt.types.strict import Subclassed
+from headrace.trt.types.values import strides
 
 if TYPE_CHECKING:
     from headrace.trt.api.config import IBuilderConfig
     from headrace.trt.api.network import INetworkDefinition
     from headrace.trt.api.record import ShapeRanges
-    from headrace.trt.api.tensor import ITensor
     from headrace.trt.layers.base import ILayer
+    from headrace.trt.types.tensor import ITensor
 
 
 @dataclass(frozen=True, slots=True)

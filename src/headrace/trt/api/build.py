@@ -20,10 +20,10 @@ from headrace.trt.api.algorithms import select
 from headrace.trt.api.calibration import table_of
 from headrace.trt.api.profile import IOptimizationProfile, Range
 from headrace.trt.api.record import LayerRecord, ShapeRanges, TrtRecord, attach
-from headrace.trt.api.reporting import Severity, report
-from headrace.trt.api.tensor import shape_tensors
-from headrace.trt.api.values import elem_of
 from headrace.trt.lowering.graph import LoweredNetwork, lower
+from headrace.trt.types.reporting import Severity, report
+from headrace.trt.types.tensor import shape_tensors
+from headrace.trt.types.values import elem_of
 
 if TYPE_CHECKING:
     from headrace.trt.api.config import IBuilderConfig

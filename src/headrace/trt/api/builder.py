@@ -10,13 +10,13 @@ from headrace.plugins.registry import PluginRegistry, get_plugin_registry
 from headrace.trt.api.build import build_plan
 from headrace.trt.api.config import IBuilderConfig
 from headrace.trt.api.engine import ICudaEngine, open_engine
-from headrace.trt.api.enums import ErrorCodeTRT, names_in
 from headrace.trt.api.network import INetworkDefinition
 from headrace.trt.api.profile import IOptimizationProfile
-from headrace.trt.api.reporting import Severity, report
-from headrace.trt.api.strict import Closable, Stored, always, kept
-from headrace.trt.api.values import IHostMemory
 from headrace.trt.release import CHOOSE_RELEASE, current, generation, versioned
+from headrace.trt.types.enums import ErrorCodeTRT, names_in
+from headrace.trt.types.reporting import Severity, report
+from headrace.trt.types.strict import Closable, Stored, always, kept
+from headrace.trt.types.values import IHostMemory
 
 if TYPE_CHECKING:
     from headrace.engine.plan import Plan

@@ -21,10 +21,10 @@ from headrace.engine.precision.histogram import Histogram, Method, clip_at
 from headrace.engine.precision.prepare import prepare
 from headrace.network.network import Network
 from headrace.plugins.memory import read_at
-from headrace.trt.api.enums import CalibrationAlgoType
-from headrace.trt.api.reporting import Severity, report
-from headrace.trt.api.strict import Subclassed
 from headrace.trt.release import current
+from headrace.trt.types.enums import CalibrationAlgoType
+from headrace.trt.types.reporting import Severity, report
+from headrace.trt.types.strict import Subclassed
 
 if TYPE_CHECKING:
     from headrace.trt.api.build import Progress

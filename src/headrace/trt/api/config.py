@@ -6,7 +6,11 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from headrace.trt.api.enums import (
+from headrace.trt.api.interfaces import ITimingCache
+from headrace.trt.api.profile import IOptimizationProfile
+from headrace.trt.layers.base import ILayer
+from headrace.trt.release import generation, versioned
+from headrace.trt.types.enums import (
     DeviceType,
     EngineCapability,
     Flagged,
@@ -17,12 +21,8 @@ from headrace.trt.api.enums import (
     TilingOptimizationLevel,
     from_mask,
 )
-from headrace.trt.api.interfaces import ITimingCache
-from headrace.trt.api.profile import IOptimizationProfile
-from headrace.trt.api.reporting import Severity, report
-from headrace.trt.api.strict import Closable, Stored, always, counted
-from headrace.trt.layers.base import ILayer
-from headrace.trt.release import generation, versioned
+from headrace.trt.types.reporting import Severity, report
+from headrace.trt.types.strict import Closable, Stored, always, counted
 
 _POOLS = {
     "DLA_LOCAL_DRAM": 2**30, "DLA_GLOBAL_DRAM": 2**29, "TACTIC_DRAM": 2**30,

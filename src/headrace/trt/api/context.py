@@ -14,12 +14,12 @@ from headrace._core.types import Array
 from headrace.network.shapes.node_shapes import Shape
 from headrace.plugins.memory import read_at, write_at
 from headrace.plugins.types import DataType, Dims
-from headrace.trt.api.enums import ProfilingVerbosity, TensorLocation
 from headrace.trt.api.interfaces import IRuntimeConfig
-from headrace.trt.api.reporting import Severity
-from headrace.trt.api.strict import Closable, Stored, by_binding, kept
-from headrace.trt.api.values import address_of, strides
 from headrace.trt.release import CHOOSE_RELEASE, current, versioned
+from headrace.trt.types.enums import ProfilingVerbosity, TensorLocation
+from headrace.trt.types.reporting import Severity
+from headrace.trt.types.strict import Closable, Stored, by_binding, kept
+from headrace.trt.types.values import address_of, strides
 
 if TYPE_CHECKING:
     from headrace.trt.api.engine import Binding, ICudaEngine

@@ -21,7 +21,12 @@ from headrace.network.tensor_spec import TensorType
 from headrace.plugins.expressions import evaluate_free
 from headrace.plugins.types import DataType, Dims, TensorFormat
 from headrace.trt.api.context import IExecutionContext
-from headrace.trt.api.enums import (
+from headrace.trt.api.inspector import EngineInspector, linear
+from headrace.trt.api.interfaces import IRuntimeConfig, ISerializationConfig
+from headrace.trt.api.record import ShapeRanges, TrtRecord, record_of, record_of_foreign
+from headrace.trt.api.refitter import weight_bytes
+from headrace.trt.release import current, generation, versioned
+from headrace.trt.types.enums import (
     EngineCapability,
     ExecutionContextAllocationStrategy,
     HardwareCompatibilityLevel,
@@ -29,14 +34,9 @@ from headrace.trt.api.enums import (
     TensorIOMode,
     TensorLocation,
 )
-from headrace.trt.api.inspector import EngineInspector, linear
-from headrace.trt.api.interfaces import IRuntimeConfig, ISerializationConfig
-from headrace.trt.api.record import ShapeRanges, TrtRecord, record_of, record_of_foreign
-from headrace.trt.api.refitter import weight_bytes
-from headrace.trt.api.reporting import Severity, report
-from headrace.trt.api.strict import Closable, always, by_binding, counted, kept
-from headrace.trt.api.values import IHostMemory, elem_of
-from headrace.trt.release import current, generation, versioned
+from headrace.trt.types.reporting import Severity, report
+from headrace.trt.types.strict import Closable, always, by_binding, counted, kept
+from headrace.trt.types.values import IHostMemory, elem_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from headrace.trt.api.enums import LayerInformationFormat
 from headrace.trt.api.record import LayerRecord
-from headrace.trt.api.strict import Strict, kept
+from headrace.trt.types.enums import LayerInformationFormat
+from headrace.trt.types.strict import Strict, kept
 
 if TYPE_CHECKING:
     from headrace.trt.api.engine import ICudaEngine

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.trt.api.enums import ExecutionContextAllocationStrategy, from_mask
-from headrace.trt.api.strict import Closable, Strict, Subclassed
-from headrace.trt.api.values import IHostMemory
 from headrace.trt.release import versioned
+from headrace.trt.types.enums import ExecutionContextAllocationStrategy, from_mask
+from headrace.trt.types.strict import Closable, Strict, Subclassed
+from headrace.trt.types.values import IHostMemory
 
 _CACHE_MAGIC = b"HEADRTTC"
 

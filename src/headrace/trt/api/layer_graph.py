@@ -9,13 +9,13 @@ from headrace._core.errors import HeadraceError
 from headrace._core.text import error_text
 from headrace.network.shapes.node_shapes import InferenceError, infer_node
 from headrace.network.tensor_spec import TensorType
-from headrace.trt.api.reporting import Severity, report
-from headrace.trt.api.strict import Closable
-from headrace.trt.api.tensor import ITensor
-from headrace.trt.api.values import elem_of
 from headrace.trt.layers.base import ILayer
 from headrace.trt.layers.shaping import IConstantLayer
 from headrace.trt.lowering.fragment import Fragment, LoweringError, bodies
+from headrace.trt.types.reporting import Severity, report
+from headrace.trt.types.strict import Closable
+from headrace.trt.types.tensor import ITensor
+from headrace.trt.types.values import elem_of
 
 if TYPE_CHECKING:
     from headrace._core.types import Array

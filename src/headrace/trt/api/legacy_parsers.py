@@ -16,13 +16,13 @@ from headrace.network.network import Network
 from headrace.plugins.field_data import PluginFieldCollection
 from headrace.plugins.fields import field_of_value
 from headrace.plugins.types import Dims
-from headrace.trt.api.enums import UffInputOrder
 from headrace.trt.api.network import INetworkDefinition
 from headrace.trt.api.onnx_parser import OnnxParser
-from headrace.trt.api.reporting import Severity, report
-from headrace.trt.api.strict import Closable, Stored, Strict, always, kept
-from headrace.trt.api.tensor import ITensor
-from headrace.trt.api.values import Weights
+from headrace.trt.types.enums import UffInputOrder
+from headrace.trt.types.reporting import Severity, report
+from headrace.trt.types.strict import Closable, Stored, Strict, always, kept
+from headrace.trt.types.tensor import ITensor
+from headrace.trt.types.values import Weights
 
 
 def _add(network: INetworkDefinition, read: Network, logger: Any) -> dict[str, ITensor] | None:

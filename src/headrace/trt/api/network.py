@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from headrace.network.tensor_spec import TensorType
 from headrace.plugins.types import DataType, Dims
 from headrace.trt.api.add_layers import AddsLayers
-from headrace.trt.api.enums import from_mask, names_in
-from headrace.trt.api.strict import counted, kept
-from headrace.trt.api.tensor import ITensor
-from headrace.trt.api.values import as_array, elem_of
 from headrace.trt.exports import refusal
 from headrace.trt.layers.base import ILayer
 from headrace.trt.release import generation, versioned
+from headrace.trt.types.enums import from_mask, names_in
+from headrace.trt.types.strict import counted, kept
+from headrace.trt.types.tensor import ITensor
+from headrace.trt.types.values import as_array, elem_of
 
 if TYPE_CHECKING:
     from headrace.trt.api.builder import Builder

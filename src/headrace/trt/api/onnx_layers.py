@@ -8,18 +8,6 @@ import numpy as np
 
 from headrace.network.shapes.node_shapes import attributes_of
 from headrace.plugins.lookup import find_creator, is_builtin, is_unknown
-from headrace.trt.api.enums import (
-    ActivationType,
-    ElementWiseOperation,
-    ErrorCode,
-    MatrixOperation,
-    PaddingMode,
-    PoolingType,
-    ReduceOperation,
-    UnaryOperation,
-)
-from headrace.trt.api.reporting import ParserError
-from headrace.trt.api.tensor import ITensor
 from headrace.trt.layers import (
     elementwise,
     quantizing,
@@ -32,6 +20,18 @@ from headrace.trt.layers import (
 from headrace.trt.layers.base import ILayer
 from headrace.trt.layers.plugins import add_live, add_parsed
 from headrace.trt.lowering.fragment import bodies
+from headrace.trt.types.enums import (
+    ActivationType,
+    ElementWiseOperation,
+    ErrorCode,
+    MatrixOperation,
+    PaddingMode,
+    PoolingType,
+    ReduceOperation,
+    UnaryOperation,
+)
+from headrace.trt.types.reporting import ParserError
+from headrace.trt.types.tensor import ITensor
 
 if TYPE_CHECKING:
     from headrace.trt.api.network import INetworkDefinition

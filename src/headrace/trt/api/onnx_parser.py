@@ -16,14 +16,14 @@ from headrace.network.network import Network
 from headrace.network.onnx_file import network_from_onnx, network_from_onnx_bytes
 from headrace.network.tensor_spec import TensorType
 from headrace.plugins.registry import get_plugin_registry
-from headrace.trt.api.enums import ErrorCode, Flagged
 from headrace.trt.api.model_message import ModelMessage
 from headrace.trt.api.network import INetworkDefinition
 from headrace.trt.api.onnx_layers import Checker, add_node
-from headrace.trt.api.reporting import CollectsErrors, ParserError, Severity, report
-from headrace.trt.api.strict import Closable, counted
-from headrace.trt.api.tensor import ITensor
 from headrace.trt.release import current, versioned
+from headrace.trt.types.enums import ErrorCode, Flagged
+from headrace.trt.types.reporting import CollectsErrors, ParserError, Severity, report
+from headrace.trt.types.strict import Closable, counted
+from headrace.trt.types.tensor import ITensor
 
 
 def get_nv_onnx_parser_version() -> int:

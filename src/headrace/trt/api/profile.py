@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace.plugins.types import Dims
-from headrace.trt.api.reporting import Severity, report
-from headrace.trt.api.strict import Strict
+from headrace.trt.types.reporting import Severity, report
+from headrace.trt.types.strict import Strict
 
 
 @dataclass(frozen=True, slots=True)

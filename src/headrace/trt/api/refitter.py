@@ -11,13 +11,13 @@ from headrace._core.errors import HeadraceError
 from headrace._core.types import Array
 from headrace.engine.plan import MODEL_BLOB, Plan, blob_record
 from headrace.network.onnx_file import network_from_onnx, network_from_onnx_bytes
-from headrace.trt.api.enums import ErrorCode, TensorLocation, WeightsRole
 from headrace.trt.api.model_message import ModelMessage
 from headrace.trt.api.record import attach, record_of, record_of_foreign
-from headrace.trt.api.reporting import CollectsErrors, ParserError, Severity, report
-from headrace.trt.api.strict import Closable, kept
-from headrace.trt.api.values import Weights, as_array
 from headrace.trt.release import versioned
+from headrace.trt.types.enums import ErrorCode, TensorLocation, WeightsRole
+from headrace.trt.types.reporting import CollectsErrors, ParserError, Severity, report
+from headrace.trt.types.strict import Closable, kept
+from headrace.trt.types.values import Weights, as_array
 
 if TYPE_CHECKING:
     from headrace.trt.api.engine import ICudaEngine

@@ -8,9 +8,9 @@ from headrace._core.errors import EngineError, HeadraceError
 from headrace.engine.plan import Plan
 from headrace.plugins.registry import PluginRegistry, get_plugin_registry
 from headrace.trt.api.engine import ICudaEngine, open_engine
-from headrace.trt.api.reporting import Severity, report
-from headrace.trt.api.strict import Closable, Stored, always, kept
 from headrace.trt.release import versioned
+from headrace.trt.types.reporting import Severity, report
+from headrace.trt.types.strict import Closable, Stored, always, kept
 
 _TENSORRT = (b"ftrt", b"ptrt", b"vtrt")
 

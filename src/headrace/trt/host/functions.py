@@ -10,9 +10,9 @@ from headrace import trt
 from headrace.plugins.drivers import deserialising
 from headrace.plugins.registry import PluginRegistry, known_plugins
 from headrace.plugins.registry import get_plugin_registry as _registry
-from headrace.trt.api.reporting import Severity, report
 from headrace.trt.host import creators
 from headrace.trt.host.creators import GIVEN, register_given
+from headrace.trt.types.reporting import Severity, report
 
 _resources: dict[str, list[int]] = {}
 """Key -> [address of the C++ resource, number of holders]."""

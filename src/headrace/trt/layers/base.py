@@ -9,12 +9,12 @@ import numpy as np
 
 from headrace._core.types import Array, DType
 from headrace.plugins.types import DataType, Dims
-from headrace.trt.api.enums import enum_class
-from headrace.trt.api.strict import Strict, counted, kept
-from headrace.trt.api.tensor import ITensor
-from headrace.trt.api.values import as_array
 from headrace.trt.lowering.fragment import Fragment, Inputs, LoweringError
 from headrace.trt.release import versioned
+from headrace.trt.types.enums import enum_class
+from headrace.trt.types.strict import Strict, counted, kept
+from headrace.trt.types.tensor import ITensor
+from headrace.trt.types.values import as_array
 
 if TYPE_CHECKING:
     from headrace.trt.api.network import INetworkDefinition

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from headrace.network.tensor_spec import TensorType
-from headrace.trt.api.enums import LoopOutput, TripLimit
-from headrace.trt.api.strict import Strict, kept
-from headrace.trt.api.tensor import ITensor
 from headrace.trt.layers.base import ILayer, Layer, Param, check_tensors
 from headrace.trt.lowering.fragment import Fragment, Inputs, LoweringError, required
+from headrace.trt.types.enums import LoopOutput, TripLimit
+from headrace.trt.types.strict import Strict, kept
+from headrace.trt.types.tensor import ITensor
 
 if TYPE_CHECKING:
     from headrace.trt.api.network import INetworkDefinition

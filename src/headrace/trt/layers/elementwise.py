@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from headrace.plugins.types import DataType
-from headrace.trt.api.enums import ActivationType, ElementWiseOperation, ScaleMode, UnaryOperation
-from headrace.trt.api.values import elem_of
 from headrace.trt.layers.base import ILayer, Param, weights_param
 from headrace.trt.lowering.fragment import Fragment, Inputs, LoweringError, required
+from headrace.trt.types.enums import ActivationType, ElementWiseOperation, ScaleMode, UnaryOperation
+from headrace.trt.types.values import elem_of
 
 UNARY = {
     "EXP": "Exp", "LOG": "Log", "SQRT": "Sqrt", "RECIP": "Reciprocal", "ABS": "Abs", "NEG": "Neg",

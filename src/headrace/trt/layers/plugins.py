@@ -19,11 +19,11 @@ from headrace.plugins.fields import fields_of
 from headrace.plugins.layer import LayerPlugin, ShapeInput
 from headrace.plugins.nodes import SHAPE_INPUTS
 from headrace.plugins.types import DataType, TensorRTPhase
-from headrace.trt.api.reporting import Severity
-from headrace.trt.api.tensor import ITensor
-from headrace.trt.api.values import elem_of
 from headrace.trt.layers.base import ILayer, check_tensors
 from headrace.trt.lowering.fragment import Fragment, Inputs
+from headrace.trt.types.reporting import Severity
+from headrace.trt.types.tensor import ITensor
+from headrace.trt.types.values import elem_of
 
 if TYPE_CHECKING:
     from headrace.trt.api.network import INetworkDefinition

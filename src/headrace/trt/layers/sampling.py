@@ -9,16 +9,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from headrace.trt.api.enums import (
+from headrace.trt.layers.base import ILayer, Param, dims_param
+from headrace.trt.lowering.fragment import Fragment, Inputs, LoweringError, required
+from headrace.trt.release import versioned
+from headrace.trt.types.enums import (
     InterpolationMode,
     ResizeCoordinateTransformation,
     ResizeRoundMode,
     ResizeSelector,
     SampleMode,
 )
-from headrace.trt.layers.base import ILayer, Param, dims_param
-from headrace.trt.lowering.fragment import Fragment, Inputs, LoweringError, required
-from headrace.trt.release import versioned
 
 _LOWEST = -(2**31)
 _MODES = {"NEAREST": "nearest", "LINEAR": "linear", "CUBIC": "cubic"}

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.plugins.types import DataType
-from headrace.trt.api.enums import BoundingBoxFormat, GatherMode, ScatterMode
 from headrace.trt.layers.base import ILayer, Param, index_dtype
 from headrace.trt.lowering.fragment import Fragment, Inputs, LoweringError, required
+from headrace.trt.types.enums import BoundingBoxFormat, GatherMode, ScatterMode
 
 
 class IGatherLayer(ILayer):

@@ -9,12 +9,12 @@ import numpy as np
 
 from headrace.network.shapes.node_shapes import Shape
 from headrace.plugins.types import DataType
-from headrace.trt.api.enums import FillOperation
-from headrace.trt.api.reporting import Severity, report
-from headrace.trt.api.values import Permutation, elem_of
 from headrace.trt.layers.base import ILayer, Param, dims_param, weights_param
 from headrace.trt.lowering.fragment import Fragment, Inputs, LoweringError, required
 from headrace.trt.release import generation
+from headrace.trt.types.enums import FillOperation
+from headrace.trt.types.reporting import Severity, report
+from headrace.trt.types.values import Permutation, elem_of
 
 
 def _permutation(doc: str) -> Any:

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from headrace.plugins.types import DataType
-from headrace.trt.api.enums import (
+from headrace.trt.layers.base import ILayer, Param, index_dtype
+from headrace.trt.lowering.fragment import Fragment, Inputs, LoweringError, required
+from headrace.trt.release import versioned
+from headrace.trt.types.enums import (
     CumulativeOperation,
     MatrixOperation,
     ReduceOperation,
     TopKOperation,
 )
-from headrace.trt.layers.base import ILayer, Param, index_dtype
-from headrace.trt.lowering.fragment import Fragment, Inputs, LoweringError, required
-from headrace.trt.release import versioned
 
 MAX_K = 3840
 

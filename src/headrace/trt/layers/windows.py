@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from headrace.plugins.types import Dims, DimsHW
-from headrace.trt.api.enums import PaddingMode, PoolingType
 from headrace.trt.layers.base import ILayer, Param, weights_param
 from headrace.trt.lowering.fragment import Fragment, Inputs, LoweringError, required
 from headrace.trt.release import versioned
+from headrace.trt.types.enums import PaddingMode, PoolingType
 
 _OLD = "<10 deprecated>=8"
 

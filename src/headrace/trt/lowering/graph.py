@@ -16,15 +16,15 @@ from headrace.network.ir import ir
 from headrace.network.network import Network
 from headrace.network.tensor_spec import TensorType
 from headrace.plugins.types import DataType
-from headrace.trt.api.values import elem_of
 from headrace.trt.lowering.fragment import bodies
 from headrace.trt.lowering.loop_body import LoopPlan, loop_nodes, plan_loops
+from headrace.trt.types.values import elem_of
 
 if TYPE_CHECKING:
     from headrace._core.types import Array
     from headrace.trt.api.network import INetworkDefinition
-    from headrace.trt.api.tensor import ITensor
     from headrace.trt.layers.base import ILayer
+    from headrace.trt.types.tensor import ITensor
 
 _FLOAT, _BF16 = 1, 16  # ONNX's
 _IR_VERSIONS = ((21, 10), (18, 9))

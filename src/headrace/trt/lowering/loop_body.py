@@ -10,10 +10,10 @@ from onnx import TensorProto, helper
 
 from headrace._core.errors import ModelError
 from headrace.network.shapes.protos import type_proto
-from headrace.trt.api.tensor import ITensor
-from headrace.trt.layers.base import ILayer
+from headrace.trt.types.tensor import ITensor
 
 if TYPE_CHECKING:
+    from headrace.trt.layers.base import ILayer
     from headrace.trt.layers.control import ILoop
 
 
@@ -160,7 +160,7 @@ def loop_nodes(plan: LoopPlan, nodes: list[Any], fresh: Any) -> list[Any]:
     before, after, body = [], [], list(nodes)
     iteration, going = fresh("iteration"), fresh("going")
     for layer in plan.inside:
-        counter = layer._params.get("_counter") if isinstance(layer, ILayer) else None
+        counter = layer._params.get("_counter") if not isinstance(layer, LoopPlan) else None
         if counter is not None:
             body.insert(0, helper.make_node("Identity", [iteration], [counter]))
     count = ""

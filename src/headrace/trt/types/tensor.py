@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from headrace.network.tensor_spec import TensorType
 from headrace.plugins.types import DataType, Dims
-from headrace.trt.api.enums import TensorLocation
-from headrace.trt.api.strict import Strict, always, kept
-from headrace.trt.api.values import datatype_of_elem, elem_of
 from headrace.trt.release import versioned
+from headrace.trt.types.enums import TensorLocation
+from headrace.trt.types.strict import Strict, always, kept
+from headrace.trt.types.values import datatype_of_elem, elem_of
 
 if TYPE_CHECKING:
     from headrace.trt.api.network import INetworkDefinition

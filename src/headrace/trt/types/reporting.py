@@ -7,9 +7,9 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from headrace.trt.api.enums import ErrorCodeTRT, make_enum
-from headrace.trt.api.strict import Listed, counted
 from headrace.trt.release import generation, versioned
+from headrace.trt.types.enums import ErrorCodeTRT, make_enum
+from headrace.trt.types.strict import Listed, counted
 
 Severity = make_enum("Severity", "INTERNAL_ERROR ERROR WARNING INFO VERBOSE")
 _LETTERS = "FEWIV"

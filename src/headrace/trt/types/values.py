@@ -12,8 +12,8 @@ from headrace._core.errors import EngineError
 from headrace._core.types import Array
 from headrace.plugins.memory import array_at
 from headrace.plugins.types import DataType, Dims
-from headrace.trt.api.enums import WeightsRole
 from headrace.trt.release import generation
+from headrace.trt.types.enums import WeightsRole
 
 # ONNX's numbers, TensorProto.DataType
 _ELEMS = {

@@ -17,7 +17,7 @@ from headrace.errors import ModelError
 from headrace.infer.inferencer import Inferencer
 from headrace.infer.parsers.labels import load_labels
 from headrace.infer.recognise.recognise import Recognition, recognise_for_init
-from headrace.infer.recognise.writing import CONFIG, files_for
+from headrace.infer.starters.writing import CONFIG, files_for
 from tests.infer.recognise.models import cells, pixel_rows, rows_of
 from tests.infer.recognise.test_recognise import paddle, yolov8
 

@@ -1,0 +1,1 @@
+"""Files to start with: those that `headrace init` writes for a bare model."""

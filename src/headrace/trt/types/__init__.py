@@ -1,0 +1,1 @@
+"""Enumerations, values, tensors and reports of TensorRT's API, below its layers."""
