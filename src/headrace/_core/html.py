@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from headrace._core.text import shortened
+
 if TYPE_CHECKING:
     from headrace._core.notices import Notice
 
@@ -16,7 +18,7 @@ _MAX_NOTICES = 12
 def safe(value: object) -> str:
     """Text that is only text: escaped, without lone surrogates, at most 300 characters."""
     text = str(value).encode(errors="replace").decode()
-    return escape(text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 1] + "…")
+    return escape(shortened(text, _MAX_TEXT))
 
 
 def paragraph(text: object) -> str:

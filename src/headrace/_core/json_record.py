@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from typing import Annotated, Any, Self, TypeVar
@@ -11,6 +12,13 @@ import msgspec
 _R = TypeVar("_R")
 
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=sys.float_info.max)]
+
+
+def finite(value: float | None, digits: int | None = None) -> float | None:
+    """Return a number as JSON holds it, rounded to `digits`; None for NaN and infinity."""
+    if value is None or not math.isfinite(value):
+        return None
+    return float(value) if digits is None else round(value, digits)
 
 
 class RecordError(ValueError):

@@ -23,7 +23,8 @@ from typing import Any, TypeVar
 from headrace._core.errors import HeadraceError, MissingExtraError
 from headrace._core.lazy import import_extra
 from headrace._core.retry import Backoff
-from headrace._core.text import error_text, url_name, url_scheme, without_secrets
+from headrace._core.text import error_text
+from headrace._core.urls import url_name, url_scheme, without_secrets
 from headrace.batches.storage import GO_ON, StorageError
 
 _SEGMENT = "ledger/{:06}.jsonl"

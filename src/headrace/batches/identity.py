@@ -11,7 +11,7 @@ from typing import Any
 import headrace
 from headrace._core.errors import HeadraceError
 from headrace._core.files import hash_file, os_reason, sha256_of, write_atomically
-from headrace._core.text import url_name
+from headrace._core.urls import url_name
 from headrace.batches.work import Work
 from headrace.config import ModelConfig
 

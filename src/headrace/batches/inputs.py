@@ -13,7 +13,8 @@ from headrace._core.errors import MediaError
 from headrace._core.files import os_reason
 from headrace._core.lazy import import_extra
 from headrace._core.near import did_you_mean
-from headrace._core.text import quoted, url_name, url_scheme
+from headrace._core.text import quoted
+from headrace._core.urls import url_name, url_scheme
 from headrace.batches.remote import listed, remote_scheme
 from headrace.media.names import (
     IMAGE_SUFFIXES,

@@ -13,7 +13,8 @@ from typing import Any
 from headrace._core.errors import MediaError, MissingExtraError
 from headrace._core.files import hash_file
 from headrace._core.lazy import import_extra
-from headrace._core.text import error_text, url_name, url_scheme, without_secrets
+from headrace._core.text import error_text
+from headrace._core.urls import url_name, url_scheme, without_secrets
 from headrace.media.names import is_media
 
 _CHUNK = 1 << 20

@@ -9,6 +9,7 @@ from heapq import nlargest
 
 from headrace._core import _native
 from headrace._core.near import alternatives
+from headrace._core.text import shortened
 
 SHOWN = 12
 SUGGESTED = 3
@@ -61,7 +62,8 @@ def missing_name_hints(
         for n in others[:SUGGESTED]
     ]
     more = f", … and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    hints.append(f"its {kind}: {', '.join(map(shown, ranked[:SHOWN]))}{more}")
+    shown = ", ".join(shortened(n, LONGEST) for n in ranked[:SHOWN])
+    hints.append(f"its {kind}: {shown}{more}")
     return hints
 
 
@@ -86,11 +88,6 @@ def _pieces(name: str) -> set[str]:
     """The features that similar names share: all runs of three letters."""
     plain = name.lower().replace("_", "")
     return {plain[i : i + 3] for i in range(len(plain) - 2)}
-
-
-def shown(name: str) -> str:
-    """A name, shortened if it is longer than names are."""
-    return name if len(name) <= LONGEST else f"{name[:LONGEST]}…"
 
 
 def _nearness(name: str, other: str) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from itertools import groupby
 import click
 
 from headrace._core.errors import HeadraceError
-from headrace._core.text import error_text
+from headrace._core.text import counted, error_text
 from headrace.cli.output import print_json, printable, stdout_is_for_results
 
 EPILOG = """\b
@@ -65,7 +65,7 @@ def doctor(part: str | None, as_json: bool) -> int:
             for line in (*others, *(() if brief else check.fix)):
                 click.echo(printable(f"{'':<{width + 13}}{line}"))
     count = len(found.problems)
-    text = "1 problem" if count == 1 else f"{count or 'no'} problems"
+    text = counted(count, "problem") if count else "no problems"
     where = f"; headrace run computes on {found.device}" if found.device else ""
     click.echo(f"\n{text}{where}")
     return int(bool(count))

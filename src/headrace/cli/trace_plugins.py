@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from headrace._core.errors import HeadraceError
+from headrace._core.text import shortened
 from headrace.cli.output import console, print_error, print_json, print_notices, printable
 from headrace.cli.overriding import load_config, overridable, refuse_options
 
@@ -180,19 +181,15 @@ def _print(calls: list[PluginCall]) -> None:
     for call in calls:
         shown = f"#{call.made}" in call.result
         made = f" (#{call.made})" if call.made and not shown else ""
-        result = _plain(_cut(call.result, 32)) + made
+        result = _plain(shortened(call.result, 32)) + made
         if call.error:
             result = f"[red]{_plain(call.error)}[/red]"
-        arguments = f"({_cut(call.arguments, 48)})" if call.arguments else ""
+        arguments = f"({shortened(call.arguments, 48)})" if call.arguments else ""
         table.add_row(
             str(call.number), call.phase, f"{call.cls}#{call.object}",
             _plain(f"{call.method}{arguments}"), result, f"{call.seconds * 1e3:.3f}",
         )  # fmt: skip
     console().print(table)
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _plain(text: str) -> str:

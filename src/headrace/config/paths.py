@@ -14,7 +14,8 @@ from urllib.parse import unquote
 
 from headrace._core.files import os_reason
 from headrace._core.near import near_names
-from headrace._core.text import quoted, url_name, url_scheme
+from headrace._core.text import quoted
+from headrace._core.urls import url_name, url_scheme
 from headrace.config.values import BadValueError, is_utf8
 
 _LISTED_NAMES = 5000

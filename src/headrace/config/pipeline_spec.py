@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from headrace._core.errors import ConfigError
 from headrace._core.notices import Notice
-from headrace._core.text import has_login, quoted, url_scheme
+from headrace._core.text import quoted
+from headrace._core.urls import has_login, url_scheme
 from headrace.config.class_attrs import Rgba, colored
 from headrace.config.document import Document, report
 from headrace.config.dump import yaml_text

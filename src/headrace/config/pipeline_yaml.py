@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 
 from headrace._core.named_settings import split_settings
 from headrace._core.near import did_you_mean, nearest
-from headrace._core.text import has_login, quoted, url_scheme
+from headrace._core.text import quoted
+from headrace._core.urls import has_login, url_scheme
 from headrace.config.document import Document
 from headrace.config.enums import NamedValue
 from headrace.config.field_checks import TRACKER_NAME, color_trouble, setting_trouble, text_trouble

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from headrace._core.errors import HeadraceError, ParserError
 from headrace._core.notices import Notice
+from headrace._core.text import shortened
 from headrace._core.types import Array
 from headrace.custom.user_calls import Checked, InputInitializer, ParserKind
 from headrace.meta import (
@@ -304,7 +305,7 @@ class CheckedClassifier(Checked[ClassifierParams, Classification]):
             attribute, value, confidence, label = entry
             result = (as_index(attribute), as_index(value), float(confidence), label)
         except (TypeError, ValueError):
-            self.refuse(f"attribute {place} as {_short(entry)}", expected)
+            self.refuse(f"attribute {place} as {shortened(repr(entry), 60)}", expected)
         if not (label is None or isinstance(label, str)):
             self.refuse(f"attribute {place} with a label of type {type(label).__name__}", expected)
         if not 0 <= min(result[:2]) <= max(result[:2]) <= _MAX_NUMBER:
@@ -362,11 +363,6 @@ class CheckedSegmentation(Checked[SegmentationParams, Segmentation]):
             known = (class_map >= -1) & (class_map < classes)
             class_map = np.where(known, class_map.astype(np.int64), -1)
         return np.ascontiguousarray(class_map, np.int32)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "…"
 
 
 UserParser = tuple[Callable[..., Any], str, Path | None, list[Notice]]

@@ -6,6 +6,8 @@ import os
 import platform
 from dataclasses import dataclass
 
+from headrace._core.text import counted
+
 # fmt: off
 _SPEED_FLAGS = frozenset((
     "avx", "avx2", "fma", "f16c", "avx512f", "avx512_vnni", "avx_vnni", "avx512_bf16", "amx_int8",
@@ -27,7 +29,7 @@ class Machine:
     cores: int
 
     def __str__(self) -> str:
-        return f"{self.cpu}, {self.cores} core{'' if self.cores == 1 else 's'}"
+        return f"{self.cpu}, {counted(self.cores, 'core')}"
 
 
 def this_machine() -> Machine:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from headrace._core.errors import ConfigError
 from headrace._core.notices import Notice
-from headrace._core.text import quoted
+from headrace._core.text import counted, quoted
 from headrace.config.enums import NetworkType, TensorOrder
 from headrace.infer.parser_choice import Choice, misfit_notices
 from headrace.infer.parsers import BuiltinParser, parse_coverage_bbox
@@ -119,13 +119,16 @@ def class_notices(cfg: ModelConfig, counts: Sequence[int], labels: Labels) -> li
     notices = []
     held = counts[0] if counts else number
     if held != number:
-        text = f"num-detected-classes={number}, but the model's outputs hold {_classes(held)}: "
-        text += f"set num-detected-classes={held}; filter-out-class-ids hides classes"
+        text = f"num-detected-classes={number}, but the model's outputs hold "
+        text += f"{counted(held, 'class')}: set num-detected-classes={held}; "
+        text += "filter-out-class-ids hides classes"
         where = cfg.where("num_detected_classes")
         notices.append(Notice("warning", text, where, rule="class-count"))
     if labels.records:
         what = (
-            _classes(held) + " of the model" if held != number else f"num-detected-classes={number}"
+            counted(held, "class") + " of the model"
+            if held != number
+            else f"num-detected-classes={number}"
         )
         texts = _texts(labels, held, number, what)
         notices += [_of_file(cfg, text, rule="labels-count") for text in texts]
@@ -136,17 +139,13 @@ def _of_file(cfg: ModelConfig, text: str, *, rule: str) -> Notice:
     return Notice("warning", text, str(cfg.labelfile_path or cfg.path), rule)
 
 
-def _classes(count: int) -> str:
-    return "1 class" if count == 1 else f"{count} classes"
-
-
 def _texts(labels: Labels, held: int, number: int, what: str) -> list[str]:
     """Compare a detector's labels with the `held` classes of its outputs; return the faults."""
     count, names = len(labels), labels.detector
     background = names[0].strip().lower() in _BACKGROUND
     if count == held or (count == number and not (background and count == held + 1)):
         return []
-    said = "1 label" if count == 1 else f"{count} labels"
+    said = counted(count, "label")
     one_line = [field for field in labels.records[0] if field]
     if count == 1 and len(one_line) > 1:
         text = f"one line of {len(one_line)} labels for {what}: the label file of a detector has "
@@ -181,8 +180,8 @@ def _classifier_texts(counts: Sequence[int], labels: Labels) -> list[str]:
     for number, (held, fields) in enumerate(zip(counts, labels.records, strict=False)):
         names = len(fields) - (fields[-1] == "")  # a closing semicolon is usual
         output = f"output {number}" if len(counts) > 1 else "the output"
-        what = f"line {number + 1} has {names} label{'s' * (names != 1)} for {output}, which holds "
-        what += _classes(held)
+        what = f"line {number + 1} has {counted(names, 'label')} for {output}, which holds "
+        what += counted(held, "class")
         if names == held + 1 and fields[0].strip().lower() in _BACKGROUND:
             texts.append(f"{what}: {_shift(fields[0])}")
         elif names > held:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from headrace._core.errors import ConfigError
 from headrace._core.files import os_reason
+from headrace._core.text import counted
 
 # Magic, width, height and the maximum value, then exactly one separator byte before the pixels.
 _HEADER = re.compile(rb"\s*(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s")
@@ -77,6 +78,6 @@ def load_mean(
     if pixels.size < count:
         raise refuse(
             f"has {pixels.size} bytes of pixels",
-            f"{count} ({width}x{height}, {channels} channel{'s' if channels > 1 else ''})",
+            f"{count} ({width}x{height}, {counted(channels, 'channel')})",
         )
     return pixels[:count].reshape(height, width, channels).astype(np.float32)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from headrace._core.errors import ConfigError, CustomLibraryError, HeadraceError, ParserError
 from headrace._core.near import did_you_mean
 from headrace._core.notices import Notice
+from headrace._core.text import shortened
 from headrace.config.enums import NetworkType
 from headrace.config.model_files import missing_file
 from headrace.infer.parsers import (
@@ -367,7 +368,7 @@ def _parsers_in(path: Path) -> list[str]:
     """Functions of a library that are detector parsers, as far as they can be recognised."""
     from headrace.binary.elf import ElfError, ElfFile
     from headrace.binary.entry_points import entry_points
-    from headrace.binary.symbol_names import shown
+    from headrace.binary.symbol_names import LONGEST
     from headrace.custom.python_library import PythonLibrary
     from headrace.plugins.loading import PYTHON_SUFFIXES
 
@@ -377,7 +378,7 @@ def _parsers_in(path: Path) -> list[str]:
         points = entry_points(ElfFile.read(path))
     except (CustomLibraryError, ElfError, OSError):
         return []  # it is no help
-    return [shown(p.name) for p in points if p.kind == "detector" and not p.device]
+    return [shortened(p.name, LONGEST) for p in points if p.kind == "detector" and not p.device]
 
 
 def misfit_notices(

@@ -37,6 +37,7 @@ import numpy.typing as npt
 from headrace._core import _native
 from headrace._core.errors import ConfigError, GeometryError
 from headrace._core.notices import Notice
+from headrace._core.text import counted
 from headrace.config.enums import ColorFormat, ScalingFilter, TensorOrder
 from headrace.config.profile import Profile, with_profile
 from headrace.infer.geometry import Crops, Rect, ScaleTransform, fit, fit_crops
@@ -222,7 +223,7 @@ class Preprocessor:
         needed = _channels(cfg.model_color_format)
         if channels != needed:
             raise ConfigError(
-                f"the network input has {_count(channels, 'channel')},"
+                f"the network input has {counted(channels, 'channel')},"
                 f" but {cfg.model_color_format.label} needs {needed}",
                 where=where("model-color-format"),
                 fix="an NHWC model needs infer-dims=C;H;W; without, its dimensions are read as"
@@ -394,7 +395,7 @@ def _normalisation(
 ) -> tuple[float, tuple[float, ...], tuple[Notice, ...]]:
     if len(offsets) not in (0, channels):
         raise ConfigError(
-            f"offsets has {_count(len(offsets), 'value')}",
+            f"offsets has {counted(len(offsets), 'value')}",
             where=where("offsets"),
             expected=f"{channels}, one for each channel of the network, in its colour order",
         )
@@ -430,7 +431,3 @@ def _choice(kind: type[_Enum], value: int, where: str | None) -> _Enum:
 
 def _channels(color_format: ColorFormat) -> int:
     return 1 if color_format == ColorFormat.GRAY else 3
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headrace._core.text import counted
 from headrace.meta.results import UNTRACKED_OBJECT_ID
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def objects_line(objects: Objects) -> str:
     }
     known = [f"{count} {name}" for name, count in extra.items() if count]
     parts = [", ".join(part) for part in (named, known) if part]
-    return f"{n} object{'s' * (n != 1)}" + (f": {'; '.join(parts)}" if n else "")
+    return counted(n, "object") + (f": {'; '.join(parts)}" if n else "")
 
 
 def frame_line(meta: FrameMeta) -> str:

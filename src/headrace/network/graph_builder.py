@@ -39,6 +39,16 @@ def size(shape: Shape) -> int:
     return prod(shape)
 
 
+def fresh(name: str, taken: set[str]) -> str:
+    """Return `name`, with a number behind it if it is taken, and add it to `taken`."""
+    made, number = name, 1
+    while made in taken:
+        number += 1
+        made = f"{name}_{number}"
+    taken.add(made)
+    return made
+
+
 def shape_text(shape: Shape) -> str:
     """A shape for people: `batch x 3 x 240 x 320`."""
     parts = [("batch" if d == -1 else f"{-d}*batch") if d < 0 else str(d) for d in shape]

@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from headrace._core.errors import PluginError
+from headrace._core.text import shortened
 from headrace.plugins.calls import Instance, wrong
 from headrace.plugins.expressions import DimsExprs, IDimensionExpr
 from headrace.plugins.field_data import PluginField, PluginFieldCollection
@@ -177,4 +178,4 @@ def _short(value: Any) -> str:
         text = repr(value)
     except Exception:
         text = f"a {type(value).__name__}"
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    return shortened(text, 80)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from headrace._core.errors import PluginError
+from headrace._core.text import shortened
 from headrace._core.types import Array, DType
 from headrace.plugins.memory import bfloat16_bits
 from headrace.plugins.types import NumberedEnum
@@ -75,8 +76,7 @@ def _refused(data: Any, name: str, kind: str, dtype: DType) -> PluginError:
         shown = f"array of {data.dtype}, {str(values)[:-1]}{rest}]"
         hint = f"an array of {dtype}, or one whose values {dtype} keeps"
     else:
-        text = repr(data)
-        shown = text if len(text) <= 60 else text[:60] + "…"
+        shown = shortened(repr(data), 60)
         hint = "a number or a list of numbers"
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from headrace._core.text import shortened
+
 Phase = Literal["register", "parse", "build", "save", "load", "run", "destroy"]
 Call = tuple[Phase, str, Any, str, tuple[Any, ...]]
 """Phase, layer, object, method or attribute, arguments."""
@@ -228,4 +230,4 @@ def _short(value: Any) -> str:
         text = " ".join(str(text).split())
     except Exception as error:  # a user's repr
         text = f"<{type(value).__name__}: {type(error).__name__}>"
-    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 3]}..."
+    return shortened(text, MAX_TEXT)

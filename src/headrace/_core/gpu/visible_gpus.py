@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 
+from headrace._core.text import counted
+
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 
 
@@ -34,7 +36,7 @@ def how_many(count: int) -> str:
     value = os.environ.get(VARIABLE)
     if value is not None:
         return f"{VARIABLE}={value!r} shows {count or 'none'}"
-    return f"{count or 'no'} GPU{'s' * (count != 1)} can be seen here"
+    return f"{counted(count, 'GPU') if count else 'no GPUs'} can be seen here"
 
 
 def hidden_by() -> str | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from headrace._core.pages.layering import arranged, layers_of
+from headrace._core.text import shortened
 
 _BOLD, _PLAIN = 7.0, 5.9  # widths of a letter: of 12 px bold, of 10.5 px
 _LEAST, _MOST = 110.0, 260.0  # widths of boxes
@@ -260,4 +261,4 @@ def _text_width(link: Link) -> float:
 
 def _cut(text: str, width: float, letter: float) -> str:
     most = int((width - 2 * _PAD) / letter)
-    return text if len(text) <= most else text[: max(1, most - 1)] + "…"
+    return shortened(text, max(2, most))

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from headrace._core.errors import CustomLibraryError
+from headrace._core.text import shortened
 from headrace.custom.compile.toolchain import include_dir
 
 SHOWN = 5
+_LONGEST = 1000  # types that a parser has and shall have are long, and both are wanted
 
 _BOX_HINT = (
     "the source is of generation 9.x (28-byte boxes): leave out --generation 6.x / "
@@ -111,7 +113,7 @@ def compile_failed(
             fix.append(hint)
     if _GPU_CODE in fix:  # what else it lacks does not matter then
         fix = [hint for hint in fix if hint != _FORGOTTEN]
-    shown = list(dict.fromkeys(_shortened(e) for e in errors or lines[-SHOWN:]))[:SHOWN]
+    shown = list(dict.fromkeys(shortened(e, _LONGEST) for e in errors or lines[-SHOWN:]))[:SHOWN]
     macros = {} if undefined else _expansions(lines)
     shown = [text for e in shown for text in (e, *macros.get(e, ()))]
     return CustomLibraryError(
@@ -128,12 +130,12 @@ def _expansions(lines: Sequence[str]) -> dict[str, list[str]]:
     error = ""
     for i, line in enumerate(lines):
         if re.search(r"\b(error|warning):", line):
-            error = _shortened(line.strip()) if re.search(r"\berror:", line) else ""
+            error = shortened(line.strip(), _LONGEST) if re.search(r"\berror:", line) else ""
         note = re.match(r"(\S.*?:\d+):\d+: note: (in expansion of macro .*)", line)
         if note and error:
             code = re.match(r"\s*\d+ \| (.*)", lines[i + 1]) if i + 1 < len(lines) else None
             said = f": {code[1].strip()}" if code else ""
-            found[error] = [_shortened(f"  {note[2]} at {note[1]}{said}")]
+            found[error] = [shortened(f"  {note[2]} at {note[1]}{said}", _LONGEST)]
     return found
 
 
@@ -149,11 +151,6 @@ def _runtime_has(name: str) -> bool:
     """Whether headrace's header of the CUDA runtime has it; the source lacks that include then."""
     header = include_dir() / "cuda_runtime_api.h"
     return re.search(rf"\b{name}\b", header.read_text()) is not None
-
-
-def _shortened(message: str) -> str:
-    # the types that a parser has and shall have are long, and both are wanted
-    return message if len(message) <= 1000 else message[:997] + "…"
 
 
 def _defined_beside(name: str, sources: Sequence[Path]) -> list[str]:

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from headrace._core.json_record import finite
 from headrace._core.notices import Notice
 from headrace.diagnose.compare.chain import ChainStage
 from headrace.diagnose.compare.keys import KeyChange
 from headrace.diagnose.compare.layers import LayerDrift, TensorDrift
-from headrace.diagnose.compare.matching import Drift, Tolerance, finite
+from headrace.diagnose.compare.matching import Drift, Tolerance
 from headrace.diagnose.compare.stage_drift import FrameDrift, StageDrift, StageTime, signal
 
 SAME_ABOVE_DB = 40.0

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
+from headrace._core.text import shortened
 from headrace.diagnose.compare.chain import ChainStage
 from headrace.diagnose.compare.sides import Side
 
@@ -97,4 +98,4 @@ def _short(text: str) -> str:
         text = text.rpartition("/")[2]
     with suppress(ValueError):
         text = f"{float(text):.6g}"
-    return (text if len(text) <= 40 else text[:39] + "…") or "(none)"
+    return shortened(text, 40) or "(none)"

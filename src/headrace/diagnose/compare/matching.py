@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from headrace._core.json_record import finite
 from headrace.diagnose.evaluate.box_matching import Array, Scored, shared
 
 Rows = npt.NDArray[np.int64]
@@ -188,8 +189,3 @@ class Drift:
             "score_drift": {k: finite(v) for k, v in Spread.of(scores)._asdict().items()},
             "iou_loss": {k: finite(v) for k, v in Spread.of(1 - ious)._asdict().items()},
         }
-
-
-def finite(value: float) -> float | None:
-    """The number for JSON; None for NaN and infinity."""
-    return float(value) if np.isfinite(value) else None

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace._core.json_record import finite
 from headrace._core.notices import Notice
 from headrace._core.text import quoted
 from headrace.diagnose.evaluate.box_matching import Ints
 from headrace.diagnose.evaluate.class_map import ClassMap, plain
 from headrace.diagnose.evaluate.confusion import Confusion, confusion_of
 from headrace.diagnose.evaluate.datasets.dataset import Dataset
-from headrace.diagnose.evaluate.operating import finite
 from headrace.diagnose.evaluate.running import EvaluationOptions, EvaluationRun, run_over
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ class ClassificationScores:
                 {
                     "name": c.name,
                     "pictures": c.pictures,
-                    "accuracy": finite(c.accuracy),
-                    "precision": finite(c.precision),
+                    "accuracy": finite(c.accuracy, 6),
+                    "precision": finite(c.precision, 6),
                 }
                 for c in self.classes
             ],

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace._core.errors import ConfigError
+from headrace._core.json_record import finite
 from headrace._core.notices import Notice
 from headrace.config.enums import NetworkType
 from headrace.diagnose.evaluate.average_precision import SIZES, CocoScores, coco_scores
@@ -19,7 +20,6 @@ from headrace.diagnose.evaluate.datasets.dataset import Dataset
 from headrace.diagnose.evaluate.operating import (
     OperatingPoint,
     best_points,
-    finite,
     points_at,
     total,
 )
@@ -74,7 +74,7 @@ class ClassDetection:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON has it."""
-        figures = {n: finite(getattr(self, n)) for n in ("ap", "ap50", "ap75", *SIZES[1:])}
+        figures = {n: finite(getattr(self, n), 6) for n in ("ap", "ap50", "ap75", *SIZES[1:])}
         return {
             "name": self.name,
             "objects": self.objects,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from headrace.diagnose.evaluate.operating import finite
+from headrace._core.json_record import finite
 
 if TYPE_CHECKING:
     from headrace.diagnose.evaluate.report import ConfigScores
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 def compared(values: Sequence[float | None]) -> list[str]:
     """`0.812`, from the second on as `0.843 (+0.031)`; a dash for an unknown value."""
-    made, first = [], finite(values[0] if values else None)
+    made, first = [], finite(values[0] if values else None, 6)
     for place, value in enumerate(values):
-        known = finite(value)
+        known = finite(value, 6)
         text = "—" if known is None else f"{known:.3f}"
         if place and known is not None and first is not None:
             text += f" ({known - first:+z.3f})"
@@ -28,7 +28,7 @@ def class_rows(results: Sequence[ConfigScores]) -> tuple[list[str], list[list[st
     names = list(dict.fromkeys(c.name for r in results for c in r.scores.classes))
     columns = [{c.name: class_figure(c) for c in r.scores.classes} for r in results]
     values = {name: [column.get(name) for column in columns] for name in names}
-    known = {n: v for n, v in values.items() if any(finite(x) is not None for x in v)}
+    known = {n: v for n, v in values.items() if any(finite(x, 6) is not None for x in v)}
     rows = [[name, *compared(row)] for name, row in known.items()]
     return ["class", *(r.name for r in results)], rows
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace._core.json_record import finite
 from headrace.diagnose.evaluate.box_matching import Array, Bools, Ints, Matches, Scored, Truth
 
 
@@ -50,18 +51,13 @@ class OperatingPoint:
         """The same as JSON has it; null for unknown shares."""
         return {
             "threshold": self.threshold,
-            "precision": finite(self.precision),
-            "recall": finite(self.recall),
-            "f1": finite(self.f1),
+            "precision": finite(self.precision, 6),
+            "recall": finite(self.recall, 6),
+            "f1": finite(self.f1, 6),
             "right": self.right,
             "false": self.false,
             "missed": self.missed,
         }
-
-
-def finite(value: float | None) -> float | None:
-    """The number, rounded for JSON; None for NaN."""
-    return None if value is None or math.isnan(value) else round(value, 6)
 
 
 def points_at(

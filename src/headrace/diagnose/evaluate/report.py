@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from headrace._core.errors import HeadraceError
+from headrace._core.json_record import finite
 from headrace._core.notices import Notice
 from headrace.diagnose.evaluate.class_map import ClassMap
 from headrace.diagnose.evaluate.classification import ClassificationScores
 from headrace.diagnose.evaluate.datasets.dataset import Dataset
 from headrace.diagnose.evaluate.detection import DetectionScores
 from headrace.diagnose.evaluate.figures import compared
-from headrace.diagnose.evaluate.operating import finite
 from headrace.diagnose.evaluate.segmentation import SegmentationScores
 
 Scores: TypeAlias = DetectionScores | ClassificationScores | SegmentationScores
@@ -52,7 +52,7 @@ class ConfigScores:
             "profile": self.profile,
             "pictures": self.pictures,
             "fps": round(self.fps, 2),
-            "figures": {name: finite(value) for name, value in self.scores.headline.items()},
+            "figures": {name: finite(value, 6) for name, value in self.scores.headline.items()},
             **self.scores.to_dict(),
             "class_map": {
                 "by": self.classes.by,

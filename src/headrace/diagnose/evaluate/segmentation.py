@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace._core.errors import MediaError
+from headrace._core.json_record import finite
 from headrace.diagnose.evaluate.box_matching import Ints
 from headrace.diagnose.evaluate.class_map import ClassMap
 from headrace.diagnose.evaluate.confusion import NOTHING, Confusion
 from headrace.diagnose.evaluate.datasets.dataset import Dataset
 from headrace.diagnose.evaluate.datasets.folders import IGNORED, read_mask
-from headrace.diagnose.evaluate.operating import finite
 from headrace.diagnose.evaluate.running import EvaluationOptions, EvaluationRun, run_over
 
 if TYPE_CHECKING:
@@ -96,8 +96,8 @@ class SegmentationScores:
                 {
                     "name": c.name,
                     "pixels": c.pixels,
-                    "iou": finite(c.iou),
-                    "accuracy": finite(c.accuracy),
+                    "iou": finite(c.iou, 6),
+                    "accuracy": finite(c.accuracy, 6),
                 }
                 for c in self.classes
             ],

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from headrace._core.json_record import finite
+from headrace._core.text import counted
 from headrace.config.enums import NetworkType
 from headrace.diagnose.explain.lost import candidate_fate, class_stages, lost_rows
 from headrace.diagnose.explain.places import answer
@@ -20,7 +22,7 @@ from headrace.diagnose.explain.records import (
     SkippedObject,
     TensorStats,
 )
-from headrace.diagnose.explain.verdicts import finite, score_verdict, skip_verdict
+from headrace.diagnose.explain.verdicts import score_verdict, skip_verdict
 from headrace.infer.parsers.boxes import to_float32
 from headrace.infer.parsers.labels import class_name
 
@@ -171,13 +173,13 @@ def _classified(model: Inferencer, item: ItemTrace) -> ItemResult:
         for class_id in np.argsort(-values, kind="stable")[:_MOST_CLASSES].tolist():
             score = float(values[class_id])
             best = max(best, score)
-            scores.append(ClassScore(class_id, class_name(names, class_id), finite(score)))
+            scores.append(ClassScore(class_id, class_name(names, class_id), finite(score) or 0.0))
     found = item.classified
     if found is not None:
         parts = (f"{x.label or f'class {x.value}'} {x.confidence:.3g}" for x in found.labels)
         if not built_in:
             scores = [
-                ClassScore(x.value, x.label or f"class {x.value}", finite(x.confidence))
+                ClassScore(x.value, x.label or f"class {x.value}", finite(x.confidence) or 0.0)
                 for x in found.labels
             ]
         return ItemResult(item.object, ", ".join(parts), True, tuple(scores))
@@ -211,7 +213,7 @@ def _segmented(model: Inferencer, item: ItemTrace) -> ItemResult:
     if shares and shares[0].class_id < 0 and len(shares) == 1:
         raw = found.probabilities
         best = float(np.nanmax(raw)) if raw is not None and raw.size else 0.0
-        verdict = score_verdict(model.config, "segmentation_threshold", finite(best))
+        verdict = score_verdict(model.config, "segmentation_threshold", finite(best) or 0.0)
     text = ", ".join(f"{s.label} {100 * s.score:.3g} %" for s in shares[:_MOST_CLASSES])
     return ItemResult(item.object, text, True, tuple(shares), verdict)
 
@@ -228,20 +230,20 @@ def _verdict(
     attached = len(trace.meta.objects) - trace.known
     if results:
         count = sum(one.attached and one.verdict is None for one in results)
-        outcome = f"{count} of {_count(len(results), 'item')} with a result"
+        outcome = f"{count} of {counted(len(results), 'item')} with a result"
         if len(results) == count == 1:
             outcome = results[0].text
         missing = count < len(results)
         cause = next((one.text for one in results if one.verdict is not None), "")
     else:
-        outcome = _count(attached, "object")
+        outcome = counted(attached, "object")
         missing = not attached
         worth = [one for one in dropped if one.telling]
         cause = str(worth[0]) if worth else ""
         if worth and attached:
             missing = True
             least = "at least " if len(dropped) == MOST_DROPPED == len(worth) else ""
-            outcome += f", {least}{_count(len(worth), 'more candidate')} dropped"
+            outcome += f", {least}{counted(len(worth), 'more candidate')} dropped"
     if model.config.network_type is NetworkType.OTHER and trace.items:
         kept = "attached as tensors" if model.config.output_tensor_meta else "read by nothing here"
         return f"outputs {kept}: network-type=100"
@@ -253,7 +255,3 @@ def _verdict(
         return outcome
     main = cause if attached or not reasons else reasons[0]
     return f"{outcome}: {main.splitlines()[0]}" if main else outcome
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"

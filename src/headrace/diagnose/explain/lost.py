@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headrace._core.json_record import finite
 from headrace.diagnose.explain.records import CandidateFate, ClassStages
-from headrace.diagnose.explain.verdicts import SAME, fate_verdict, finite
+from headrace.diagnose.explain.verdicts import SAME, fate_verdict
 from headrace.infer.candidates import Candidates, FateStage, overlaps
 from headrace.infer.parsers.labels import class_name
 
@@ -85,13 +86,13 @@ def candidate_fate(
         # from a limit of 1 on it hides a class on purpose
         limit, value = fate.limit or 0.0, fate.value or 0.0
         telling = limit < 1 and value >= _FAINT * limit and after is None
-    left, top, width, height = map(finite, candidates.rects[row].tolist())
+    left, top, width, height = (finite(v) or 0.0 for v in candidates.rects[row].tolist())
     return CandidateFate(
         item,
         row,
         int(found.class_ids[row]),
         class_name(labels, int(found.class_ids[row])),
-        finite(float(found.scores[row])),
+        finite(float(found.scores[row])) or 0.0,
         (left, top, width, height),
         fate_verdict(cfg, candidates, row, fate, labels),
         after,

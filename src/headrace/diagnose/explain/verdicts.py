@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from headrace._core.json_record import finite
 from headrace.config import ClassAttrs
 from headrace.diagnose.explain.records import Verdict
 from headrace.infer.attach import EDGE
@@ -52,7 +53,7 @@ def fate_verdict(
         where = cfg.origin(key).where
     else:
         where = _where(cfg, fate.key, class_id)
-    value, limit = (None if x is None else finite(x) for x in (fate.value, fate.limit))
+    value, limit = (None if x is None else finite(x) or 0.0 for x in (fate.value, fate.limit))
     return Verdict(fate.stage.value, text, fate.key, where, fix, value, limit)
 
 
@@ -107,11 +108,6 @@ def score_verdict(cfg: ModelConfig, field: str, score: float) -> Verdict:
     text = f"score {_apart(score, limit)} <= {key}={limit:g}"
     fix = f"set {_below(score)}" if score > 0 else ""
     return Verdict("threshold", text, key, cfg.origin(field).where, fix, score, limit)
-
-
-def finite(value: float) -> float:
-    """The value, or 0 for one that JSON cannot hold."""
-    return value if math.isfinite(value) else 0.0
 
 
 def _below(value: float) -> str:

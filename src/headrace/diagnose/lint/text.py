@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from headrace._core.text import quoted
+from headrace._core.text import counted, quoted
 from headrace.diagnose.lint.catalogue import LintRule, Severity, all_rules
 from headrace.diagnose.lint.findings import LintFinding
 from headrace.diagnose.lint.linting import LintReport
@@ -59,22 +59,18 @@ def head_line(finding: LintFinding) -> tuple[str, Severity, str]:
 def summary(report: LintReport, *, fixable: int, notes_shown: bool) -> str:
     """Return the last line of a report."""
     counts = [
-        _counted(report.count("error"), "error"),
-        _counted(report.count("warning"), "warning"),
+        counted(report.count("error"), "error"),
+        counted(report.count("warning"), "warning"),
     ]
     notes = report.count("note")
     if notes:
-        counts.append(_counted(notes, "note") + ("" if notes_shown else " (--notes shows them)"))
-    text = f"{_counted(len(report.files), 'file')}: {', '.join(counts)}"
+        counts.append(counted(notes, "note") + ("" if notes_shown else " (--notes shows them)"))
+    text = f"{counted(len(report.files), 'file')}: {', '.join(counts)}"
     if report.left_out:
         names = ", ".join(path.name for path in report.left_out[:3])
         more = f" and {len(report.left_out) - 3} more" if report.left_out[3:] else ""
         text += f"; no config: {names}{more}"
     return f"{text}; {fixable} can be fixed with --fix" if fixable else text
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def explanation(rule: LintRule) -> str:

@@ -9,10 +9,10 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from headrace._core.text import fresh
 from headrace.engine.precision.choice import TensorChoice
 from headrace.engine.precision.prepare import Proto, captured_names, replace_all
 from headrace.engine.precision.ranges import Floats, by_group, is_convolution
+from headrace.network.graph_builder import fresh
 
 _ALIKE = 0.9  # correlation of the values under the places of a kernel
 _MOST_FLIPS = 256

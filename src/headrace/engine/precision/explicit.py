@@ -18,7 +18,6 @@ from onnx import TensorProto, helper, numpy_helper
 from headrace._core.errors import EngineError
 from headrace._core.near import did_you_mean, near_names
 from headrace._core.notices import Notice
-from headrace._core.text import fresh
 from headrace.engine.precision.choice import TensorChoice
 from headrace.engine.precision.half import Kind, to_half
 from headrace.engine.precision.prepare import (
@@ -29,6 +28,7 @@ from headrace.engine.precision.prepare import (
     prepare,
 )
 from headrace.engine.precision.qdq import MIN_OPSET, Layout, to_qdq
+from headrace.network.graph_builder import fresh
 from headrace.network.ir import ir
 from headrace.network.network import Network
 

@@ -14,8 +14,8 @@ from typing import Any, Literal
 import numpy as np
 from onnx import TensorProto, defs, helper, numpy_helper
 
-from headrace._core.text import fresh
 from headrace.engine.precision.prepare import PrecisionReport, Proto, captured_names, replace_all
+from headrace.network.graph_builder import fresh
 
 Kind = Literal["fp16", "bf16"]
 LARGEST_FP16 = 65504.0

@@ -12,7 +12,7 @@ import onnx
 from onnx import numpy_helper, shape_inference, version_converter
 
 from headrace._core.errors import ModelError
-from headrace._core.text import fresh
+from headrace.network.graph_builder import fresh
 
 Proto = Any  # onnx.ModelProto, which has no types
 

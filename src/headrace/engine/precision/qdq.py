@@ -19,10 +19,10 @@ import onnx
 from onnx import TensorProto, numpy_helper
 
 from headrace._core.errors import EngineError
-from headrace._core.text import fresh
 from headrace.engine.precision.choice import TensorChoice
 from headrace.engine.precision.even import even_out, evened, set_ranges
 from headrace.engine.precision.prepare import PrecisionReport, Proto, sort_nodes
+from headrace.network.graph_builder import fresh
 
 MIN_OPSET = 13  # scales per channel
 WEIGHTED = ("Conv", "ConvTranspose", "Gemm", "MatMul")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import CustomLibraryError
 from headrace._core.notices import Notice
+from headrace._core.text import counted
 from headrace.binary.symbol_names import missing_name_hints
 from headrace.config.model_files import model_kind
 from headrace.infer.model.source import CUDA_ENGINE_GET, MODEL_PARSER, FunctionSource
@@ -200,7 +201,7 @@ def _check(function: Any, name: str, path: Path) -> None:
         inspect.signature(function).bind(*[None] * count)
     except TypeError as error:
         raise CustomLibraryError(
-            f"it cannot be called with {count} argument{'s' if count > 1 else ''}: {error}",
+            f"it cannot be called with {counted(count, 'argument')}: {error}",
             where=where, expected=engine_signature(name),
         ) from error  # fmt: skip
     except ValueError:

@@ -13,7 +13,7 @@ import numpy as np
 from headrace._core.errors import HeadraceError, ModelError
 from headrace._core.gpu.cuda import why_no_gpu
 from headrace._core.notices import Notice
-from headrace._core.text import quoted
+from headrace._core.text import counted, quoted
 from headrace.config import ModelConfig
 from headrace.config.class_attrs import ClassAttrs
 from headrace.config.document import AddedLine
@@ -376,8 +376,7 @@ def _unused_names(
     names, key = known
     if reading.classes in (None, len(names)):
         return []
-    number = "1 class" if len(names) == 1 else f"{len(names)} classes"
-    text = f"the metadata name {number} in {key}, and the outputs hold "
+    text = f"the metadata name {counted(len(names), 'class')} in {key}, and the outputs hold "
     text += f"{reading.classes}: these names are not used; --labels names the classes"
     return [Notice("warning", text, str(evidence.path), rule="labels-count")]
 
@@ -458,7 +457,7 @@ def _values(
 
 
 def _counted(classes: int | None) -> str:
-    return "classes not counted" if classes is None else f"{classes} classes"
+    return "classes not counted" if classes is None else counted(classes, "class")
 
 
 def _lines(
@@ -477,7 +476,7 @@ def _lines(
     else:
         parser = reading.parser or "built in"
         count = values.get("num_detected_classes") or reading.classes
-        number = "1 class" if count == 1 else f"{count} classes"
+        number = _counted(count)
         if reading.parser == CTC:
             number = f"{len(names)} characters"
         known = exporter is not None and exporter.name not in reading.words

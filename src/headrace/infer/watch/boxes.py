@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headrace._core.text import counted
 from headrace.config.enums import ClusterMode, ProcessMode
-from headrace.infer.watch.rules import MIN_FRAMES, Finding, count, enough
+from headrace.infer.watch.rules import MIN_FRAMES, Finding, enough
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
@@ -189,7 +190,7 @@ class BoxWatch:
         return boxes if enough(frames, self.found, boxes=boxes, final=final) else 0
 
     def _of_places(self, final: bool) -> Iterator[Finding]:
-        net, of = f"{self.network.width}x{self.network.height}", count(self.parsed, "box")
+        net, of = f"{self.network.width}x{self.network.height}", counted(self.parsed, "box")
         if n := self._seen("inverted", 0.3, final):  # rounding inverts no third of them
             text = f"the parser's boxes are inverted: {n:,} of {of} have a negative width or height"
             text += "; it probably reads centre and size as corners: parsers return left, top, "
@@ -225,13 +226,13 @@ class BoxWatch:
         spot = self._bad.get("spot", [0, 0])
         # the boxes of one frame may have one cause: their number is no evidence
         if spot[0] >= 0.9 * self.found and enough(spot[0], self.looks, final=final):
-            text = f"all boxes of a frame stand on one point: {count(spot[1], 'box')} of "
-            text += f"{count(spot[0], 'frame')}, within {_SPOT:.0%} of the network input; positions"
-            text += " are probably in 0..1 or not decoded: check parse-bbox-func-name"
+            text = f"all boxes of a frame stand on one point: {counted(spot[1], 'box')} of "
+            text += f"{counted(spot[0], 'frame')}, within {_SPOT:.0%} of the network input; "
+            text += "positions are probably in 0..1 or not decoded: check parse-bbox-func-name"
             yield Finding("boxes-on-one-point", text, "parse-bbox-func-name")
 
     def _of_scores(self, final: bool) -> Iterator[Finding]:
-        of = count(self.parsed, "box")
+        of = counted(self.parsed, "box")
         if n := self._seen("high", 0.01, final):
             text = f"scores are no probabilities: {n:,} of {of} have more than 1, up to "
             text += f"{self._top:.4g}; the sigmoid or softmax is probably missing in the model or "
@@ -247,7 +248,7 @@ class BoxWatch:
         spread = self._spread >= max(100, 0.9 * self.parsed) and high - low < 1e-4
         same = self.custom and high == low and len(self._places) >= _PLACES
         if spread or (same and self.found >= MIN_FRAMES):
-            text = f"all scores are {high:.4g}: {of} of {count(self.found, 'frame')}, at many "
+            text = f"all scores are {high:.4g}: {of} of {counted(self.found, 'frame')}, at many "
             text += "places; the parser probably reads the wrong values as scores: check "
             text += "parse-bbox-func-name"
             yield Finding("scores-alike", text, "parse-bbox-func-name")
@@ -257,7 +258,7 @@ class BoxWatch:
         if n := self._seen("background", 0.5, final, of=self.kept):
             ids = self._background()
             text = f"class {ids[0]} is {self.labels[ids[0]]!r} and no object: {n:,} of "
-            text += f"{count(self.kept, 'box')} are of it; hide it with filter-out-class-ids="
+            text += f"{counted(self.kept, 'box')} are of it; hide it with filter-out-class-ids="
             text += ";".join(map(str, ids))
             yield Finding("background-class", text, "filter-out-class-ids")
         elif crowds >= 0.75 * self.looks and enough(crowds, self.looks, final=final):
@@ -267,7 +268,7 @@ class BoxWatch:
             and enough(self.found, self.looks, final=final)
         ):  # fmt: skip
             text = f"pre-cluster-threshold=0 lets everything pass: {self._weak:,} of "
-            text += f"{count(self.kept, 'box')} have scores below 0.05; usual are 0.2 to 0.5"
+            text += f"{counted(self.kept, 'box')} have scores below 0.05; usual are 0.2 to 0.5"
             yield Finding("threshold-0", text, "pre-cluster-threshold")
         twins = self._bad.get("twins", [0, 0])
         share = twins[1] / self.kept if self.kept else 0.0

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from headrace._core.text import counted
 from headrace.config.enums import NetworkType
-from headrace.infer.watch.rules import MIN_FRAMES, Finding, count, enough
+from headrace.infer.watch.rules import MIN_FRAMES, Finding, enough
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
@@ -99,7 +100,7 @@ class OutputWatch:
         for name, looks in self._broken.items():
             if enough(looks, self.looks, final=final):
                 text = f"output {name} has NaN or infinite values in {looks} of "
-                text += f"{count(self.looks, 'picture')}: the network overflows; probably "
+                text += f"{counted(self.looks, 'picture')}: the network overflows; probably "
                 text += "net-scale-factor is too large, or network-mode=2 (FP16) too narrow"
                 yield Finding("outputs-not-finite", text, "net-scale-factor")
         if self.pictures >= _MIN_PICTURES and self._change < _SAME:
@@ -111,7 +112,7 @@ class OutputWatch:
             yield Finding("outputs-constant", text, "net-scale-factor")
         if enough(self._high, self.looks, final=final) and self._high >= 0.5 * self.looks:
             text = f"confidences are no probabilities: up to {self._top:.4g} in {self._high} of "
-            text += f"{count(self.looks, 'item')}; the model ends without softmax, so "
+            text += f"{counted(self.looks, 'item')}; the model ends without softmax, so "
             text += f"classifier-threshold={self.cfg.classifier_threshold:g} compares logits: "
             text += "export it with one"
             yield Finding("scores-above-1", text, "classifier-threshold")
@@ -131,7 +132,7 @@ class OutputWatch:
             if not names or best < len(names) or not enough(looks, self.looks, final=final):
                 continue
             text = f"class {best} wins and has no label: line {layer + 1} of labelfile-path has "
-            text += f"{count(len(names), 'name')}, the output {self._classes[layer]} classes; it "
+            text += f"{counted(len(names), 'name')}, the output {self._classes[layer]} classes; it "
             text += "is probably the file of another model"
             yield Finding("class-without-label", text, "labelfile-path")
             return

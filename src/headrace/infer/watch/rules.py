@@ -56,9 +56,3 @@ def enough(frames: int, looks: int, *, boxes: int = 0, final: bool) -> bool:
     if frames >= MIN_FRAMES or boxes >= MIN_BOXES:
         return True
     return final and 0 < frames == looks
-
-
-def count(number: int, word: str) -> str:
-    """`1 box`, `2 boxes`."""
-    plural = f"{word}es" if word.endswith(("s", "x")) else f"{word}s"
-    return f"{number:,} {word if number == 1 else plural}"

@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import HeadraceError
+from headrace._core.text import counted
 from headrace.infer.parsers import WELL_KNOWN, BuiltinParser
 from headrace.infer.recognise.exporters import USUAL
-from headrace.infer.watch.rules import MIN_FRAMES, Finding, count
+from headrace.infer.watch.rules import MIN_FRAMES, Finding
 from headrace.infer.watch.training import byte_range
 from headrace.meta import DetectionParams, Detections, Layer, NetworkInfo
 
@@ -149,7 +150,7 @@ def other_heads(
         return
     name, readings = max(others.items(), key=lambda other: sum(r.total for r in other[1]))
     found, best = sum(r.boxes for r in readings), max(r.best for r in readings)
-    what = f"{count(found, 'box')} in {count(len(samples), 'picture')}, scores up to {best:.2f}"
+    what = f"{counted(found, 'box')} in {counted(len(samples), 'picture')}, scores up to {best:.2f}"
     change = f"set parse-bbox-func-name={name}"
     cut = sum(r.edges * r.boxes for r in mine) / max(1, sum(r.boxes for r in mine))
     whole = sum(r.edges * r.boxes for r in readings) / found
@@ -186,7 +187,7 @@ def high_threshold(reader: Reader, parser: Any, samples: Sequence[Sample]) -> It
         best.append(float(scores.max()) if len(scores) else 0.0)
     if sum(b >= _WEAK for b in best) > len(best) / 2 or lowest > 1:
         text = f"pre-cluster-threshold={lowest:g} is above all scores: the best of "
-        text += f"{count(len(samples), 'picture')} is {max(best):.2f}; usual are 0.2 to 0.5"
+        text += f"{counted(len(samples), 'picture')} is {max(best):.2f}; usual are 0.2 to 0.5"
         yield Finding("threshold-above-all", text, "pre-cluster-threshold")
 
 
@@ -211,8 +212,9 @@ def odd_tables(reader: Reader, parser: Any, samples: Sequence[Sample]) -> Iterat
     top = float(max(x.max() for x in (a, b, c, d)))
     if wide > 8 and top <= 1.5:
         text = f"the model's boxes are in 0..1, and {name} reads pixels of the network input: "
-        text += f"{count(len(a), 'strong row')} of {count(len(seen), 'picture')} end at {top:.3g}; "
-        text += "export the model with boxes in pixels, or multiply them in a parser of your own"
+        text += f"{counted(len(a), 'strong row')} of {counted(len(seen), 'picture')} end at "
+        text += f"{top:.3g}; export the model with boxes in pixels, or multiply them in a parser "
+        text += "of your own"
         yield Finding("boxes-in-0..1", f"{text} (parse-bbox-func-name)", "parse-bbox-func-name")
         return
     corners = (c > a) & (d > b) & (c <= wide * 1.02) & (d <= high * 1.02)
@@ -221,7 +223,7 @@ def odd_tables(reader: Reader, parser: Any, samples: Sequence[Sample]) -> Iterat
     if corners.mean() >= 0.95 and beyond.mean() >= 0.4:
         text = f"the model's boxes are corners, and {name} reads centre and size: so "
         text += (
-            f"{beyond.mean():.0%} of {count(len(a), 'strong row')} reach beyond the picture, as "
+            f"{beyond.mean():.0%} of {counted(len(a), 'strong row')} reach beyond the picture, as "
         )
         text += "left, top, right, bottom none does; export the model with centre and size, or read"
         text += " it with a parser of your own (parse-bbox-func-name)"
@@ -288,7 +290,7 @@ def other_ranges(
             continue
         found = sum(r.boxes for r in readings)
         text = f"pictures have the wrong range: {low:.4g} to {high:.4g} of net-scale-factor="
-        text += f"{pre.scale:.6g} give no boxes; the same {count(len(samples), 'picture')} with "
+        text += f"{pre.scale:.6g} give no boxes; the same {counted(len(samples), 'picture')} with "
         text += f"{words} give {found}, scores up to {best:.2f}"
         yield Finding("input-range", text, "net-scale-factor")
         return
@@ -324,7 +326,7 @@ def swapped_colors(
         return
     now = int(pre.color_format)
     text = f"red and blue are probably swapped: model-color-format={now} gives "
-    text += f"{count(sum(r.boxes for r in before), 'box')} in {count(len(colored), 'picture')} "
+    text += f"{counted(sum(r.boxes for r in before), 'box')} in {counted(len(colored), 'picture')} "
     text += f"(sum of scores {old:.1f}), the other order {sum(r.boxes for r in after)} ({new:.1f})"
     text += f": set model-color-format={1 - now}"
     yield Finding("input-colors", text, "model-color-format")

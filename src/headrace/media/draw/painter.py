@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from headrace._core.text import shortened
 from headrace.media import Frame, as_frame
 from headrace.media.draw.canvas import Box, Canvas, canvas_for
 from headrace.media.draw.colors import Rgb, component_color, readable_on
@@ -140,9 +141,7 @@ class Looks:
         class_id = int(objects.class_ids[index])
         if not exact:
             # Texts of classifiers end with a blank each.
-            text = " ".join(text.split())
-            if len(text) > MAX_TEXT:
-                text = text[: MAX_TEXT - 1] + "…"
+            text = shortened(" ".join(text.split()), MAX_TEXT)
             if not text and class_id != WHOLE_FRAME:
                 text = f"class {class_id}"
         tracked = int(objects.object_ids[index])
@@ -195,9 +194,8 @@ class Legend:
         rows = []
         for key in order[:_MAX_ROWS]:
             name, color = self._known[key]
-            name = name if len(name) <= 24 else name[:23] + "…"
             share = round(100 * self._areas[key] / pixels)
-            rows.append((color, name, f"{share} %" if share else "<1 %"))
+            rows.append((color, shortened(name, 24), f"{share} %" if share else "<1 %"))
         return rows
 
     def draw(self, canvas: Canvas, font_px: int, family: str) -> None:

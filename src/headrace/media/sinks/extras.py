@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headrace._core.json_record import finite
 from headrace.meta import (
     ClassifierMeta,
     FrameMeta,
@@ -218,7 +219,8 @@ def _classifiers(metas: Sequence[ClassifierMeta]) -> str:
         labels = ",".join(
             [
                 f'{{"attribute":{int(info.attribute)},"value":{int(info.value)},'
-                f'"label":{quoted_text(info.label)},"confidence":{_number(info.confidence)}}}'
+                f'"label":{quoted_text(info.label)},'
+                f'"confidence":{round(float(info.confidence), 6)}}}'
                 if math.isfinite(info.confidence)
                 else to_json(_label_dict(info))
                 for info in meta.labels
@@ -234,13 +236,8 @@ def _label_dict(info: LabelInfo) -> dict[str, Any]:
         "attribute": int(info.attribute),
         "value": int(info.value),
         "label": info.label,
-        "confidence": _number(info.confidence),
+        "confidence": finite(float(info.confidence), 6),
     }
-
-
-def _number(value: float) -> float | None:
-    value = float(value)
-    return round(value, 6) if math.isfinite(value) else None
 
 
 def _keypoints(points: FloatArray) -> list[list[float]]:

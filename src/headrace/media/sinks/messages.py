@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from headrace._core.text import url_name
+from headrace._core.urls import url_name
 from headrace.media.frame import Frame
 from headrace.media.messages.address import BrokerAddress
 from headrace.media.messages.brokers import broker_for

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from headrace._core.errors import MediaError
-from headrace._core.text import url_scheme
+from headrace._core.urls import url_scheme
 from headrace.media.frame import Frame
 from headrace.media.names import IMAGE_SUFFIXES
 

@@ -12,7 +12,7 @@ from headrace._core.errors import MediaError
 from headrace._core.files import os_reason
 from headrace._core.lazy import import_extra, lazy
 from headrace._core.near import near_names
-from headrace._core.text import has_login, url_scheme, without_secrets
+from headrace._core.urls import has_login, url_scheme, without_secrets
 from headrace.config.pipeline_keys import MESSAGE_SCHEMES
 from headrace.config.pipeline_keys import SINK_KINDS as PIPELINE_SINK_KINDS
 from headrace.media.sinks.naming import (

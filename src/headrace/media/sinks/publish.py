@@ -15,7 +15,7 @@ import av
 
 from headrace._core.errors import MediaError
 from headrace._core.notices import Level
-from headrace._core.text import url_name
+from headrace._core.urls import url_name
 from headrace.media.frame import Frame
 from headrace.media.sinks.base import Sink
 from headrace.media.sinks.frame_encoder import FrameEncoder

@@ -14,7 +14,8 @@ from headrace._core.errors import MediaError
 from headrace._core.files import os_reason
 from headrace._core.near import did_you_mean
 from headrace._core.notices import Notice, warn_of
-from headrace._core.text import url_name, url_scheme, without_secrets
+from headrace._core.text import counted
+from headrace._core.urls import url_name, url_scheme, without_secrets
 from headrace.media.frame import Frame
 from headrace.media.names import IMAGE_SUFFIXES, matching_files, natural_key, nearest_file
 from headrace.media.pixel_format import PixelFormat
@@ -171,7 +172,7 @@ def _images(
     images = [p for p in files if p.suffix.lower() in IMAGE_SUFFIXES]
     if not images:
         raise MediaError(
-            f"{what} {len(files)} file{'s' * (len(files) != 1)}, none of them an image",
+            f"{what} {counted(len(files), 'file')}, none of them an image",
             where=name,
             expected="images (" + ", ".join(sorted(s[1:] for s in IMAGE_SUFFIXES)) + ")",
             fix="a video is a source of its own: name each one, a pattern without quotes does",

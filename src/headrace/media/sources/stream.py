@@ -9,6 +9,7 @@ from typing import Any
 import av
 
 from headrace._core.errors import MediaError
+from headrace._core.text import counted
 from headrace.media.sources.decoded import DecodedSource, pick_stream
 from headrace.media.sources.feed import Connect, ConnectionLostError, Feed, PipeFile
 from headrace.media.sources.gpu_decoding import gpu_decoding
@@ -223,9 +224,8 @@ class StreamSource(DecodedSource):
             return False
         away_s = self._losses.away_s()
         self._losses.stopped()
-        plural = "s" * (self._tries != 1)
         raise MediaError(
-            f"the connection is lost and not back after {self._tries} attempt{plural}"
+            f"the connection is lost and not back after {counted(self._tries, 'attempt')}"
             f" in {away_s:.1f} s: {cause}",
             where=self.name,
             fix="check the network and the other side, or allow more attempts (ReconnectPolicy)",

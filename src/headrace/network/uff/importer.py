@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from headrace._core.errors import ModelError
+from headrace._core.text import shortened
 from headrace.network.graph_builder import BATCH, Blob, shape_text
 from headrace.network.importer import (
     Importer,
@@ -252,5 +253,4 @@ class _UffImporter(Importer):
 def _short(value: object) -> str:
     if isinstance(value, memoryview):
         return f"{len(value)} bytes"
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return shortened(repr(value), 60)

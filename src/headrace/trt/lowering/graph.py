@@ -11,7 +11,7 @@ import onnx
 from onnx import helper
 
 from headrace._core.errors import ModelError
-from headrace._core.text import fresh
+from headrace.network.graph_builder import fresh
 from headrace.network.ir import ir
 from headrace.network.network import Network
 from headrace.network.tensor_spec import TensorType
