@@ -21,7 +21,7 @@ from headrace.config import (
     TrackerSpec,
     load_pipeline,
 )
-from headrace.config.pipeline_files import file_kind, is_pipeline_file
+from headrace.config.file_kinds import file_kind, is_pipeline_file
 from headrace.errors import ConfigError
 
 Read = Callable[[str], PipelineSpec]

@@ -23,8 +23,9 @@ from headrace.config.enums import (
 )
 
 if TYPE_CHECKING:
+    from headrace.config.file_kinds import is_pipeline_file
     from headrace.config.model_config import ModelConfig
-    from headrace.config.pipeline_files import is_pipeline_file, load_pipeline
+    from headrace.config.pipeline_files import load_pipeline
     from headrace.config.pipeline_spec import (
         ModelSpec,
         OsdSpec,
@@ -39,7 +40,8 @@ else:
         __name__,
         {
             ".model_config": "ModelConfig",
-            ".pipeline_files": "is_pipeline_file load_pipeline",
+            ".file_kinds": "is_pipeline_file",
+            ".pipeline_files": "load_pipeline",
             ".pipeline_spec": (
                 "ModelSpec OsdSpec PipelineSpec SinkSpec SourceSpec TilerSpec TrackerSpec"
             ),

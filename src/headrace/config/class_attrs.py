@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headrace._core.notices import Notice
 
 if TYPE_CHECKING:
-    from headrace.config.model_config import ModelConfig
+    from headrace.config.model_fields import Model
     from headrace.config.origin import Origin
 
 Rgba = tuple[float, float, float, float]
@@ -57,8 +57,8 @@ class ClassAttrs:
 
 
 def colored(
-    cfg: ModelConfig, field: str, colors: Mapping[int, Rgba], origin: Origin
-) -> tuple[ModelConfig, list[Notice]]:
+    cfg: Model, field: str, colors: Mapping[int, Rgba], origin: Origin
+) -> tuple[Model, list[Notice]]:
     """Return a config with these colours of its classes, and notices of those without effect.
 
     `field` is `border_colors` or `bg_colors`. `colors` are by class number; -1 is every other

@@ -16,12 +16,12 @@ from headrace.config.model_files import darknet_cfg
 from headrace.config.values import Kind
 
 if TYPE_CHECKING:
-    from headrace.config.model_config import ModelConfig
+    from headrace.config.model_fields import ModelFields
 
 Form = Literal["ini", "yaml"]
 
 
-def dump(cfg: ModelConfig, form: Form) -> str:
+def dump(cfg: ModelFields, form: Form) -> str:
     """The config file text: everything that was set or differs from its default; paths absolute."""
     lines: list[str] = []
     for name, pairs in _groups(cfg):
@@ -33,7 +33,7 @@ def dump(cfg: ModelConfig, form: Form) -> str:
     return "\n".join(lines) + ("" if form == "ini" else "\n")
 
 
-def _groups(cfg: ModelConfig) -> Iterator[tuple[str, list[tuple[Key, Any]]]]:
+def _groups(cfg: ModelFields) -> Iterator[tuple[str, list[tuple[Key, Any]]]]:
     """Groups with the keys worth writing."""
     pairs = []
     for key in PROPERTY_KEYS.values():
@@ -55,7 +55,7 @@ def _class_pairs(attrs: ClassAttrs, base: ClassAttrs) -> list[tuple[Key, Any]]:
     return [(k, getattr(attrs, f)) for k, f in fields if getattr(attrs, f) != getattr(base, f)]
 
 
-def effective(cfg: ModelConfig) -> Iterator[tuple[str, str, str, str]]:
+def effective(cfg: ModelFields) -> Iterator[tuple[str, str, str, str]]:
     """(group, key, text, origin) of every value in use; classes without own group are left out."""
     for key in PROPERTY_KEYS.values():
         if key.field:

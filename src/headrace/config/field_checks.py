@@ -16,7 +16,7 @@ from headrace.config.pipeline_keys import COLORS, SECTIONS, TOP_KEYS
 from headrace.config.values import BadValueError, Kind, is_utf8
 
 if TYPE_CHECKING:
-    from headrace.config.model_config import ModelConfig
+    from headrace.config.model_fields import ModelFields
 
 KEY_OF_FIELD = {key.field: key for key in PROPERTY_KEYS.values() if key.field}
 _CLASS_BY_FIELD = {key.field: key for key in CLASS_KEYS.values() if key.field}
@@ -44,7 +44,7 @@ def check_field(name: str, value: Any) -> Any:
     return value
 
 
-def check_classes(cfg: ModelConfig) -> None:
+def check_classes(cfg: ModelFields) -> None:
     """Per-class settings: in range, of an existing class, and such that a file can say them."""
     if not cfg.network_type.has_class_attrs and (cfg.classes or cfg.all_classes != ClassAttrs()):
         raise ValueError(f"network-type {cfg.network_type} has no per-class settings")

@@ -32,7 +32,8 @@ class Frozen(ABC):
     _origins = cast("Mapping[str, Origin]", MappingProxyType({}))
 
     def __init_subclass__(cls) -> None:
-        cls.FIELDS = {name: getattr(cls, name, REQUIRED) for name in cls.__annotations__}
+        own = {name: getattr(cls, name, REQUIRED) for name in cls.__annotations__}
+        cls.FIELDS = {**cls.FIELDS, **own}
 
     def __init__(self, **values: Any) -> None:
         """Make it from values.

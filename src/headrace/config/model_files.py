@@ -14,7 +14,7 @@ from headrace.config.keys import PROPERTY_KEYS
 from headrace.config.paths import missing_hints
 
 if TYPE_CHECKING:
-    from headrace.config.model_config import ModelConfig
+    from headrace.config.model_fields import ModelFields
 
 
 ModelKind = Literal["onnx", "darknet", "caffe", "uff"]
@@ -27,7 +27,7 @@ _FILES: dict[ModelKind, tuple[str, ...]] = {
 }
 
 
-def model_kind(cfg: ModelConfig) -> ModelKind | None:
+def model_kind(cfg: ModelFields) -> ModelKind | None:
     """The format that the model is read from; None if no keys name a whole model.
 
     ONNX goes before the others, as in the newest original. Darknet is what the original's YOLO
@@ -36,7 +36,7 @@ def model_kind(cfg: ModelConfig) -> ModelKind | None:
     return next((kind for kind, f in _FILES.items() if all(getattr(cfg, n) for n in f)), None)
 
 
-def model_paths(cfg: ModelConfig) -> dict[str, Path]:
+def model_paths(cfg: ModelFields) -> dict[str, Path]:
     """Key -> file of the chosen format, the file that names the engine first."""
     kind = model_kind(cfg)
     if kind is None:
@@ -47,7 +47,7 @@ def model_paths(cfg: ModelConfig) -> dict[str, Path]:
     return {field.replace("_", "-"): getattr(cfg, field) for field in _FILES[kind]}
 
 
-def darknet_cfg(cfg: ModelConfig) -> Path:
+def darknet_cfg(cfg: ModelFields) -> Path:
     """The file that `custom-network-config` names.
 
     The key is text for a library, which looks in its working directory. Here the folder of the
@@ -62,7 +62,7 @@ def darknet_cfg(cfg: ModelConfig) -> Path:
     )
 
 
-def unused_model_keys(cfg: ModelConfig) -> list[str]:
+def unused_model_keys(cfg: ModelFields) -> list[str]:
     """Keys that name models of formats that are not chosen."""
     used = _FILES[kind] if (kind := model_kind(cfg)) else ()
     named = dict.fromkeys(f for fields in _FILES.values() for f in fields)
@@ -80,7 +80,7 @@ _PARTS = {
 }
 
 
-def missing_files(cfg: ModelConfig, skip: Collection[str] = ()) -> list[ConfigError]:
+def missing_files(cfg: ModelFields, skip: Collection[str] = ()) -> list[ConfigError]:
     """One error for each file that a run needs and that is not there.
 
     Needed are the label file (not for network-type 100), the custom library, the mean file, and a
@@ -106,7 +106,7 @@ def missing_files(cfg: ModelConfig, skip: Collection[str] = ()) -> list[ConfigEr
     return problems
 
 
-def library_makes_networks(cfg: ModelConfig) -> bool:
+def library_makes_networks(cfg: ModelFields) -> bool:
     """Whether the custom library may make the network; who loads it knows for sure."""
     path = cfg.custom_lib_path
     if path is None or not os.path.isfile(path):
@@ -121,11 +121,11 @@ def library_makes_networks(cfg: ModelConfig) -> bool:
     return any(name in text for name in (b"NvDsInferCreateModelParser", b"NvDsInferCudaEngineGet"))
 
 
-def _missing(cfg: ModelConfig, key: str, path: Path | None) -> list[ConfigError]:
+def _missing(cfg: ModelFields, key: str, path: Path | None) -> list[ConfigError]:
     return [] if path is None or os.path.isfile(path) else [missing_file(cfg, key, path)]
 
 
-def missing_file(cfg: ModelConfig, key: str, path: Path) -> ConfigError:
+def missing_file(cfg: ModelFields, key: str, path: Path) -> ConfigError:
     """Return the error for the value of `key` when that is not a file."""
     origin = cfg.origin(key)
     written = origin.text if origin.text is not None else str(path)
@@ -141,7 +141,7 @@ def missing_file(cfg: ModelConfig, key: str, path: Path) -> ConfigError:
     )
 
 
-def _no_model(cfg: ModelConfig) -> ConfigError:
+def _no_model(cfg: ModelFields) -> ConfigError:
     engine = cfg.model_engine_file
     fix = [
         f"{name} {words}"
@@ -158,5 +158,5 @@ def _no_model(cfg: ModelConfig) -> ConfigError:
     return ConfigError(found, where=where, expected=expected, fix=fix, rule=rule)
 
 
-def _place(cfg: ModelConfig, key: str) -> str:
+def _place(cfg: ModelFields, key: str) -> str:
     return cfg.origin(key).where or key

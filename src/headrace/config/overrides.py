@@ -26,7 +26,7 @@ from headrace.config.values import Kind
 
 if TYPE_CHECKING:
     from headrace.config.class_attrs import ClassAttrs
-    from headrace.config.model_config import ModelConfig
+    from headrace.config.model_fields import Model
 
 BARE_MODEL = ".onnx"
 """A path that ends so, where a config may stand, is a model without one."""
@@ -65,7 +65,7 @@ class Overrides(NamedTuple):
         conf = self[1:] if other.conf is None else other[1:]
         return Overrides(self.lines + other.lines, *conf)
 
-    def on(self, cfg: ModelConfig) -> ModelConfig:
+    def on(self, cfg: Model) -> Model:
         """Copy a config with these keys set.
 
         Raises:
@@ -73,7 +73,7 @@ class Overrides(NamedTuple):
         """
         return self.with_conf(cfg.with_lines(self.lines) if self.lines else cfg)
 
-    def with_conf(self, cfg: ModelConfig) -> ModelConfig:
+    def with_conf(self, cfg: Model) -> Model:
         """Copy a config that has the lines already, with the threshold."""
         return cfg if self.conf is None else with_confidence(cfg, self.conf, self.conf_option)
 
@@ -99,7 +99,7 @@ class GivenKey(NamedTuple):
     shown: tuple[str, str]
 
 
-def with_confidence(cfg: ModelConfig, conf: float, option: str) -> ModelConfig:
+def with_confidence(cfg: Model, conf: float, option: str) -> Model:
     """Copy a config with the threshold set that decides about its results.
 
     That is `pre-cluster-threshold` of all classes, own groups included, for models that find

@@ -14,7 +14,7 @@ from headrace.config.enums import ClusterMode, NetworkType, ProcessMode, Scaling
 from headrace.config.origin import Origin
 
 if TYPE_CHECKING:
-    from headrace.config.model_config import ModelConfig
+    from headrace.config.model_fields import Model, ModelFields
 
 Profile = Literal["nvinfer", "modern"]
 
@@ -28,7 +28,7 @@ _LETTERBOX = ("maintain_aspect_ratio", "symmetric_padding")
 _BOXES = (NetworkType.DETECTOR, NetworkType.INSTANCE_SEGMENTATION)
 
 
-def with_profile(cfg: ModelConfig) -> ModelConfig:
+def with_profile(cfg: Model) -> Model:
     """A config in which the profile's values stand for absent keys; itself under `nvinfer`.
 
     A key that the file or the program sets wins. `maintain-aspect-ratio` and `symmetric-padding`
@@ -58,7 +58,7 @@ def with_profile(cfg: ModelConfig) -> ModelConfig:
     return cfg.changed(values, origins) if values else cfg
 
 
-def _absent(cfg: ModelConfig, attrs: ClassAttrs, class_id: int) -> dict[str, Any]:
+def _absent(cfg: ModelFields, attrs: ClassAttrs, class_id: int) -> dict[str, Any]:
     """Collect the profile's values for the settings of a class that the config leaves out."""
     return {
         name: value

@@ -20,7 +20,7 @@ from headrace.config.model_files import library_makes_networks, model_kind
 from headrace.config.values import Kind
 
 if TYPE_CHECKING:
-    from headrace.config.model_config import ModelConfig
+    from headrace.config.model_fields import ModelFields
 
 _COMMENT = re.compile(r"\s(#|;|//)")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -126,10 +126,10 @@ class Remark(NamedTuple):
     complete: bool = True
 
 
-Rule = Callable[["ModelConfig"], Iterator[Remark]]
+Rule = Callable[["ModelFields"], Iterator[Remark]]
 
 
-def rule_notices(cfg: ModelConfig) -> tuple[Notice, ...]:
+def rule_notices(cfg: ModelFields) -> tuple[Notice, ...]:
     """All findings about a config, those about keys that Headrace does not act on included."""
     remarks = [remark for rule in _RULES for remark in rule(cfg)]
     reported = {name for remark in remarks if remark.complete for name in remark.fields}
@@ -137,7 +137,7 @@ def rule_notices(cfg: ModelConfig) -> tuple[Notice, ...]:
     return tuple(_notice(cfg, remark) for remark in [*remarks, *single])
 
 
-def _notice(cfg: ModelConfig, remark: Remark) -> Notice:
+def _notice(cfg: ModelFields, remark: Remark) -> Notice:
     message = quoted(remark.message, limit=None)
     for name in remark.fields:
         origin = cfg.origin(name)
@@ -146,12 +146,12 @@ def _notice(cfg: ModelConfig, remark: Remark) -> Notice:
     return Notice(remark.level, message, quoted(str(cfg.path), limit=None), remark.rule)
 
 
-def _given(cfg: ModelConfig, name: str) -> bool:
+def _given(cfg: ModelFields, name: str) -> bool:
     """Whether a file or program chose the value, and not the default."""
     return bool(getattr(cfg, name) != _BY_FIELD[name].default)
 
 
-def _written(cfg: ModelConfig, name: str) -> bool:
+def _written(cfg: ModelFields, name: str) -> bool:
     return cfg.origin(name).kind != "default"
 
 
@@ -159,7 +159,7 @@ def _names(fields: list[str]) -> str:
     return ", ".join(_BY_FIELD[name].name for name in fields)
 
 
-def _idle(cfg: ModelConfig, reported: set[str]) -> Iterator[Remark]:
+def _idle(cfg: ModelFields, reported: set[str]) -> Iterator[Remark]:
     """Keys that were read, that differ from their default, and that nothing acts on yet."""
     idle = [
         name
@@ -177,14 +177,14 @@ def _idle(cfg: ModelConfig, reported: set[str]) -> Iterator[Remark]:
         yield _warn(message, *idle, rule="key-idle")
 
 
-def _inapplicable(cfg: ModelConfig, reported: set[str]) -> Iterator[Remark]:
+def _inapplicable(cfg: ModelFields, reported: set[str]) -> Iterator[Remark]:
     """Keys that have nothing to act on here, and why."""
     for name, key in _BY_FIELD.items():
         if key.reason and name not in reported and _given(cfg, name):
             yield _info(f"{key.name} has no effect: {key.reason}", name, rule="key-without-effect")
 
 
-def _acts(cfg: ModelConfig, name: str) -> bool:
+def _acts(cfg: ModelFields, name: str) -> bool:
     key = _BY_FIELD[name]
     return key.acts and (not key.acts_for or getattr(cfg, name) in key.acts_for)
 
@@ -197,7 +197,7 @@ def _info(message: str, *fields: str, rule: str, complete: bool = True) -> Remar
     return Remark("info", fields, message, rule, complete)
 
 
-def _functions(cfg: ModelConfig) -> Iterator[Remark]:
+def _functions(cfg: ModelFields) -> Iterator[Remark]:
     if cfg.gie_unique_id is None:
         message = "gie-unique-id is absent: 1 is used (the original needs it here or as a property)"
         yield _info(message, "gie_unique_id", rule="unique-id-absent")
@@ -219,7 +219,7 @@ def _functions(cfg: ModelConfig) -> Iterator[Remark]:
             yield _warn(message, name, rule="function-of-other-type")
 
 
-def _preprocessing(cfg: ModelConfig) -> Iterator[Remark]:
+def _preprocessing(cfg: ModelFields) -> Iterator[Remark]:
     if cfg.symmetric_padding and not cfg.maintain_aspect_ratio:  # X7
         message = "symmetric-padding has no effect without maintain-aspect-ratio=1"
         yield _warn(message, "symmetric_padding", rule="padding-without-ratio")
@@ -230,7 +230,7 @@ def _preprocessing(cfg: ModelConfig) -> Iterator[Remark]:
         yield _warn(message, *fields, rule="scale-not-positive")
 
 
-def _engine(cfg: ModelConfig) -> Iterator[Remark]:
+def _engine(cfg: ModelFields) -> Iterator[Remark]:
     # X9; the engine reports the precision that results
     if cfg.network_mode in (NetworkMode.INT8, NetworkMode.BEST) and cfg.int8_calib_file is None:
         message = (
@@ -257,7 +257,7 @@ def _engine(cfg: ModelConfig) -> Iterator[Remark]:
         yield _warn(message, "uff_file", rule="uff-input", complete=False)
 
 
-def _outputs(cfg: ModelConfig) -> Iterator[Remark]:
+def _outputs(cfg: ModelFields) -> Iterator[Remark]:
     if cfg.cluster_mode is not ClusterMode.NONE:  # X12
         refused = "needs cluster-mode=4: the original refuses to start"
         if cfg.network_type is NetworkType.INSTANCE_SEGMENTATION:
@@ -277,7 +277,7 @@ def _outputs(cfg: ModelConfig) -> Iterator[Remark]:
         yield _warn(message, "classifier_async_mode", rule="async-without-objects")
 
 
-def _tensors(cfg: ModelConfig) -> Iterator[Remark]:
+def _tensors(cfg: ModelFields) -> Iterator[Remark]:
     if cfg.network_input_order and cfg.infer_dims is None:  # X15
         message = "network-input-order=1 needs infer-dims: the original takes the size for C,H,W"
         yield _warn(message, "network_input_order", rule="order-without-dims")
@@ -304,7 +304,7 @@ def _tensors(cfg: ModelConfig) -> Iterator[Remark]:
         yield _info(message, "disable_output_host_copy", rule="key-without-effect")
 
 
-def _other_mode(cfg: ModelConfig) -> Iterator[Remark]:  # X19
+def _other_mode(cfg: ModelFields) -> Iterator[Remark]:  # X19
     if cfg.process_mode is ProcessMode.PRIMARY:
         useless = [n for n in _SECONDARY if _given(cfg, n) and n != "classifier_async_mode"]
         if useless:
@@ -319,7 +319,7 @@ def _other_mode(cfg: ModelConfig) -> Iterator[Remark]:  # X19
         yield _warn(message, "interval", rule="key-of-other-mode")
 
 
-def _values(cfg: ModelConfig) -> Iterator[Remark]:
+def _values(cfg: ModelFields) -> Iterator[Remark]:
     # X21
     if cfg.overwrite_input_tensor and not cfg.ip_tensor_file:
         message = "overwrite-input-tensor needs ip-tensor-file"
@@ -342,7 +342,7 @@ def _values(cfg: ModelConfig) -> Iterator[Remark]:
         yield _warn(message, "offsets", rule="offsets-count")
 
 
-def _detector(cfg: ModelConfig) -> Iterator[Remark]:
+def _detector(cfg: ModelFields) -> Iterator[Remark]:
     """Detector settings that leave no box, or other boxes than expected."""
     if cfg.network_type is not NetworkType.DETECTOR:
         return
@@ -382,7 +382,7 @@ def _detector(cfg: ModelConfig) -> Iterator[Remark]:
         yield _mode_0(cfg)
 
 
-def _mode_0(cfg: ModelConfig) -> Remark:
+def _mode_0(cfg: ModelFields) -> Remark:
     ids = (0, *cfg.classes)
     replaced = cfg.effective_cluster.overrides
     lost = [

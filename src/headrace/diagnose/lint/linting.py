@@ -9,8 +9,8 @@ from pathlib import Path
 from headrace._core.errors import HeadraceError
 from headrace._core.notices import Notice
 from headrace.config import ModelConfig, load_pipeline
+from headrace.config.file_kinds import file_kind
 from headrace.config.overrides import GivenKey, distributed
-from headrace.config.pipeline_files import file_kind
 from headrace.diagnose.lint.catalogue import Severity
 from headrace.diagnose.lint.checks.model import model_checks, weight_checks
 from headrace.diagnose.lint.checks.target import target_checks

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import ConfigError, HeadraceError
 from headrace.binary.regular_files import open_regular
-from headrace.config.pipeline_files import file_kind
+from headrace.config.file_kinds import file_kind
 from headrace.infer.preprocess import Preprocessor
 from headrace.infer.recognise.stem import Stem, read_stem
 
