@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
-import os
-import signal
-import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from headrace._core.errors import HeadraceError
+from headrace._core.processes import SpawnedProcess
 from headrace.batches.executor import AHEAD, UnitClock, next_worker, room_after
 from headrace.batches.units import BatchUnit, UnitResult
 
@@ -40,13 +37,17 @@ Opener = Callable[[], DoesUnits]
 
 @dataclass(slots=True)
 class _WorkerProcess:
-    process: Any
-    pipe: Connection
+    process: SpawnedProcess
     clock: UnitClock
     queue: list[BatchUnit] = field(default_factory=list)
     opened: bool = False
     useful: bool = False
     room: int = 1
+
+    @property
+    def pipe(self) -> Connection:
+        """The driver's end of the pipe."""
+        return self.process.pipe
 
     def restart_clock(self) -> None:
         """Begin the time of the oldest unit."""
@@ -69,19 +70,13 @@ class ProcessExecutor:
         self.slots = workers * AHEAD
         self._timeout_s = timeout_s
         self._opener = opener
-        self._context = multiprocessing.get_context("spawn")
         self._early_deaths = 0
         self._held: deque[BatchUnit] = deque()
         self._processes = [self._started() for _ in range(workers)]
 
     def _started(self) -> _WorkerProcess:
-        ours, theirs = self._context.Pipe()
-        process = self._context.Process(
-            target=_serve, args=(self._opener, theirs), name="headrace-batch", daemon=False
-        )
-        process.start()
-        theirs.close()
-        return _WorkerProcess(process, ours, UnitClock(self._timeout_s))
+        process = SpawnedProcess(_serve, self._opener, name="headrace-batch")
+        return _WorkerProcess(process, UnitClock(self._timeout_s))
 
     def submit(self, unit: BatchUnit) -> None:
         """Give a unit to the worker that has least to do, or hold it until one has room."""
@@ -141,12 +136,7 @@ class ProcessExecutor:
         """Replace a dead worker; its units come back."""
         worker = self._processes[place]
         worker.pipe.close()
-        worker.process.join(_END_S)
-        code = worker.process.exitcode
-        how = f"its worker process ended with exit status {code}"
-        if code is not None and code < 0:
-            with contextlib.suppress(ValueError):
-                how = f"its worker process was killed by {signal.Signals(-code).name}"
+        how = f"its worker process {worker.process.end(_END_S)}"
         if not worker.useful:
             self._early_deaths += 1
             if self._early_deaths >= _MOST_STARTS * self.workers:
@@ -163,12 +153,9 @@ class ProcessExecutor:
     def close(self) -> None:
         """End every worker at once."""
         for worker in self._processes:
-            worker.process.terminate()
+            worker.process.process.terminate()
         for worker in self._processes:
-            worker.process.join(_END_S)
-            if worker.process.is_alive():
-                worker.process.kill()
-                worker.process.join()
+            worker.process.kill(_END_S)
             worker.pipe.close()
         self._processes = []
 
@@ -180,13 +167,8 @@ def open_worker(work: Any, parts: Path | None) -> DoesUnits:
     return Worker(work, parts)
 
 
-def _serve(opener: Opener, pipe: Connection) -> None:
+def _serve(pipe: Connection, opener: Opener) -> None:
     """Answer units until the driver is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
     with contextlib.suppress(EOFError, OSError):
         try:
             worker = opener()
@@ -195,9 +177,3 @@ def _serve(opener: Opener, pipe: Connection) -> None:
                 pipe.send(worker.do(pipe.recv()))
         except HeadraceError as error:
             pipe.send(error)
-
-
-def _end_with(sentinel: int) -> None:
-    """End this process with the driver, also in the middle of a unit."""
-    wait([sentinel])
-    os._exit(1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from headrace._core import _native
 from headrace._core.errors import CustomLibraryError
+from headrace._core.processes import ProcessEnd, module_command
 from headrace.binary.elf import ElfFile
 from headrace.custom.guard.crash import HANG_SIGNAL, describe, read_report
 from headrace.custom.library import open_here
@@ -56,7 +56,7 @@ def load_in_child(path: Path, timeout_s: float) -> LoadResult:
     """Load the library in a new interpreter and report the outcome."""
     with tempfile.TemporaryFile() as report:
         fd = report.fileno()
-        command = [sys.executable, "-P", "-m", "headrace.custom.inspect_load", str(path), str(fd)]
+        command = module_command("headrace.custom.inspect_load", str(path), str(fd))
         try:
             done = subprocess.run(
                 command,
@@ -92,9 +92,7 @@ def _how_it_ended(
     if crash := read_report(report):
         found, trace = describe(crash, code, "died", timeout_s)
         return f"it {found} {when}", trace
-    if code < 0:
-        return f"it was ended by {signal.Signals(-code).name} {when}", []
-    return f"it ended the process with code {code} {when}", []
+    return f"its process {ProcessEnd(code)} {'after' if was_loaded else 'while'} it was loaded", []
 
 
 def _child(path: str, report: int) -> None:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from headrace._core.errors import HeadraceError, MediaError
 from headrace._core.gpu.mps import kernels_at_once
 from headrace._core.notices import Notice, refuse_warnings
+from headrace._core.processes import SpawnedProcess
 from headrace.config.pipeline_spec import SinkSpec
 from headrace.engine.machine import usable_cores
 from headrace.media.sinks.jsonl import JsonLinesSink, standard_output_is
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 20  # bytes read from a process at once
 _LOOK_S = 0.2
 _END_S = 10.0
+_IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the process that writes decides
 SpecMaker = Callable[[], "PipelineSpec"]
 """Called in each process; it must be a function or partial that can be pickled."""
 
@@ -43,8 +45,7 @@ SpecMaker = Callable[[], "PipelineSpec"]
 class _Share:
     """One process, as the one that writes sees it."""
 
-    process: Any
-    talk: Connection
+    process: SpawnedProcess
     lines: Connection
     sources: list[int]
     frames: Any
@@ -52,12 +53,12 @@ class _Share:
     report: RunReport | None = None
     error: HeadraceError | None = None
 
+    @property
+    def talk(self) -> Connection:
+        return self.process.pipe
+
     def how_it_ended(self) -> str:
-        code = self.process.exitcode
-        if code is not None and code < 0:
-            with contextlib.suppress(ValueError):
-                return f"its process was killed by {signal.Signals(-code).name}"
-        return f"its process ended with exit status {code}"
+        return f"its process {self.process.end(_END_S)}"
 
 
 @dataclass(slots=True)
@@ -154,21 +155,17 @@ class SharedRun:
         return -(-count // len(set(self.options.device.split(","))))
 
     def _started(self, place: int, count: int) -> _Share:
-        context = multiprocessing.get_context("spawn")
-        talk, theirs = context.Pipe()
-        lines, written = context.Pipe(duplex=False)
-        frames = context.RawValue("q", 0)
+        lines, written = multiprocessing.Pipe(duplex=False)
+        frames = multiprocessing.RawValue("q", 0)
         devices = self.options.device.split(",")
         options = replace(self.options, device=devices[place % len(devices)])
         if options.threads is None and options.streams is None:
             # engines on the CPU would take all cores each
             options = replace(options, threads=max(1, usable_cores() // count))
-        arguments = (self.make_spec, options, place, count, self.strict, theirs, written, frames)
-        process = context.Process(target=_serve, args=arguments, name="headrace-share")
-        process.start()
-        theirs.close()
+        arguments = (self.make_spec, options, place, count, self.strict, written, frames)
+        process = SpawnedProcess(_serve, *arguments, name="headrace-share", ignored=_IGNORED)
         written.close()
-        return _Share(process, talk, lines, list(range(place, len(self._names), count)), frames)
+        return _Share(process, lines, list(range(place, len(self._names), count)), frames)
 
     def _wait_until_ready(self) -> None:
         """Wait until every process has its engines; the first refusal ends them all."""
@@ -180,7 +177,6 @@ class SharedRun:
                 if isinstance(message, HeadraceError):
                     raise message
                 if message is None:
-                    share.process.join(_END_S)
                     raise HeadraceError(f"the run could not begin: {share.how_it_ended()}")
                 self._tell(message)
                 waiting.remove(share)
@@ -240,7 +236,6 @@ class SharedRun:
     def _end_all(self) -> None:
         for share in self._shares:
             share.process.kill()
-            share.process.join()
         self._gpu.close()
 
     def _merged(self, seconds: float) -> RunReport:
@@ -257,11 +252,10 @@ class SharedRun:
         merged = RunReport(names[0] if len(names) == 1 else f"{len(names)} sources")
         merged.seconds = seconds
         for share in self._shares:
-            share.process.join(_END_S)
+            error = share.how_it_ended()
             if share.report is not None:
                 _add(merged, share.report)
                 continue
-            error = share.how_it_ended()
             merged.sources += [
                 SourceReport(number, names[number], state="failed", error=error)
                 for number in share.sources
@@ -336,21 +330,16 @@ def _sum(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 
 
 def _serve(
+    talk: Connection,
     make_spec: SpecMaker,
     options: AssemblyOptions,
     place: int,
     count: int,
     strict: bool,
-    talk: Connection,
     lines: Connection,
     frames: Any,
 ) -> None:
     """Run one share in this process."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # the process that writes decides
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
     os.dup2(2, 1)  # prints of users' code do not get among the lines
 
     def count_frame(_: object) -> None:
@@ -396,9 +385,3 @@ def _stop_when_told(talk: Connection, made: Any) -> None:
         while True:
             if talk.recv() == "stop":
                 made.pipeline.stop()
-
-
-def _end_with(sentinel: int) -> None:
-    """End this process with the one that writes."""
-    wait([sentinel])
-    os._exit(1)

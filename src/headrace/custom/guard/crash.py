@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from headrace._core.errors import ParserError, PluginError
 from headrace._core.gpu.cuda import FAULT_HINT
+from headrace._core.processes import signal_name
 from headrace.binary.elf import ElfError, ElfFile
 from headrace.custom.guard.symbols import MappedFile, trace
 
@@ -158,7 +159,7 @@ def describe(
                 "or it was freed already, or the function wrote past the end of memory of its own: "
                 "compiled by headrace compile --sanitize address it says where"
             )
-        failed = f"({_signal_name(report.signal)}{said})"
+        failed = f"({signal_name(report.signal)}{said})"
         return f"gave {article} {name} that headrace could not release {failed}", hints
     if report.overflow:
         return "used up its stack (endless recursion, or arrays too large for it)", lines
@@ -169,7 +170,7 @@ def describe(
 
 def _by_signal(report: Report) -> str:
     assert report.signal is not None
-    found = f"crashed ({_signal_name(report.signal)})"
+    found = f"crashed ({signal_name(report.signal)})"
     if report.signal == signal.SIGFPE:
         return f"{found}, an integer was divided by zero or overflowed"
     if report.signal != signal.SIGSEGV:
@@ -202,14 +203,7 @@ def _by_code(code: int | None) -> str:
         return f"ended its process (exit status {code})"
     if -code == signal.SIGKILL:
         return "was killed (SIGKILL), perhaps by the kernel because memory ran out"
-    return f"crashed ({_signal_name(-code)})"
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+    return f"crashed ({signal_name(-code)})"
 
 
 def sanitizer_of(library: str) -> str | None:

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
@@ -14,6 +13,7 @@ from time import monotonic
 from types import TracebackType
 from typing import IO, Self
 
+from headrace._core.processes import ProcessEnd, start_module
 from headrace.diagnose.doctor.checks import Area, Check
 
 _LONGEST_S = 120.0  # TensorRT builds an engine, a GPU plans its kernels
@@ -60,25 +60,24 @@ class Trials:
         except subprocess.TimeoutExpired:
             text = f"its trial did not end within {_LONGEST_S:.0f} s"
             return [Check(area, name, "problem", text, fix)]
-        if trial.process.returncode < 0:
-            number = -trial.process.returncode
-            killed = next((s.name for s in signal.Signals if s == number), f"signal {number}")
-            return [Check(area, name, "problem", f"its trial was killed by {killed}", fix)]
+        end = ProcessEnd(trial.process.returncode)
+        if end.signal:
+            return [Check(area, name, "problem", f"its trial {end}", fix)]
         try:
             # a package may print behind it, at the end of the process
             found = json.JSONDecoder().raw_decode(trial.text(trial.out))[0]["checks"]
         except (ValueError, KeyError, TypeError):
             last = (trial.text(trial.errors).splitlines() or ["nothing was printed"])[-1]
-            text = f"its trial ended with exit status {trial.process.returncode}: {last}"
-            return [Check(area, name, "problem", text, fix)]
+            return [Check(area, name, "problem", f"its trial {end}: {last}", fix)]
         return [Check(**check | {"fix": tuple(check["fix"])}) for check in found]
 
 
 class _Trial:
     def __init__(self, name: str, undo: ExitStack) -> None:
         self.out, self.errors = (undo.enter_context(_file()) for _ in range(2))
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "headrace", "doctor", "--part", name, "--json"],
+        self.process = start_module(
+            "headrace",
+            *("doctor", "--part", name, "--json"),
             stdin=subprocess.DEVNULL,
             stdout=self.out,
             stderr=self.errors,

@@ -10,7 +10,6 @@ import io
 import json
 import os
 import select
-import signal
 import struct
 import subprocess
 import sys
@@ -25,6 +24,7 @@ import numpy as np
 
 from headrace._core.gpu.cuda import current_gpu
 from headrace._core.gpu.visible_gpus import environment_for
+from headrace._core.processes import ModuleProcess, ProcessEnd, die_with_parent, start_module
 from headrace._core.text import error_text
 from headrace._core.types import Array
 
@@ -125,7 +125,7 @@ class _Bench:
 
 def main() -> None:
     """Answer until the parent closes the pipe."""
-    _die_with_parent()
+    die_with_parent(int(sys.argv[1]))  # it may hang in a runtime
     # what runtimes print to standard output must not get between the messages
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
@@ -151,15 +151,6 @@ def main() -> None:
                 send(answers, {"error": error_text(error), "where": None})
             else:
                 send(answers, answer, outputs)
-
-
-def _die_with_parent() -> None:
-    """Ask the kernel to end this process when the parent is killed: it may hang in a runtime."""
-    import ctypes
-    import signal
-
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def measure(
@@ -222,7 +213,7 @@ class TuningWorker:
 
     def __init__(self, models: Sequence[bytes], feeds: Mapping[str, Array], max_batch: int) -> None:
         self._models, self._feeds, self._max_batch = models, feeds, max_batch
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: ModuleProcess | None = None
         self._environment = environment_for(current_gpu())
         self._environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
 
@@ -252,18 +243,19 @@ class TuningWorker:
             raise RefusedError(f"{at}{answer['error']}")
         return answer, arrays
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _started(self) -> ModuleProcess:
         if self._process is not None:
             return self._process
-        return subprocess.Popen(
-            [sys.executable, "-P", "-m", "headrace.engine.tuning.worker"],
+        return start_module(
+            "headrace.engine.tuning.worker",
+            str(os.getpid()),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=self._environment,
         )
 
-    def _greet(self, process: subprocess.Popen[bytes], deadline: float) -> None:
+    def _greet(self, process: ModuleProcess, deadline: float) -> None:
         from headrace.engine.backends import BACKENDS
 
         hello = {
@@ -292,7 +284,7 @@ class TuningWorker:
         if failed:
             raise failed[0]
 
-    def _read_message(self, process: subprocess.Popen[bytes], deadline: float) -> bytes:
+    def _read_message(self, process: ModuleProcess, deadline: float) -> bytes:
         assert process.stdout is not None
         pipe = process.stdout.fileno()
         data = bytearray()
@@ -315,12 +307,9 @@ class TuningWorker:
         assert process is not None
         with suppress(subprocess.TimeoutExpired):
             process.wait(5)
-        code = process.returncode
+        end = ProcessEnd(process.returncode)
         self.stop()
-        if code is not None and code < 0:
-            with suppress(ValueError):
-                return f"killed by {signal.Signals(-code).name}"
-        return f"ended with exit status {code}"
+        return str(end)
 
     def stop(self) -> None:
         """Kill the process."""

@@ -1,0 +1,133 @@
+"""Child processes: how they start, end with their parent, and how they ended.
+
+Guarded libraries start another way (`headrace.custom.guard`): their workers are forked from one
+process, are there in milliseconds and share memory with the application.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+ModuleProcess = subprocess.Popen[bytes]
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessEnd:
+    """How a process ended; as text it follows a name: `was killed by SIGSEGV`.
+
+    Attributes:
+        code: exit status, negative for the number of a signal; None if it is not known.
+    """
+
+    code: int | None
+
+    @property
+    def signal(self) -> str:
+        """The signal that killed it; empty if none did."""
+        return signal_name(-self.code) if self.code is not None and self.code < 0 else ""
+
+    def __str__(self) -> str:
+        if self.code is None:
+            return "ended without an exit status"
+        if self.signal:
+            return f"was killed by {self.signal}"
+        return f"ended with exit status {self.code}"
+
+
+def signal_name(number: int) -> str:
+    """`SIGKILL`, or `signal 40` for a number without a name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def die_with_parent(parent: int) -> None:
+    """Let the kernel kill this process when its parent ends, also in the midst of native code.
+
+    The kernel looks at the thread that started it: that one has to live as long as the work.
+
+    Args:
+        parent: its process id; if it has ended already, so does this process.
+    """
+    import ctypes
+
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def module_command(module: str, *arguments: str) -> list[str]:
+    """The command line that runs a module with this interpreter, without the working directory."""
+    return [sys.executable, "-P", "-m", module, *arguments]
+
+
+def start_module(module: str, *arguments: str, **how: Any) -> ModuleProcess:
+    """Start a module as a process of its own; `how` are arguments of `Popen`."""
+    return subprocess.Popen(module_command(module, *arguments), **how)
+
+
+class SpawnedProcess:
+    """A function that runs in a fresh interpreter, with a pipe to it; it ends with this process.
+
+    Args:
+        function: called there with its end of the pipe and `arguments`; all can be pickled.
+        name: of the process.
+        ignored: signals that are for this process alone; SIGTERM otherwise ends the other.
+
+    Attributes:
+        pipe: objects go both ways; its end is that of the process.
+        process: a `multiprocessing.Process`.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., None],
+        *arguments: Any,
+        name: str,
+        ignored: Collection[int] = (signal.SIGINT,),
+    ) -> None:
+        from multiprocessing import get_context
+
+        context = get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(
+            target=_run, args=(ignored, function, theirs, *arguments), name=name, daemon=False
+        )
+        self.process.start()
+        theirs.close()
+
+    def end(self, wait_s: float) -> ProcessEnd:
+        """Wait so long for its end."""
+        self.process.join(wait_s)
+        return ProcessEnd(self.process.exitcode)
+
+    def kill(self, wait_s: float = 0.0) -> None:
+        """Wait so long for its end, then kill it."""
+        self.process.join(wait_s)
+        self.process.kill()
+        self.process.join()
+
+
+def _run(
+    ignored: Collection[int], function: Callable[..., None], pipe: Any, *arguments: Any
+) -> None:
+    from multiprocessing import parent_process
+
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
+    parent = parent_process()
+    assert parent is not None
+    assert parent.pid is not None
+    die_with_parent(parent.pid)
+    function(pipe, *arguments)
