@@ -61,10 +61,10 @@ test-outside: build $(VENV)/.dev  ## published sources, checked out by you into 
 
 # Parsers, networks and plugins of tests are C++ that the core calls: memory of both sides is watched. Tests that count resident
 # memory see the sanitizers' own instead; leaks are what these find better.
-SANITIZED := tests/custom/test_cpp_library.py tests/custom/test_cpp_instances.py tests/custom/test_cpp_items.py \
+SANITIZED := tests/custom/test_cpp_library.py tests/custom/test_cpp_parsers_instances.py tests/custom/test_cpp_parsers_items.py \
              tests/custom/test_box_layout.py tests/custom/test_stand_ins.py tests/trt/host/test_plugins.py \
              tests/infer/model/test_plugin_factories.py::test_a_caffe_factory_of_old_plugins \
-             tests/trt/host/test_functions.py::test_the_functions_engine_is_not_built_again tests/custom/test_calls.py
+             tests/trt/host/test_functions.py::test_the_functions_engine_is_not_built_again tests/custom/test_cpp_parsers_calls.py
 sanitize: build $(VENV)/.dev  ## custom libraries under AddressSanitizer, UBSan and LeakSanitizer
 	PATH="$(abspath $(BIN)):$$PATH" scripts/sanitize.sh $(abspath $(BIN))/python \
 	"$$(scripts/python_headers.sh $(PYTHON) $(abspath $(VENV))/headers)" \

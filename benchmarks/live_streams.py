@@ -23,7 +23,7 @@ from benchmarks.common import Row
 from benchmarks.live import RULES, SCENE, watch
 from headrace.live import Address, LiveServer, LiveView
 from headrace.live.metrics import metrics_text
-from tests.media.sources.test_rtsp import Server, available
+from tests.media.sources.test_stream_rtsp import Server, available
 from tests.ports import free_port
 
 ROUNDS = 3

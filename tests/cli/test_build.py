@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from headrace.cli import main
 from headrace.engine.precision import CalibrationTable
 from tests.engine.precision.graphs import layer_table, small_net
-from tests.engine.precision.test_building import SCALES
+from tests.engine.precision.test_precision_building import SCALES
 
 Config = Callable[..., Path]
 

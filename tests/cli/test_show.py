@@ -17,8 +17,8 @@ from headrace.infer.model import guarded_engines as look
 from headrace.infer.model import load_or_build
 from headrace.infer.model.inspect_engine import engine_function
 from tests.cli.test_show_model import headrace
-from tests.infer.model import test_cpp_engines
-from tests.infer.model.test_cpp_engines import _config
+from tests.infer.model import test_engine_functions_cpp as test_cpp_engines
+from tests.infer.model.test_engine_functions_cpp import _config
 from tests.infer.model.test_guarded_plugin_layer import write_model
 from tests.network.onnx_models import picture_model, save
 from tests.profiles import slow

@@ -18,7 +18,7 @@ from headrace.infer.inferencer import Inferencer
 from headrace.media import Frame, PixelFormat
 from headrace.meta import DetectionParams, Detections, Layer, NetworkInfo
 from tests.custom.conftest import rows_layer
-from tests.custom.test_cpp_instances import ROWS, with_masks
+from tests.custom.test_cpp_parsers_instances import ROWS, with_masks
 from tests.infer.models import node, write_config, write_model
 
 NETWORK = NetworkInfo(416, 320, 3)

@@ -21,8 +21,8 @@ from headrace.infer.model import load_or_build
 from headrace.infer.model.guarded_cases import load_case
 from headrace.meta import NetworkInfo
 from tests.custom.conftest import Compile
-from tests.infer.model import test_cpp_engines
-from tests.infer.model.test_cpp_engines import _config
+from tests.infer.model import test_engine_functions_cpp as test_cpp_engines
+from tests.infer.model.test_engine_functions_cpp import _config
 from tests.infer.model.test_guarded_plugin_layer import write_model
 from tests.trt.host import conftest
 from tests.trt.host.darknet import Model

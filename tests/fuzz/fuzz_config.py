@@ -5,7 +5,7 @@
 
 Arguments are libFuzzer's: new inputs go into the first folder. The first byte of an input chooses
 the form (`y`: YAML, else INI), the rest is the file. A crash is written to `crash-*`; put it into
-the seeds, which `tests/config/test_fuzz.py` replays.
+the seeds, which `tests/config/test_model_config_fuzz.py` replays.
 """
 
 from __future__ import annotations

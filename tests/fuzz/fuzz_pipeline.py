@@ -5,7 +5,7 @@
 
 The first byte of an input chooses the file: `y` YAML, `c` a CSV of sources beside a fixed YAML,
 else INI. A crash is written to `crash-*`; put it into the seeds, which
-`tests/config/test_pipeline_fuzz.py` replays.
+`tests/config/test_pipeline_spec_fuzz.py` replays.
 """
 
 from __future__ import annotations

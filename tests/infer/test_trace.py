@@ -20,7 +20,7 @@ from headrace.infer.trace import FrameTrace, item_trace, trace_frame
 from headrace.meta import Detections, InputTensor, Roi
 from tests.infer.scenes import batch_of, classifier, picture
 from tests.infer.test_box_losses import ROWS, detector, own_parser
-from tests.infer.test_segmentation_models import HALVES, instance_model, instances
+from tests.infer.test_inferencer_segmentation import HALVES, instance_model, instances
 
 Config = Callable[..., Path]
 PATCHES = [("red", (10, 10, 40, 80)), ("green", (60, 10, 20, 30))]

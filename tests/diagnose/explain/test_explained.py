@@ -21,7 +21,7 @@ from headrace.media import ArraySource
 from headrace.meta import Detections
 from tests.infer.scenes import classifier, picture
 from tests.infer.test_box_losses import ROWS, detector
-from tests.infer.test_segmentation_models import HALVES, semantic, softmax_model
+from tests.infer.test_inferencer_segmentation import HALVES, semantic, softmax_model
 
 Config = Callable[..., Path]
 PICTURE = np.full((64, 64, 3), 60, np.uint8)

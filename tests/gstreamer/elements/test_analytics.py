@@ -9,8 +9,8 @@ import pytest
 
 import headrace
 from headrace.meta import UNTRACKED_OBJECT_ID
-from tests.gstreamer.elements.conftest import SCENE, Run, video
-from tests.gstreamer.elements.test_pipelines import SIZE, tree, walk
+from tests.gstreamer.conftest import SCENE, Run, video
+from tests.gstreamer.elements.test_elements_pipelines import SIZE, tree, walk
 
 RULES = """[property]
 enable=1

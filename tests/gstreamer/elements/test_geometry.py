@@ -9,8 +9,8 @@ import pytest
 
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import PixelFormat, plane_shapes
-from tests.gstreamer.elements.conftest import Run
-from tests.gstreamer.elements.test_pipelines import tree, walk
+from tests.gstreamer.conftest import Run
+from tests.gstreamer.elements.test_elements_pipelines import tree, walk
 
 FORMATS = list(PixelFormat)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headrace.errors import ConfigError
-from tests.gstreamer.elements.conftest import Run, video
+from tests.gstreamer.conftest import Run, video
 from tests.outside.app_models import save_color_classes
 
 CONFIG = """

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.gstreamer.elements.conftest import Run, video
-from tests.gstreamer.elements.test_pipelines import SIZE, tree, walk
+from tests.gstreamer.conftest import Run, video
+from tests.gstreamer.elements.test_elements_pipelines import SIZE, tree, walk
 from tests.media.messages.test_stream_brokers import redis_port
 
 __all__ = ["redis_port"]

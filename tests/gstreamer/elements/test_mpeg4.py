@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.gstreamer.elements.conftest import Run
+from tests.gstreamer.conftest import Run
 
 LINE = "videotestsrc num-buffers=5 ! video/x-raw,width=64,height=48,framerate=25/1 ! "
 

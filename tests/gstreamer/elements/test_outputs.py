@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from headrace.meta import DetectionParams, Layer, NetworkInfo
-from tests.gstreamer.elements.conftest import SCENE, Run, video
+from tests.gstreamer.conftest import SCENE, Run, video
 from tests.outside.app_models import COLORS, save_color_classes
 
 MUX = "m.sink_0 nvstreammux name=m batch-size=1 width=320 height=192"

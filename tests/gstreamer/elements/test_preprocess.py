@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.gstreamer.elements.conftest import Run, video
-from tests.gstreamer.elements.test_pipelines import SIZE, objects_of, tree, walk
+from tests.gstreamer.conftest import Run, video
+from tests.gstreamer.elements.test_elements_pipelines import SIZE, objects_of, tree, walk
 
 RULES = """[property]
 enable=1

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.gstreamer.elements.conftest import Run
+from tests.gstreamer.conftest import Run
 
 U, I = (1 << 32) - 1, (1 << 31) - 1  # noqa: E741 - largest numbers of C
 NUMBERS = {

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.gstreamer.elements.conftest import video
-from tests.gstreamer.elements.test_pipelines import SIZE, tree, walk
+from tests.gstreamer.conftest import video
+from tests.gstreamer.elements.test_elements_pipelines import SIZE, tree, walk
 
 
 class Dims(ctypes.Structure):

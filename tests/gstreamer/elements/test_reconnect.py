@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from headrace.gstreamer.elements.reconnect import Patience, Reconnector
-from tests.gstreamer.elements.conftest import SCENE
+from tests.gstreamer.conftest import SCENE
 from tests.ports import free_port
 
 

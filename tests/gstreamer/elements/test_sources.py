@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.gstreamer.elements.conftest import SCENE
+from tests.gstreamer.conftest import SCENE
 from tests.memory import resident
 
 SOURCE = "videotestsrc ! capsfilter caps=video/x-raw,format=I420,width=64,height=48"

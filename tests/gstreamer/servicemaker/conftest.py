@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.gstreamer.elements import conftest
+from tests.gstreamer import conftest
 
 gst = conftest.gst  # a fixture
 SCENE = conftest.SCENE

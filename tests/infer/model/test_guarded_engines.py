@@ -15,8 +15,8 @@ from headrace.errors import CustomLibraryError, PluginError
 from headrace.infer.model import load_or_build
 from headrace.infer.model.guarded_engines import PRELOADS, GuardedEngines
 from headrace.plugins import get_plugin_registry
-from tests.infer.model import test_cpp_engines
-from tests.infer.model.test_cpp_engines import _check, _config
+from tests.infer.model import test_engine_functions_cpp as test_cpp_engines
+from tests.infer.model.test_engine_functions_cpp import _check, _config
 from tests.profiles import slow
 from tests.trt.host import conftest
 from tests.trt.host.conftest import Compile

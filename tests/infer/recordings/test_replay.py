@@ -31,7 +31,7 @@ from tests.custom.conftest import compile_parser, zoo28  # noqa: F401 - fixtures
 from tests.infer.models import write_config
 from tests.infer.recordings.scenes import noise, recorded, rows_config
 from tests.infer.scenes import batch_of, classifier, picture
-from tests.infer.test_segmentation_models import (
+from tests.infer.test_inferencer_segmentation import (
     HALVES,
     instance_model,
     semantic,

@@ -30,7 +30,7 @@ from headrace.meta import (
 )
 from headrace.meta.masks import object_mask
 from tests.media.conftest import MakeMeta, gray_frame
-from tests.media.sinks.test_text_sinks import file_size_limit, write_many
+from tests.media.sinks.test_sinks_text import file_size_limit, write_many
 from tests.profiles import examples
 
 PLAIN = ["class_id", "label", "confidence", "left", "top", "width", "height"]

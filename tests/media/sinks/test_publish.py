@@ -17,7 +17,7 @@ from headrace.errors import MediaError
 from headrace.media import ReconnectPolicy, open_sink
 from headrace.media.sinks.publish import PublishSink
 from tests.media.conftest import MakeMeta, gray_frame
-from tests.media.sources.test_rtsp import Server, available, wait_until
+from tests.media.sources.test_stream_rtsp import Server, available, wait_until
 from tests.pipeline.fakes import FakeSource
 from tests.ports import free_port
 

@@ -20,7 +20,7 @@ from headrace.media import ColorSpace, Frame, PixelFormat, Sink, open_sink, open
 from headrace.media.pixels import to_rgb
 from headrace.meta import FrameMeta
 from tests.media.conftest import MakeMeta, gray_frame, luma_of
-from tests.media.sinks.test_text_sinks import file_size_limit
+from tests.media.sinks.test_sinks_text import file_size_limit
 from tests.profiles import examples
 
 

@@ -16,10 +16,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 from headrace.infer.inferencer import Inferencer
 from headrace.media import Frame, PixelFormat, open_source
-from tests.network.caffe import test_rcnn
+from tests.network.caffe import test_importer_rcnn as test_rcnn
 from tests.network.caffe.models import caffemodel
 from tests.network.caffe.slow import prior_boxes
-from tests.network.caffe.test_ssd import ssd_text, ssd_weights
+from tests.network.caffe.test_importer_ssd import ssd_text, ssd_weights
 
 CONVEYOR = Path(__file__).parents[3] / "examples" / "conveyor"
 CLASSES, ROWS, COLUMNS, CELL = 6, 24, 40, 8

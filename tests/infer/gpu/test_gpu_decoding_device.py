@@ -27,7 +27,7 @@ from headrace.pipeline import pipeline as pipeline_module
 from headrace.pipeline.assembly import AssemblyOptions
 from headrace.pipeline.opening import pipeline_spec
 from headrace.pipeline.source_opening import decoding_device, gpu_of
-from tests.infer.gpu.test_runs import boxes, frames, gpu
+from tests.infer.gpu.test_gpu_runs import boxes, frames, gpu
 
 __all__ = ["gpu"]  # a fixture
 Gpus = Callable[[int], None]

@@ -17,7 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from headrace.custom.compile.build_library import compile_library
 from headrace.media import open_source
-from tests.plugins.standard.test_detectors import boxes_of, same
+from tests.plugins.standard.test_standard_detectors import boxes_of, same
 
 pytestmark = pytest.mark.data
 FLOAT, INT32 = TensorProto.FLOAT, TensorProto.INT32

@@ -30,7 +30,7 @@ from headrace.infer.watch.watch import Watch
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import ColorSpace, PixelFormat
 from headrace.pipeline.assembly import AssemblyOptions, open_model
-from tests.engine.backends.test_gpu_backends import FakeBinding, FakeSession
+from tests.engine.backends.test_backends_gpu import FakeBinding, FakeSession
 from tests.infer.gpu.test_scaler import on_gpu, picture
 from tests.infer.watch.detectors import config_for
 from tests.infer.watch.detectors import frames as frames_of

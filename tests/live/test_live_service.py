@@ -21,9 +21,9 @@ from headrace.live.metrics import metrics_text
 from headrace.pipeline import Pipeline
 from tests.live.test_server import FILES, SCENE, Client
 from tests.media.conftest import write_clip
-from tests.media.sources import test_rtsp
+from tests.media.sources import test_stream_rtsp as test_rtsp
 from tests.pipeline.fakes import FakeModel, FakeSource
-from tests.pipeline.test_dynamic import wait_until
+from tests.pipeline.test_pipeline_dynamic import wait_until
 
 
 class Service:

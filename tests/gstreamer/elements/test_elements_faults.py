@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.gstreamer.elements.conftest import Run
+from tests.gstreamer.conftest import Run
 
 MUX = "nvstreammux name=m batch-size=1 width=64 height=48"
 PLAIN = "videotestsrc num-buffers=3 ! video/x-raw,format=I420,width=64,height=48"

@@ -14,7 +14,7 @@ import pytest
 
 from headrace.gstreamer.elements.applications import is_tool
 from headrace.gstreamer.elements.register import ELEMENTS, factory
-from tests.gstreamer.elements.conftest import SCENE
+from tests.gstreamer.conftest import SCENE
 from tests.warm import started_anew
 
 LOADER = list(Path("/usr/lib").glob("*/gstreamer-1.0/libgstpython.so"))
@@ -114,7 +114,7 @@ def test_python_answers_only_what_nobody_else_has(gst: Any, tmp_path: Path) -> N
 def test_tests_skip_where_the_elements_are_switched_off(gst: Any) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider",
-         str(Path(__file__).with_name("test_bridge.py"))],
+         str(Path(__file__).parents[1] / "pyds" / "test_bridge.py")],
         env={**os.environ, "HEADRACE_GST": "0"}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout

@@ -15,7 +15,7 @@ import pytest
 from headrace.gstreamer.elements.register import SWITCH
 from headrace.gstreamer.pyds.loading import provide_bindings
 
-SCENE = Path(__file__).parents[3] / "examples" / "conveyor"
+SCENE = Path(__file__).parents[2] / "examples" / "conveyor"
 
 
 @pytest.fixture(scope="session")

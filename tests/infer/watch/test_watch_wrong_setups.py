@@ -14,7 +14,7 @@ from headrace.infer.inferencer import Inferencer
 from headrace.infer.watch.rules import is_finding
 from headrace.media import Frame, PixelFormat
 from tests.infer.watch.detectors import config_for, frames
-from tests.infer.watch.test_correct_setups import CLASSIFY, ULTRALYTICS, head_config
+from tests.infer.watch.test_watch_correct_setups import CLASSIFY, ULTRALYTICS, head_config
 
 
 def found(config: Path, pictures: Sequence[Frame]) -> dict[str, str]:

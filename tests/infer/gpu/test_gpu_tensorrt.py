@@ -23,7 +23,7 @@ from headrace.infer.items import FramePiece
 from headrace.infer.model.planning import load_or_build
 from headrace.media.frame import Frame
 from tests.infer.gpu.fake_tensorrt import Builder, Engine, package, rtx_package
-from tests.infer.gpu.test_runs import boxes, frames
+from tests.infer.gpu.test_gpu_runs import boxes, frames
 from tests.infer.gpu.test_scaler import on_gpu
 from tests.infer.recognise.test_recognise import yolov8
 from tests.infer.watch.detectors import config_for

@@ -162,7 +162,7 @@ EXITS = """
 import sys, threading, time
 from pathlib import Path
 from headrace.custom import open_library
-from tests.custom.test_unruly_calls import NETWORK, PARAMS, RETURNED, SLOW, tensor
+from tests.custom.test_cpp_parsers_unruly import NETWORK, PARAMS, RETURNED, SLOW, tensor
 
 library = open_library(Path(sys.argv[1]), guard=sys.argv[2])
 parse = library.bbox_parser("ParseCommand")

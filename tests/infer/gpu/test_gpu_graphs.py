@@ -21,7 +21,7 @@ from headrace.engine.backends import RunnerOptions
 from headrace.engine.backends import onnxruntime_cuda as ort_cuda
 from headrace.engine.tactic import Tactic, candidates
 from headrace.infer.model.planning import load_or_build
-from tests.infer.gpu.test_runs import Binding, Session, boxes, frames, gpu
+from tests.infer.gpu.test_gpu_runs import Binding, Session, boxes, frames, gpu
 from tests.infer.gpu.test_scaler import on_gpu
 from tests.pipeline.fakes import FakeSource
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.live.test_service import Service, service
+from tests.live.test_live_service import Service, service
 from tests.media.conftest import write_clip
-from tests.pipeline.test_dynamic import wait_until
+from tests.pipeline.test_pipeline_dynamic import wait_until
 
 __all__ = ["service"]
 SOURCES = 200

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from headrace.errors import ModelError
 from headrace.plugins.standard.layer import StandardLayer
-from tests.plugins.standard.test_engine import EXAMPLES, KINDS, layer_of
+from tests.plugins.standard.test_standard_engine import EXAMPLES, KINDS, layer_of
 from tests.profiles import examples
 
 changes = st.lists(

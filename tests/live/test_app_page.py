@@ -19,9 +19,9 @@ from headrace.live import Address, LiveServer, LiveView
 from headrace.pipeline.mux import Muxer
 from tests.live.test_server import FILES, SCENE
 from tests.media.conftest import write_clip
-from tests.media.sources import test_rtsp
+from tests.media.sources import test_stream_rtsp as test_rtsp
 from tests.memory import resident
-from tests.pipeline import test_dynamic
+from tests.pipeline import test_pipeline_dynamic as test_dynamic
 from tests.pipeline.fakes import FakeSource
 
 pytest.importorskip("selenium")

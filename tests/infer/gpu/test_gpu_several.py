@@ -28,7 +28,7 @@ from headrace.infer.gpu.hits import HitFinder
 from headrace.infer.parsers.device_tables import DeviceTables
 from headrace.media.pixel_format import PixelFormat
 from headrace.pipeline.source_opening import decoding_device
-from tests.infer.gpu.test_runs import boxes, frames, gpu
+from tests.infer.gpu.test_gpu_runs import boxes, frames, gpu
 from tests.infer.gpu.test_scaler import on_gpu
 from tests.infer.watch.detectors import config_for
 from tests.infer.watch.detectors import frames as frames_of

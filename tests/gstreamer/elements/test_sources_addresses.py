@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.gstreamer.elements.conftest import Run
+from tests.gstreamer.conftest import Run
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.gstreamer.elements.conftest import SCENE, video
-from tests.gstreamer.elements.test_pipelines import SIZE, objects_of, tree, walk
+from tests.gstreamer.conftest import SCENE, video
+from tests.gstreamer.elements.test_elements_pipelines import SIZE, objects_of, tree, walk
 
 
 def renamed(detector: Path, **more: str) -> Path:

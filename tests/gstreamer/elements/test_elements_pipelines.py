@@ -13,7 +13,7 @@ import pytest
 
 from headrace.infer.inferencer import Inferencer
 from headrace.media import open_source
-from tests.gstreamer.elements.conftest import SCENE, Run, video
+from tests.gstreamer.conftest import SCENE, Run, video
 
 SIZE = "width=640 height=384"
 

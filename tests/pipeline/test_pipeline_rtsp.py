@@ -13,7 +13,7 @@ from headrace.infer.inferencer import Inferencer
 from headrace.media import ReconnectPolicy, open_source
 from headrace.pipeline import Pipeline
 from tests.media.conftest import write_clip
-from tests.media.sources.test_rtsp import Server, server  # noqa: F401 - a fixture
+from tests.media.sources.test_stream_rtsp import Server, server  # noqa: F401 - a fixture
 
 Config = Callable[..., Path]
 
