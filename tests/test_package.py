@@ -28,6 +28,7 @@ SMALL = {
     "trt/plugin.py": "a face: `tensorrt.plugin`",
     "_core/types.py": "aliases",
     "_core/native_check.py": "runs before anything else of the package",
+    "_core/named_settings.py": "one grammar, which configs, pipelines and engines read",
     "binary/regular_files.py": "the one door to files that others name",
     "media/sinks/dota.py": "one format; the folder of files is KITTI's",
     "gstreamer/elements/bindings.py": "the one place that imports GStreamer",
