@@ -8,7 +8,7 @@ _SHOWN_LENGTH = 80
 
 
 def quoted(text: str, *, limit: int | None = _SHOWN_LENGTH) -> str:
-    """`text` for a message: on one line, printable whatever was in it, not endless, no secrets."""
+    """`text` for a message: one printable line of limited length, without secrets."""
     text = without_secrets(text)
     if limit is not None:
         text = shortened(text, limit)

@@ -1,4 +1,4 @@
-"""URLs, and texts that may hold some, without what must stay secret."""
+"""URLs, and texts that may hold some, without their secrets."""
 
 from __future__ import annotations
 
