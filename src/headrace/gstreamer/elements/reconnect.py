@@ -12,7 +12,7 @@ _JOIN_S = 10.0
 
 
 class Patience(NamedTuple):
-    """How long a camera may be silent.
+    """How long a camera may be silent; the interval stays the same, as that of the original does.
 
     Attributes:
         interval_s: without a picture before the address is opened again; 0: for ever.

@@ -14,7 +14,7 @@ import shutil
 import tempfile
 from math import prod
 from pathlib import Path
-from typing import IO, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -67,13 +67,11 @@ class SafetensorsWriter:
         self._file = os.fdopen(create(self._part.path, name, follow=False), "wb")
         self._name = name
         try:
-            fd, waiting = tempfile.mkstemp(dir=self._part.target.parent, prefix=".headrace-")
-            os.unlink(waiting)
+            self._data = tempfile.TemporaryFile(dir=self._part.target.parent)  # noqa: SIM115
         except OSError as error:
             self._file.close()
             self._part.discard()
             raise MediaError(f"cannot be created: {os_reason(error)}", where=name) from error
-        self._data: IO[bytes] = os.fdopen(fd, "w+b")
         self._entries: dict[str, TensorEntry] = {}
         self._end = 0
         self._header = 0
