@@ -4,6 +4,8 @@
 // for bit. They come in any order: `place` sorts them.
 #include "kernel_types.h"
 
+namespace headrace::decode {
+
 struct Hit {
     uint32_t place;  // item * candidates + candidate
     int32_t class_id;
@@ -84,3 +86,5 @@ extern "C" __global__ void headrace_hits(Tables tables) {
     if (candidate < tables.candidates) look_at(tables, int(blockIdx.y), candidate);
 }
 #endif
+
+}  // namespace headrace::decode

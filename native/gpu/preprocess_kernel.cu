@@ -6,10 +6,12 @@
 #include "kernel_types.h"
 #include "preprocess/pixel.h"
 
+namespace headrace::preprocess {
+
 // As `Layout`, `ModelColor` and `Filter` of the CPU number them.
-enum { layout_i420, layout_nv12, layout_rgb, layout_bgr, layout_gray };
-enum { model_rgb, model_bgr, model_gray };
-enum { filter_nearest, filter_bilinear, filter_cubic, filter_area, filter_lanczos, filter_opencv };
+enum { kLayoutI420, kLayoutNv12, kLayoutRgb, kLayoutBgr, kLayoutGray };
+enum { kModelRgb, kModelBgr, kModelGray };
+enum { kFilterNearest, kFilterBilinear, kFilterCubic, kFilterArea, kFilterLanczos, kFilterOpencv };
 
 // One component of a frame: Y, or R, or both chroma components of one plane in turn.
 struct Component {
@@ -124,12 +126,12 @@ HEADRACE_TARGET inline void opencv(const Item &item, bool converts, int count, i
 // Levels of the frame's own components, 0 ... 255, rounded to bytes or not as the filter has them.
 HEADRACE_TARGET inline void levels(const Item &item, int filter, int count, int dx, int dy, float *to) {
     for (int c = 0; c < count; ++c) {
-        const int set = c > 0 && item.layout <= layout_nv12 ? 1 : 0;
-        if (filter == filter_nearest)
+        const int set = c > 0 && item.layout <= kLayoutNv12 ? 1 : 0;
+        if (filter == kFilterNearest)
             to[c] = float(sample(item, c, item.tables[item.y[set].at + dy],
                                  item.tables[item.x[set].at + dx]));
         else
-            to[c] = filter == filter_bilinear ? bilinear(item, c, set, dx, dy)
+            to[c] = filter == kFilterBilinear ? bilinear(item, c, set, dx, dy)
                                               : weighted(item, c, set, dx, dy);
     }
 }
@@ -150,17 +152,17 @@ HEADRACE_TARGET inline void store(const Settings &to, uint64_t at, float value) 
 
 HEADRACE_TARGET inline void make_pixel(const Settings &to, const Item &item, int index, int px,
                                     int py) {
-    const int channels = to.color == model_gray ? 1 : 3;
+    const int channels = to.color == kModelGray ? 1 : 3;
     const uint64_t plane = uint64_t(to.width) * uint64_t(to.height);
     const uint64_t place = uint64_t(py) * uint64_t(to.width) + uint64_t(px);
     const int dx = px - item.left, dy = py - item.top;
     const bool inside = dx >= 0 && dx < item.width && dy >= 0 && dy < item.height;
-    const bool yuv = item.layout <= layout_nv12, gray = to.color == model_gray;
+    const bool yuv = item.layout <= kLayoutNv12, gray = to.color == kModelGray;
     float level[3] = {0, 0, 0}, byte[3] = {to.fill, to.fill, to.fill};
     if (inside) {
-        const int count = item.layout == layout_gray || (yuv && gray) ? 1 : 3;
+        const int count = item.layout == kLayoutGray || (yuv && gray) ? 1 : 3;
         bool planar = yuv;
-        if (to.filter == filter_opencv) {
+        if (to.filter == kFilterOpencv) {
             opencv(item, yuv && !gray, count, dx, dy, level);
             planar = yuv && gray;  // the others are R, G, B by now
         } else {
@@ -185,7 +187,7 @@ HEADRACE_TARGET inline void make_pixel(const Settings &to, const Item &item, int
         const uint64_t at = uint64_t(index) * plane * uint64_t(channels) +
                             (to.nhwc ? place * uint64_t(channels) + uint64_t(c) : uint64_t(c) * plane + place);
         const float mean = to.mean_image ? to.mean_image[uint64_t(c) * plane + place] : to.mean[c];
-        const float value = byte[to.color == model_bgr ? 2 - c : c];
+        const float value = byte[to.color == kModelBgr ? 2 - c : c];
         store(to, at, item.width > 0 ? to.scale * (value - mean) : 0.0f);
     }
 }
@@ -199,3 +201,5 @@ extern "C" __global__ void headrace_preprocess(Settings settings, const Item *it
         make_pixel(settings, items[blockIdx.z], int(blockIdx.z), px, py);
 }
 #endif
+
+}  // namespace headrace::preprocess

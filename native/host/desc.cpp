@@ -5,6 +5,7 @@
 
 namespace nb = nanobind;
 
+namespace headrace::hosting {
 namespace {
 
 int32_t number_or(nb::handle value, int32_t otherwise) {
@@ -106,3 +107,5 @@ nb::object text_or_none(const char *text) {
     if (!made) throw nb::python_error();
     return nb::steal(made);
 }
+
+}  // namespace headrace::hosting

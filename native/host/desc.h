@@ -7,6 +7,8 @@
 
 #include "host/object.h"
 
+namespace headrace::hosting {
+
 headrace_dims dims_of(nanobind::handle axes);
 nanobind::tuple dims_to_python(const headrace_dims &dims);
 
@@ -36,3 +38,5 @@ private:
 
 // Text of a library; null is None.
 nanobind::object text_or_none(const char *text);
+
+}  // namespace headrace::hosting

@@ -13,6 +13,7 @@
 namespace nb = nanobind;
 using namespace nb::literals;
 
+namespace headrace::hosting {
 namespace {
 
 template <typename T>
@@ -20,14 +21,14 @@ T *as(headrace_object *handle) {
     return reinterpret_cast<T *>(handle);
 }
 
-void *require(const SharedObject &library, const std::string &name) {
+void *require(const custom::SharedObject &library, const std::string &name) {
     void *function = library.symbol(name);
     if (!function) throw std::runtime_error("no exported symbol " + name);
     return function;
 }
 
 // (what the function said, the engine it made or None)
-nb::tuple call_creator(const SharedObject &library, const std::string &name, nb::handle builder,
+nb::tuple call_creator(const custom::SharedObject &library, const std::string &name, nb::handle builder,
                        nb::handle config, InitParams &params, int32_t type) {
     using nvinfer1::DataType;
     using nvinfer1::IBuilder;
@@ -53,7 +54,7 @@ nb::tuple call_creator(const SharedObject &library, const std::string &name, nb:
 // What NvDsInferCreateModelParser made.
 class ModelParser {
 public:
-    explicit ModelParser(IModelParser *parser, std::shared_ptr<SharedObject> library)
+    explicit ModelParser(IModelParser *parser, std::shared_ptr<custom::SharedObject> library)
         : parser_(parser), library_(std::move(library)) {}
     ~ModelParser() { close(); }
     ModelParser(const ModelParser &) = delete;
@@ -71,10 +72,10 @@ public:
 
 private:
     IModelParser *parser_;
-    std::shared_ptr<SharedObject> library_;
+    std::shared_ptr<custom::SharedObject> library_;
 };
 
-nb::object create_model_parser(const std::shared_ptr<SharedObject> &library, InitParams &params) {
+nb::object create_model_parser(const std::shared_ptr<custom::SharedObject> &library, InitParams &params) {
     using Create = IModelParser *(*)(const NvDsInferContextInitParams *);
     void *function = require(*library, "NvDsInferCreateModelParser");
     IModelParser *made =
@@ -84,8 +85,8 @@ nb::object create_model_parser(const std::shared_ptr<SharedObject> &library, Ini
 
 }  // namespace
 
-void bind_host_entry(nb::module_ &m) {
-    bind_host_init_params(m);
+void bind_entry(nb::module_ &m) {
+    bind_init_params(m);
     m.def("host_set_world", [](nb::object object) {
         set_world(object.is_none() ? nb::object() : object);
         show_host_to_libraries();
@@ -96,7 +97,7 @@ void bind_host_entry(nb::module_ &m) {
     m.def("call_engine_creator", &call_creator, "library"_a, "name"_a, "builder"_a,
           "config"_a.none(), "params"_a, "type"_a,
           "(what the function said, the engine or None). Without a config: the old signature.");
-    m.def("library_number", [](const SharedObject &library, const std::string &name) {
+    m.def("library_number", [](const custom::SharedObject &library, const std::string &name) {
         const void *number = library.symbol(name);
         return number ? *static_cast<const unsigned int *>(number) : 0U;
     }, "library"_a, "name"_a, "The number that a library exports, 0 if there is none.");
@@ -116,3 +117,5 @@ void bind_host_entry(nb::module_ &m) {
     m.def("create_model_parser", &create_model_parser, "library"_a, "params"_a,
           "What NvDsInferCreateModelParser made, or None.");
 }
+
+}  // namespace headrace::hosting

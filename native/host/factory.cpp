@@ -13,18 +13,19 @@
 namespace nb = nanobind;
 using namespace nb::literals;
 
+namespace headrace::hosting {
 namespace {
 
-enum { WITH_V2 = 2 };
+enum { kWithV2 = 2 };
 
 // What a Get function gave, until the last user of it is gone: then Destroy is called, once.
 struct Given {
-    std::shared_ptr<SharedObject> library;
+    std::shared_ptr<custom::SharedObject> library;
     void *destroy;
     void *pointer = nullptr;
     bool by_value;
 
-    Given(std::shared_ptr<SharedObject> from, void *function, bool value)
+    Given(std::shared_ptr<custom::SharedObject> from, void *function, bool value)
         : library(std::move(from)), destroy(function), by_value(value) {}
     Given(const Given &) = delete;
     Given &operator=(const Given &) = delete;
@@ -52,11 +53,11 @@ headrace_factory_calls ask(void *pointer, headrace_factory_calls (Factory::*call
 headrace_factory_calls calls_of(const std::string &kind, int32_t type, void *pointer) {
     if (kind == "Runtime") return ask(pointer, &nvinfer1::IPluginFactory::headraceRuntimeCalls);
     if (kind == "Uff") return ask(pointer, &nvuffparser::IPluginFactory::headraceUffCalls);
-    if (type == WITH_V2) return ask(pointer, &nvcaffeparser1::IPluginFactoryV2::headraceCaffeCalls);
+    if (type == kWithV2) return ask(pointer, &nvcaffeparser1::IPluginFactoryV2::headraceCaffeCalls);
     return ask(pointer, &nvcaffeparser1::IPluginFactory::headraceCaffeCalls);
 }
 
-nb::tuple get_plugin_factory(const std::shared_ptr<SharedObject> &library,
+nb::tuple get_plugin_factory(const std::shared_ptr<custom::SharedObject> &library,
                              const std::string &kind) {
     const std::string base = "NvDsInferPluginFactory" + kind;
     void *get = library->symbol(base + "Get");
@@ -68,7 +69,7 @@ nb::tuple get_plugin_factory(const std::shared_ptr<SharedObject> &library,
         if (runtime) return reinterpret_cast<bool (*)(void *&)>(get)(given->pointer);
         return reinterpret_cast<bool (*)(void *&, int32_t &)>(get)(given->pointer, type);
     });
-    const bool known = runtime || (type >= 0 && type <= (kind == "Caffe" ? WITH_V2 : WITH_V2 - 1));
+    const bool known = runtime || (type >= 0 && type <= (kind == "Caffe" ? kWithV2 : kWithV2 - 1));
     if (!said || !given->pointer || !known) return nb::make_tuple(said, type, nb::none());
     void *pointer = given->pointer;
     const auto calls = run_foreign([&] { return calls_of(kind, type, pointer); });
@@ -77,8 +78,10 @@ nb::tuple get_plugin_factory(const std::shared_ptr<SharedObject> &library,
 
 }  // namespace
 
-void bind_host_factory(nb::module_ &m) {
+void bind_factory(nb::module_ &m) {
     m.def("get_plugin_factory", &get_plugin_factory, "library"_a, "kind"_a,
           "(what the function said, the type it named, the ForeignFactory or None). `kind`: Caffe, "
           "Uff or Runtime.");
 }
+
+}  // namespace headrace::hosting

@@ -18,6 +18,7 @@
 namespace nb = nanobind;
 using namespace nb::literals;
 
+namespace headrace::hosting {
 namespace {
 
 template <typename Calls>
@@ -177,7 +178,7 @@ nb::object read_cache(const ForeignCalibrator &calibrator) {
 }
 
 // The creators that a library exports a list of, which it does not register itself.
-nb::list exported_creators(const SharedObject &library) {
+nb::list exported_creators(const custom::SharedObject &library) {
     using List = nvinfer1::IPluginCreatorInterface *const *(*)(int32_t &);
     using Find = void (*)(nvinfer1::ILoggerFinder *);
     if (void *set = library.symbol("setLoggerFinder"))
@@ -262,7 +263,7 @@ bool foreign_from_python(nb::handle value, headrace_value &out) {
     return true;
 }
 
-void bind_host(nb::module_ &m) {
+void bind(nb::module_ &m) {
 
     nb::class_<ForeignCreator>(m, "ForeignCreator", "A plugin creator of a C++ library.")
         .def_prop_ro("address", &ForeignCreator::address)
@@ -323,7 +324,9 @@ void bind_host(nb::module_ &m) {
         .def("create", &create_by_factory, "layer"_a, "weights"_a, "fields"_a, "namespace"_a)
         .def("deserialize", &deserialize_by_factory, "layer"_a, "data"_a);
 
-    bind_host_plugin(m);
-    bind_host_entry(m);
-    bind_host_factory(m);
+    bind_plugins(m);
+    bind_entry(m);
+    bind_factory(m);
 }
+
+}  // namespace headrace::hosting

@@ -10,6 +10,8 @@
 #include "custom/library.h"
 #include "headrace/host_abi.h"
 
+namespace headrace::hosting {
+
 // Keeps the library loaded that some code is in.
 class Image {
 public:
@@ -35,7 +37,7 @@ auto run_foreign(Body body) -> decltype(body()) {
     try {
         return body();
     } catch (...) {
-        CustomFunction::translate_current_exception();
+        custom::CustomFunction::translate_current_exception();
     }
 }
 
@@ -83,10 +85,12 @@ std::string readable_class(const char *mangled);
 nanobind::object foreign_to_python(const headrace_value &value);
 bool foreign_from_python(nanobind::handle value, headrace_value &out);
 
-void bind_host_plugin(nanobind::module_ &m);
-void bind_host_entry(nanobind::module_ &m);
-void bind_host_factory(nanobind::module_ &m);
+void bind_plugins(nanobind::module_ &m);
+void bind_entry(nanobind::module_ &m);
+void bind_factory(nanobind::module_ &m);
 // What `keeper` holds outlives the plugin and its clones.
 nanobind::object new_plugin_v2(const headrace_plugin &plugin, bool owned,
                                std::shared_ptr<void> keeper);
 nanobind::object new_plugin_v3(const headrace_plugin &plugin, bool owned);
+
+}  // namespace headrace::hosting

@@ -13,6 +13,7 @@
 namespace nb = nanobind;
 using namespace nb::literals;
 
+namespace headrace::hosting {
 namespace {
 
 using Params = NvDsInferContextInitParams;
@@ -121,7 +122,7 @@ void InitParams::set_classes(const std::vector<NvDsInferDetectionParams> &classe
     params_.perClassDetectionParams = classes_.data();
 }
 
-void bind_host_init_params(nb::module_ &m) {
+void bind_init_params(nb::module_ &m) {
     nb::class_<InitParams>(m, "InitParams", "NvDsInferContextInitParams of an engine creator.")
         .def(nb::init<>())
         .def("set_text", &InitParams::set_text)
@@ -149,3 +150,5 @@ void bind_host_init_params(nb::module_ &m) {
              "Rows of pre- and post-cluster threshold, eps, least boxes, group threshold, least "
              "score, IoU threshold, top-k.");
 }
+
+}  // namespace headrace::hosting

@@ -9,6 +9,8 @@
 #include "custom/library.h"
 #include "nvdsinfer_context.h"
 
+namespace headrace::hosting {
+
 class InitParams {
 public:
     InitParams();
@@ -35,4 +37,6 @@ private:
     std::vector<NvDsInferDetectionParams> classes_;
 };
 
-void bind_host_init_params(nanobind::module_ &m);
+void bind_init_params(nanobind::module_ &m);
+
+}  // namespace headrace::hosting

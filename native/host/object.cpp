@@ -6,6 +6,7 @@
 
 namespace nb = nanobind;
 
+namespace headrace::hosting {
 namespace {
 
 // Handles are never given back to the heap while their pointer may still be known to a library: a
@@ -42,6 +43,11 @@ void FieldStore::add(const std::string &name, int32_t type, int32_t length,
     }
     fields.push_back(headrace_field{text, data, type, length});
 }
+
+}  // namespace headrace::hosting
+
+using headrace::hosting::handles;
+using headrace::hosting::let_go;
 
 headrace_object *headrace_object::of(nb::handle object) {
     auto &known = handles().alive[object.ptr()];

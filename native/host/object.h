@@ -9,6 +9,8 @@
 
 #include "headrace/host_abi.h"
 
+namespace headrace::hosting {
+
 // Values of fields that a library reads; they live as long as the handle they were asked of.
 struct FieldStore {
     std::vector<headrace_field> fields;
@@ -17,16 +19,18 @@ struct FieldStore {
     void add(const std::string &name, int32_t type, int32_t length, const std::string *bytes);
 };
 
-// All functions need the GIL.
+}  // namespace headrace::hosting
+
+// All functions need the GIL. In no namespace: libraries know its name.
 struct headrace_object {
-    static constexpr uint64_t kAlive = 0x6E6F7269614F626AULL;
+    static constexpr uint64_t kAlive = 0x68656164724F626AULL;
 
     uint64_t magic = kAlive;
     nanobind::object object;
     uint64_t number = 0;           // handles are counted
     std::set<std::string> texts;   // every text it ever gave: sources keep pointers to names
     nanobind::object bytes;        // the last bytes it gave
-    FieldStore store;
+    headrace::hosting::FieldStore store;
     headrace_fields fields{};
     void *peer = nullptr;
 

@@ -11,6 +11,7 @@
 
 namespace nb = nanobind;
 
+namespace headrace::hosting {
 namespace {
 
 // A plugin of a library. One that is `owned` is destroyed with the wrapper; what `keeper` holds
@@ -261,7 +262,7 @@ nb::object new_plugin_v3(const headrace_plugin &plugin, bool owned) {
         new PluginV3(plugin.self, plugin.v3, plugin.generation, std::move(image), owned));
 }
 
-void bind_host_plugin(nb::module_ &m) {
+void bind_plugins(nb::module_ &m) {
     auto v2 = bind_plugin<V2>(m, "ForeignPluginV2", "A plugin of the V2 line of a C++ library.");
     plain(v2, "type", &V2::type);
     plain(v2, "initialize", &V2::initialize);
@@ -315,3 +316,5 @@ void bind_host_plugin(nb::module_ &m) {
             return fields_to_python(ask(p, p.calls().fields_to_serialize));
         });
 }
+
+}  // namespace headrace::hosting

@@ -8,6 +8,7 @@
 
 namespace nb = nanobind;
 
+namespace headrace::hosting {
 namespace {
 
 // Results of functions that belong to no object.
@@ -88,3 +89,5 @@ void show_host_to_libraries() {
             dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
     });
 }
+
+}  // namespace headrace::hosting

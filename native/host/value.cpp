@@ -7,6 +7,7 @@
 
 namespace nb = nanobind;
 
+namespace headrace::hosting {
 namespace {
 
 nb::object text(const void *data) { return text_or_none(static_cast<const char *>(data)); }
@@ -154,3 +155,5 @@ headrace_value from_python(nb::handle value, headrace_object *owner) {
     }
     return out;
 }
+
+}  // namespace headrace::hosting

@@ -4,6 +4,7 @@
 
 namespace nb = nanobind;
 
+namespace headrace::hosting {
 namespace {
 
 nb::object &the_world() {
@@ -43,3 +44,5 @@ void tell_failure(const char *what) noexcept {
         PyErr_Clear();
     }
 }
+
+}  // namespace headrace::hosting

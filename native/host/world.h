@@ -6,6 +6,8 @@
 
 #include "host/object.h"
 
+namespace headrace::hosting {
+
 // The object set by set_world; throws std::runtime_error if there is none.
 nanobind::object world();
 void set_world(nanobind::object object);
@@ -30,3 +32,5 @@ void fields_from_python(nanobind::handle fields, FieldStore &store);
 // A plugin that a library made or passed; `owned` ones are destroyed with their wrapper.
 nanobind::object plugin_to_python(const headrace_plugin &plugin, bool owned,
                                   const std::shared_ptr<void> &keeper = {});
+
+}  // namespace headrace::hosting

@@ -16,32 +16,32 @@
 #include "core/unlocked.h"
 
 namespace nb = nanobind;
-namespace nc = headrace::cluster;
 
+namespace headrace::cluster {
 namespace {
 
-using headrace::array_of;
-using headrace::Fill;
-using headrace::In;
+using core::array_of;
+using core::Fill;
+using core::In;
 
 using Starts = In<std::int32_t, nb::ndim<1>>;
 using Indices = Fill<std::int32_t, nb::ndim<1>>;
 
 // Fills the outputs, which have as many rows as there are boxes; (how many rows there are, trace).
-nb::tuple cluster(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scores,
+nb::tuple cluster_boxes(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scores,
                   In<std::int32_t, nb::ndim<1>> class_ids, In<float, nb::ndim<1>> angles,
                   Starts starts, In<float, nb::shape<-1, 5>> thresholds, In<std::int32_t, nb::shape<-1, 3>> counts,
-                  int mode, bool trace, Fill<std::int64_t, nb::shape<-1, nc::kReasons>> tally,
+                  int mode, bool trace, Fill<std::int64_t, nb::shape<-1, kReasons>> tally,
                   Fill<float, nb::ndim<1>> floats, Indices integers) {
     const std::size_t n = boxes.shape(0), num_classes = thresholds.shape(0);
     float *out_boxes = floats.data(), *out_scores = out_boxes + 4 * n;
     std::int32_t *out_class_ids = integers.data(), *rows = out_class_ids + n, *members = rows + n,
                  *out_starts = members + n;
-    nc::Result result;
+    Result result;
     std::int32_t count = 0;
     {
-        Unlocked release(n > kFew);
-        std::vector<nc::ClassParams> params(num_classes);
+        core::Unlocked release(n > core::kFew);
+        std::vector<ClassParams> params(num_classes);
         for (std::size_t c = 0; c < num_classes; ++c) {
             const float *f = thresholds.data() + 5 * c;
             const std::int32_t *i = counts.data() + 3 * c;
@@ -50,15 +50,15 @@ nb::tuple cluster(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scor
         out_starts[0] = 0;
         for (std::size_t item = 0; item + 1 < starts.shape(0); ++item) {
             const std::int32_t first = starts.data()[item], end = starts.data()[item + 1];
-            const nc::Input in{boxes.data() + 4 * static_cast<std::size_t>(first),
+            const Input in{boxes.data() + 4 * static_cast<std::size_t>(first),
                                scores.data() + first, class_ids.data() + first,
                                static_cast<std::size_t>(end - first),
                                angles.is_valid() ? angles.data() + first : nullptr};
-            result = nc::run(in, params.data(), static_cast<std::int32_t>(num_classes),
-                             static_cast<nc::Mode>(mode), trace,
+            result = run(in, params.data(), static_cast<std::int32_t>(num_classes),
+                             static_cast<Mode>(mode), trace,
                              tally.is_valid() ? tally.data() : nullptr);
             for (std::size_t i = 0; i < result.objects.size(); ++i, ++count) {
-                const nc::Object &o = result.objects[i];
+                const Object &o = result.objects[i];
                 std::copy(o.box, o.box + 4, out_boxes + 4 * static_cast<std::size_t>(count));
                 out_scores[count] = o.score;
                 out_class_ids[count] = result.class_ids[i];
@@ -80,20 +80,20 @@ using Boxes = In<float, nb::shape<-1, 4>>;
 using Angles = In<float, nb::ndim<1>>;
 
 // Fills out (N, M).
-void rotated_iou(Boxes a, Angles angles_a, Boxes b, Angles angles_b,
+void fill_rotated_iou(Boxes a, Angles angles_a, Boxes b, Angles angles_b,
                  Fill<double, nb::ndim<2>> out) {
-    Unlocked release;
+    core::Unlocked release;
     const std::size_t m = b.shape(0);
     for (std::size_t i = 0; i < a.shape(0); ++i)
         for (std::size_t j = 0; j < m; ++j)
-            out.data()[i * m + j] = nc::rotated_iou(a.data() + 4 * i, angles_a.data()[i],
+            out.data()[i * m + j] = rotated_iou(a.data() + 4 * i, angles_a.data()[i],
                                                     b.data() + 4 * j, angles_b.data()[j]);
 }
 
 // Of each item: offset x, y; ratio x, y; origin x, y; region l, t, w, h; parent left, top; frame w, h.
 using Places = std::vector<std::array<double, 14>>;
 
-nc::AttachItem item_of(const std::array<double, 14> &numbers, nc::AttachItem item) {
+AttachItem item_of(const std::array<double, 14> &numbers, AttachItem item) {
     for (std::size_t k = 0; k < 2; ++k) {
         item.offset[k] = static_cast<float>(numbers[k]);
         item.ratio[k] = numbers[2 + k];
@@ -107,18 +107,18 @@ nc::AttachItem item_of(const std::array<double, 14> &numbers, nc::AttachItem ite
     return item;
 }
 
-int attach(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scores,
+int attach_boxes(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scores,
            In<std::int32_t, nb::ndim<1>> class_ids, Starts starts,
            In<float, nb::shape<-1, 6>> filters, In<std::uint32_t, nb::ndim<1>> roi_bottom,
            const Places &places, bool clip, bool crop, bool old, bool modern,
-           Fill<std::int64_t, nb::shape<-1, nc::kDrops>> tally,
+           Fill<std::int64_t, nb::shape<-1, kDrops>> tally,
            Fill<float, nb::ndim<1>> floats, Indices integers, Fill<std::uint8_t, nb::ndim<1>> reasons) {
     const std::size_t n = boxes.shape(0);
     float *rects = floats.data(), *out_scores = rects + 4 * n;
     std::int32_t *out_class_ids = integers.data(), *kept = out_class_ids + n, *dropped = kept + n,
                  *kept_starts = dropped + n;
-    Unlocked release(n > kFew);
-    nc::AttachItem flags{};
+    core::Unlocked release(n > core::kFew);
+    AttachItem flags{};
     flags.clip = clip;
     flags.crop = crop;
     flags.old = old;
@@ -127,16 +127,16 @@ int attach(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scores,
     std::int32_t inside = 0, lost = 0;
     kept_starts[0] = 0;
     for (std::size_t place = 0; place < places.size(); ++place) {
-        const nc::AttachItem item = item_of(places[place], flags);
+        const AttachItem item = item_of(places[place], flags);
         for (std::int32_t i = starts.data()[place]; i < starts.data()[place + 1]; ++i) {
             const auto c = static_cast<std::size_t>(class_ids.data()[i]);
             const float *f = filters.data() + 6 * c;
-            const nc::AttachClass limits{f[0], f[1], f[2], f[3], f[4], roi_bottom.data()[c], f[5] != 0};
-            const nc::Drop drop =
-                nc::attach(boxes.data() + 4 * static_cast<std::size_t>(i), limits, item,
+            const AttachClass limits{f[0], f[1], f[2], f[3], f[4], roi_bottom.data()[c], f[5] != 0};
+            const Drop drop =
+                attach(boxes.data() + 4 * static_cast<std::size_t>(i), limits, item,
                            rects + 4 * static_cast<std::size_t>(inside), shifted);
-            if (drop != nc::kAttached && tally.is_valid()) ++tally.data()[c * nc::kDrops + drop];
-            if (drop == nc::kAttached) {
+            if (drop != kAttached && tally.is_valid()) ++tally.data()[c * kDrops + drop];
+            if (drop == kAttached) {
                 out_scores[inside] = scores.data()[i];
                 out_class_ids[inside] = class_ids.data()[i];
                 kept[inside++] = i;
@@ -152,8 +152,8 @@ int attach(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scores,
 
 }  // namespace
 
-void bind_cluster(nb::module_ &m) {
-    m.def("attach", &attach, nb::arg("boxes"), nb::arg("scores"), nb::arg("class_ids"), nb::arg("starts"),
+void bind(nb::module_ &m) {
+    m.def("attach", &attach_boxes, nb::arg("boxes"), nb::arg("scores"), nb::arg("class_ids"), nb::arg("starts"),
           nb::arg("filters"), nb::arg("roi_bottom"), nb::arg("places"), nb::arg("clip"),
           nb::arg("crop"), nb::arg("old"), nb::arg("modern"), nb::arg("tally").none(), nb::arg("floats"),
           nb::arg("integers"), nb::arg("reasons"),
@@ -164,12 +164,12 @@ void bind_cluster(nb::module_ &m) {
           "x, y, ratio x, y, origin x, y, region l, t, w, h, parent left, top, frame width, height. "
           "tally is (C + 1, 11) or None: how many boxes of each class were dropped by what is added to it. "
           "Releases the GIL.");
-    m.def("rotated_iou", &rotated_iou, nb::arg("a"), nb::arg("angles_a"), nb::arg("b"),
+    m.def("rotated_iou", &fill_rotated_iou, nb::arg("a"), nb::arg("angles_a"), nb::arg("b"),
           nb::arg("angles_b"), nb::arg("out"),
           "Fill out (N, M) with the IoU of rectangles (N, 4) and (M, 4) of left, top, width, height that are "
           "turned about their middles by angles in radians, clockwise; NaN where a number is not finite. "
           "Releases the GIL.");
-    m.def("cluster", &cluster, nb::arg("boxes"), nb::arg("scores"), nb::arg("class_ids"),
+    m.def("cluster", &cluster_boxes, nb::arg("boxes"), nb::arg("scores"), nb::arg("class_ids"),
           nb::arg("angles").none(), nb::arg("starts"), nb::arg("thresholds"), nb::arg("counts"),
           nb::arg("mode"), nb::arg("trace"), nb::arg("tally").none(), nb::arg("floats"), nb::arg("integers"),
           "Cluster the boxes of items, which begin at starts; fills floats with boxes and scores, "
@@ -180,3 +180,5 @@ void bind_cluster(nb::module_ &m) {
           "threshold, min boxes; trace is (reason, by, object), one entry per input row; tally is (C + 1, "
           "12) or None: how many boxes of each class had which reason is added to it. Releases the GIL.");
 }
+
+}  // namespace headrace::cluster

@@ -4,6 +4,8 @@
 
 #include <memory>
 
+namespace headrace::core {
+
 // Keeps an array's memory where it is for as long as this lives.
 class ArrayView {
 public:
@@ -26,3 +28,5 @@ private:
 };
 
 using ArrayViews = std::unique_ptr<ArrayView[]>;  // they are never moved
+
+}  // namespace headrace::core

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace headrace {
+namespace headrace::core {
 
 // C-contiguous arrays in main memory, to read and to fill.
 template <typename T, typename... Shape>
@@ -32,4 +32,4 @@ nanobind::ndarray<nanobind::numpy, T, nanobind::ndim<1>> array_of(std::vector<T>
         array_of(std::move(values), {size}));
 }
 
-}  // namespace headrace
+}  // namespace headrace::core

@@ -11,6 +11,7 @@
 
 namespace nb = nanobind;
 
+namespace headrace::core {
 namespace {
 
 int forks = 0;               // that this process is behind the first one
@@ -99,3 +100,5 @@ void bind_call_lock(nb::module_ &m) {
         .def_rw("inside", &CallLock::inside,
                 "The user's code is being called, by the thread that has the lock.");
 }
+
+}  // namespace headrace::core

@@ -6,6 +6,7 @@
 
 namespace nb = nanobind;
 
+namespace headrace::core {
 namespace {
 
 std::uintptr_t address_of(nb::handle array) {
@@ -31,3 +32,5 @@ void bind_memory_view(nb::module_ &m) {
         nb::sig("def memory_view(address: int, size: int, writable: bool) -> memoryview"),
         "Bytes at an address, which must stay what they are as long as the view is used.");
 }
+
+}  // namespace headrace::core

@@ -8,12 +8,15 @@
 
 #if defined(__unix__) || defined(__APPLE__)
 #include <pthread.h>
+
+namespace headrace::core {
+
 #endif
 
 namespace {
 
-constexpr int max_helpers = 63;
-constexpr int spins = 64;  // yields before sleeping: the last band is about to finish
+constexpr int kMaxHelpers = 63;
+constexpr int kSpins = 64;  // yields before sleeping: the last band is about to finish
 
 // Never destroyed: helpers may still wait on it while the process exits.
 std::atomic<ThreadPool *> pool{nullptr};
@@ -65,7 +68,7 @@ ThreadPool &ThreadPool::shared() {
 }
 
 int ThreadPool::helpers_for(int wanted) {
-    wanted = std::min(wanted, max_helpers);
+    wanted = std::min(wanted, kMaxHelpers);
     std::lock_guard lock(mutex_);
     try {
         for (; started_ < wanted; ++started_) std::thread([this] { work(); }).detach();
@@ -106,10 +109,12 @@ void ThreadPool::run(int threads, int count, const std::function<void(int)> &tas
         auto at = std::find(queue_.begin(), queue_.end(), batch);
         if (at != queue_.end()) queue_.erase(at);
     }
-    for (int i = 0; i < spins && !batch->complete(); ++i) std::this_thread::yield();
+    for (int i = 0; i < kSpins && !batch->complete(); ++i) std::this_thread::yield();
     if (!batch->complete()) {
         std::unique_lock lock(batch->mutex);
         batch->finished.wait(lock, [&] { return batch->complete(); });
     }
     if (batch->error) std::rethrow_exception(batch->error);
 }
+
+}  // namespace headrace::core

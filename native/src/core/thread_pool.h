@@ -5,6 +5,8 @@
 #include <memory>
 #include <mutex>
 
+namespace headrace::core {
+
 // Threads that wait for work, shared by every kernel of the process.
 //
 // The caller always works along, so a call makes progress even if every helper is busy with other
@@ -28,3 +30,5 @@ private:
     std::deque<std::shared_ptr<Batch>> queue_;
     int started_ = 0;
 };
+
+}  // namespace headrace::core

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 
+namespace headrace::core {
+
 // A thread that wants the GIL while the interpreter exits is ended by Python (before 3.14) by unwinding
 // its stack, which no C++ function that cleans up after itself survives: it stays where it is instead.
 template <typename Do>
@@ -42,3 +44,5 @@ public:
 private:
     PyGILState_STATE state_;
 };
+
+}  // namespace headrace::core

@@ -10,13 +10,15 @@
 
 namespace nb = nanobind;
 
+namespace headrace::custom {
+
 static_assert(sizeof(NvDsInferInstanceMaskInfo) == 48, "the same in every generation");
 
 namespace {
 
 // Of the finite numbers and infinity, a greater magnitude has greater bits; those of NaN are greater
 // still. Source: IEEE 754.
-constexpr uint32_t infinity_bits = 0x7f800000;
+constexpr uint32_t kInfinityBits = 0x7f800000;
 
 uint32_t largest_magnitude(const float *values, size_t count) {
     uint32_t largest = 0;
@@ -62,7 +64,7 @@ public:
         return nb::make_tuple(array(boxes, 2, NPY_FLOAT32), array(scores, 1, NPY_FLOAT32),
                               array(ids, 1, NPY_INT32),
                               angles ? array(angles, 1, NPY_FLOAT32) : nb::none(),
-                              largest < infinity_bits && signs >= 0);
+                              largest < kInfinityBits && signs >= 0);
     }
 
     float *boxes;  // left, top, width, height of each
@@ -117,3 +119,5 @@ nb::object copied_boxes(uintptr_t address, size_t size, size_t count, bool with_
     std::memcpy(found.start(), reinterpret_cast<const void *>(address), bytes);
     return nb::make_tuple(found.result(), bytes);
 }
+
+}  // namespace headrace::custom

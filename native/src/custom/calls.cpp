@@ -22,6 +22,7 @@
 namespace nb = nanobind;
 using namespace nb::literals;
 
+namespace headrace::custom {
 namespace {
 
 using Size = std::array<unsigned int, 3>;
@@ -33,7 +34,7 @@ template <typename T, typename Release>
 void release_once(std::vector<T *> &given, const char *field, Release release) {
     std::sort(given.begin(), given.end());
     given.erase(std::unique(given.begin(), given.end()), given.end());
-    const GuardReleasing now(field);
+    const guard::Releasing now(field);
     for (T *one : given)
         if (one) release(one);
 }
@@ -60,7 +61,7 @@ bool call_parser(CustomFunction &function, const nb::list &tensors, const Size &
                  ByteVector &objects) {
     using Function = bool (*)(const std::vector<NvDsInferLayerInfo> &, const NvDsInferNetworkInfo &,
                               const NvDsInferParseDetectionParams &, ByteVector &);
-    const ArrayViews views = function.bind(tensors);
+    const core::ArrayViews views = function.bind(tensors);
     return function.invoke(Function{}, function.layers(), info(size), function.params(), objects);
 }
 
@@ -209,7 +210,7 @@ nb::object text_of(const char *text) {
 
 nb::object call_classifier(CustomFunction &function, const nb::list &tensors, const Size &size,
                            float threshold, size_t most) {
-    const ArrayViews views = function.bind(tensors);
+    const core::ArrayViews views = function.bind(tensors);
     Attributes attributes;
     if (!function.invoke(NvDsInferClassiferParseCustomFunc{}, function.layers(), info(size), threshold,
                          attributes.list, attributes.text))
@@ -227,7 +228,7 @@ using Map = nb::ndarray<int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 nb::object call_segmentation(CustomFunction &function, const nb::list &tensors, const Size &size,
                              float threshold, unsigned int classes, const Map &map) {
-    const ArrayViews views = function.bind(tensors);
+    const core::ArrayViews views = function.bind(tensors);
     if (map.shape(0) != size[1] || map.shape(1) != size[0])
         throw std::invalid_argument("the map has not the size of the network input");
     int *const pixels = map.data();
@@ -240,7 +241,7 @@ nb::object call_segmentation(CustomFunction &function, const nb::list &tensors, 
 
 bool call_initializer(CustomFunction &function, const nb::list &tensors, const Size &size,
                       unsigned int max_batch) {
-    const ArrayViews views = function.bind(tensors);
+    const core::ArrayViews views = function.bind(tensors);
     return function.invoke(decltype (&NvDsInferInitializeInputLayers){}, function.layers(), info(size),
                            max_batch);
 }
@@ -254,12 +255,12 @@ std::string demangle(const std::string &name) {
 
 }  // namespace
 
-void bind_custom_library(nb::module_ &m) {
+void bind(nb::module_ &m) {
     nb::exception<CustomCodeError>(m, "CustomCodeError");
     nb::exception<CustomResultError>(m, "CustomResultError");
 
     nb::class_<SharedObject>(m, "SharedObject", "A shared object opened with RTLD_NOW | RTLD_LOCAL.")
-        .def(nb::init<const std::string &>(), "path"_a, nb::call_guard<Unlocked>())
+        .def(nb::init<const std::string &>(), "path"_a, nb::call_guard<core::Unlocked>())
         .def_prop_ro("handle", &SharedObject::handle)
         .def("has", [](const SharedObject &self, const std::string &name) {
             return self.symbol(name) != nullptr;
@@ -296,3 +297,5 @@ void bind_custom_library(nb::module_ &m) {
           "((N, 4) boxes, scores, class ids, angles or None, whether all is finite and in range).");
     m.def("demangle", &demangle, "name"_a, "The C++ name behind a linker symbol.");
 }
+
+}  // namespace headrace::custom

@@ -8,6 +8,7 @@
 
 namespace nb = nanobind;
 
+namespace headrace::custom {
 namespace {
 
 std::string name_of_current_exception() {
@@ -23,8 +24,8 @@ std::string name_of_current_exception() {
 // belongs to the vector, keep such a read harmless and its object below the threshold.
 // Source: custom-library spec 2.6.
 void fill_with_guard(std::vector<float> &vector, const std::vector<float> &values) {
-    constexpr size_t guard = 1024;
-    vector.assign(values.size() + guard, std::numeric_limits<float>::max());
+    constexpr size_t kGuard = 1024;
+    vector.assign(values.size() + kGuard, std::numeric_limits<float>::max());
     std::copy(values.begin(), values.end(), vector.begin());
     vector.resize(values.size());
 }
@@ -85,10 +86,10 @@ void CustomFunction::set_params(unsigned int num_classes, const std::vector<floa
     fill_with_guard(params_.perClassPostclusterThreshold, post);
 }
 
-ArrayViews CustomFunction::bind(const nb::list &tensors) {
+core::ArrayViews CustomFunction::bind(const nb::list &tensors) {
     if (tensors.size() != layers_.size())
         throw std::invalid_argument("set_layers was called for another number of tensors");
-    ArrayViews views(new ArrayView[layers_.size()]);
+    core::ArrayViews views(new core::ArrayView[layers_.size()]);
     for (size_t i = 0; i < layers_.size(); ++i) {
         if (!views[i].open(tensors[i], PyBUF_WRITABLE | PyBUF_FORMAT)) throw nb::python_error();
         bind_layer(layers_[i], *views[i]);
@@ -101,11 +102,13 @@ void CustomFunction::translate_current_exception() {
         throw;
     } catch (const abi::__forced_unwind &) {
         throw;  // the thread is being cancelled; swallowing it ends the process
-    } catch (const MissingFunction &call) {
-        throw MissingFunctionError(call.what());
+    } catch (const stand_ins::MissingFunction &call) {
+        throw stand_ins::MissingFunctionError(call.what());
     } catch (const std::exception &error) {
         throw CustomCodeError(name_of_current_exception() + ": " + error.what());
     } catch (...) {
         throw CustomCodeError("an exception of type " + name_of_current_exception());
     }
 }
+
+}  // namespace headrace::custom

@@ -19,6 +19,8 @@
 #define HEADRACE_NO_ABI_MARKER
 #include "nvdsinfer_custom_impl.h"
 
+namespace headrace::custom {
+
 // A user's shared object, open for as long as something of it may be called.
 class SharedObject {
 public:
@@ -72,7 +74,7 @@ public:
     // Points the layers into NumPy arrays: dense ones that can be written to, as parsers may decode in
     // place. They stay where they are as long as the views live. Throws std::invalid_argument or
     // nanobind::python_error if C++ has no name for one of them.
-    ArrayViews bind(const nanobind::list &tensors);
+    core::ArrayViews bind(const nanobind::list &tensors);
 
     const std::vector<NvDsInferLayerInfo> &layers() const { return layers_; }
     const NvDsInferParseDetectionParams &params() const { return params_; }
@@ -82,10 +84,10 @@ public:
     // installed.
     template <typename... Parameters, typename... Arguments>
     bool invoke(bool (*)(Parameters...), Arguments &&...arguments) {
-        Unlocked unlocked;
+        core::Unlocked unlocked;
         std::lock_guard<std::mutex> hold(library_->call_lock());
-        StandInScope scope;
-        if (setjmp(scope.jump)) throw MissingFunctionError(scope.refused);
+        stand_ins::Scope scope;
+        if (setjmp(scope.jump)) throw stand_ins::MissingFunctionError(scope.refused);
         try {
             return reinterpret_cast<bool (*)(Parameters...)>(function_)(arguments...);
         } catch (...) {
@@ -112,3 +114,5 @@ nanobind::tuple take_boxes(const void *records, size_t count, size_t stride, boo
 // Copies of a worker's boxes: (what take_boxes gives, bytes that they take); None if `size` bytes have no
 // room for as many.
 nanobind::object copied_boxes(uintptr_t address, size_t size, size_t count, bool with_angles);
+
+}  // namespace headrace::custom

@@ -15,6 +15,7 @@
 namespace nb = nanobind;
 using namespace nb::literals;
 
+namespace headrace::custom {
 namespace {
 
 struct Search {
@@ -43,7 +44,7 @@ unsigned long long loaded_so_far() {
 }
 
 uintptr_t again(const std::string &path) {
-    Unlocked unlocked;
+    core::Unlocked unlocked;
     return reinterpret_cast<uintptr_t>(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD));
 }
 
@@ -70,3 +71,5 @@ void bind_loaded_library(nb::module_ &m) {
           "Handle of a library in this process whose file name begins so, which stays loaded; 0 if "
           "there is none.");
 }
+
+}  // namespace headrace::custom

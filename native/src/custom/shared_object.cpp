@@ -7,6 +7,7 @@
 #include <new>
 #include <stdexcept>
 
+namespace headrace::custom {
 namespace {
 
 // Never freed: processes are forked until the end.
@@ -60,3 +61,5 @@ SharedObject::~SharedObject() {
 }
 
 void *SharedObject::symbol(const std::string &name) const { return dlsym(handle_, name.c_str()); }
+
+}  // namespace headrace::custom

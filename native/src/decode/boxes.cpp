@@ -17,10 +17,11 @@
 
 namespace nb = nanobind;
 
+namespace headrace::decode {
 namespace {
 
-using headrace::Fill;
-using headrace::In;
+using core::Fill;
+using core::In;
 using Tables = nb::ndarray<const float, nb::ndim<3>, nb::device::cpu>;
 using Starts = Fill<std::int32_t, nb::ndim<1>>;
 
@@ -35,16 +36,16 @@ std::ptrdiff_t table_hits(const Tables &tables, int first, const In<float, nb::n
     const auto room = static_cast<std::ptrdiff_t>(planes.shape(1));
     const auto row = static_cast<std::ptrdiff_t>(tables.stride(1));
     const auto column = static_cast<std::ptrdiff_t>(tables.stride(2));
-    Unlocked release;
-    headrace::Thresholds limits{thresholds.data(), static_cast<std::ptrdiff_t>(thresholds.shape(0)),
+    core::Unlocked release;
+    decode::Thresholds limits{thresholds.data(), static_cast<std::ptrdiff_t>(thresholds.shape(0)),
                              std::numeric_limits<float>::infinity()};
     for (std::ptrdiff_t i = 0; i < limits.count; ++i)
         limits.lowest = std::min(limits.lowest, limits.data[i]);
     const auto candidates = static_cast<std::ptrdiff_t>(tables.shape(1));
     // Each item in a part of the columns of its own, so that threads share the items.
-    ThreadPool::shared().run(threads, static_cast<int>(items), [&](int item) {
+    core::ThreadPool::shared().run(threads, static_cast<int>(items), [&](int item) {
         const float *data = tables.data() + item * static_cast<std::ptrdiff_t>(tables.stride(0));
-        const headrace::ScoreTable table{data + first * column,
+        const decode::ScoreTable table{data + first * column,
                                       candidates,
                                       static_cast<std::ptrdiff_t>(tables.shape(2)) - first,
                                       row,
@@ -52,8 +53,8 @@ std::ptrdiff_t table_hits(const Tables &tables, int first, const In<float, nb::n
                                       first > 4 ? data + 4 * column : nullptr,
                                       row};
         const std::ptrdiff_t at = item * candidates;
-        headrace::Hits hits{index.data() + at, class_id.data() + at, score.data() + at};
-        headrace::best_class(table, limits, hits, true);
+        decode::Hits hits{index.data() + at, class_id.data() + at, score.data() + at};
+        decode::best_class(table, limits, hits, true);
         float *out = planes.data() + at;
         for (std::ptrdiff_t k = 0; k < 4; ++k)
             for (std::ptrdiff_t i = 0; i < hits.count; ++i)
@@ -102,7 +103,7 @@ std::ptrdiff_t boxes_of_centres(const In<float, nb::ndim<2>> &planes,
     const Clip clip[2] = {{size.first}, {size.second}};
     const float factor[2] = {scale.first, scale.second};
     float *out = boxes.data();
-    Unlocked release(index.shape(0) > kFew);
+    core::Unlocked release(index.shape(0) > core::kFew);
     std::int32_t kept = 0, from = 0;
     for (std::size_t item = 0; item + 1 < starts.shape(0); ++item) {
         const std::int32_t to = starts.data()[item + 1];
@@ -189,7 +190,7 @@ void ordered_hits(const In<std::uint8_t, nb::shape<-1, sizeof(FoundHit)>> &recor
 
 }  // namespace
 
-void bind_decode_boxes(nb::module_ &m) {
+void bind_boxes(nb::module_ &m) {
     m.def("table_hits", &table_hits, nb::arg("tables"), nb::arg("first"), nb::arg("thresholds"),
           nb::arg("planes"), nb::arg("index"), nb::arg("class_id"), nb::arg("score"),
           nb::arg("starts"), nb::arg("threads") = 1,
@@ -209,3 +210,5 @@ void bind_decode_boxes(nb::module_ &m) {
           "candidates), inside the network's size; those below one pixel go. Fills the last three, and "
           "changes starts; returns how many there are. Releases the GIL.");
 }
+
+}  // namespace headrace::decode

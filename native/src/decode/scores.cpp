@@ -20,7 +20,7 @@
 
 namespace nb = nanobind;
 
-namespace headrace {
+namespace headrace::decode {
 namespace {
 
 constexpr float kNone = -std::numeric_limits<float>::infinity();
@@ -370,8 +370,6 @@ void best_class(const ScoreTable &table, const Thresholds &thresholds, Hits &hit
         scan_class_major(table, thresholds, hits, simd);
 }
 
-}  // namespace headrace
-
 namespace {
 
 using Scores = nb::ndarray<const float, nb::ndim<2>, nb::device::cpu>;
@@ -379,10 +377,10 @@ using Line = nb::ndarray<const float, nb::ndim<1>, nb::device::cpu>;
 template <class T>
 using Out = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-std::ptrdiff_t best_class(const Scores &scores, const Line &objectness, const Line &thresholds,
-                          const Out<std::int32_t> &index, const Out<std::int32_t> &class_id,
-                          const Out<float> &score, bool simd) {
-    headrace::ScoreTable table{scores.data(),
+std::ptrdiff_t fill_hits(const Scores &scores, const Line &objectness, const Line &thresholds,
+                         const Out<std::int32_t> &index, const Out<std::int32_t> &class_id,
+                         const Out<float> &score, bool simd) {
+    ScoreTable table{scores.data(),
                             static_cast<std::ptrdiff_t>(scores.shape(0)),
                             static_cast<std::ptrdiff_t>(scores.shape(1)),
                             static_cast<std::ptrdiff_t>(scores.stride(0)),
@@ -390,38 +388,40 @@ std::ptrdiff_t best_class(const Scores &scores, const Line &objectness, const Li
                             objectness.shape(0) ? objectness.data() : nullptr,
                             objectness.shape(0) ? static_cast<std::ptrdiff_t>(objectness.stride(0))
                                                 : 0};
-    headrace::Thresholds limits{thresholds.data(), static_cast<std::ptrdiff_t>(thresholds.shape(0)),
+    Thresholds limits{thresholds.data(), static_cast<std::ptrdiff_t>(thresholds.shape(0)),
                              std::numeric_limits<float>::infinity()};
     for (std::ptrdiff_t i = 0; i < limits.count; ++i)
         limits.lowest = std::min(limits.lowest, limits.data[i]);
     for (const std::size_t room : {index.shape(0), class_id.shape(0), score.shape(0)})
         if (room < scores.shape(0)) throw nb::value_error("hits: no room for every candidate");
-    headrace::Hits hits{index.data(), class_id.data(), score.data()};
+    Hits hits{index.data(), class_id.data(), score.data()};
     {
-        Unlocked release;
-        headrace::best_class(table, limits, hits, simd);
+        core::Unlocked release;
+        best_class(table, limits, hits, simd);
     }
     return hits.count;
 }
 
-bool half_to_float(const Out<const std::uint16_t> &half, const Out<float> &single) {
-    if (!headrace::half_to_float_has_simd()) return false;
-    Unlocked release;
-    headrace::half_to_float(half.data(), single.data(), static_cast<std::ptrdiff_t>(half.shape(0)));
+bool fill_singles(const Out<const std::uint16_t> &half, const Out<float> &single) {
+    if (!half_to_float_has_simd()) return false;
+    core::Unlocked release;
+    half_to_float(half.data(), single.data(), static_cast<std::ptrdiff_t>(half.shape(0)));
     return true;
 }
 
 }  // namespace
 
-void bind_decode(nb::module_ &m) {
-    m.def("best_class", &best_class, nb::arg("scores"), nb::arg("objectness"),
+void bind_scores(nb::module_ &m) {
+    m.def("best_class", &fill_hits, nb::arg("scores"), nb::arg("objectness"),
           nb::arg("thresholds"), nb::arg("index"), nb::arg("class_id"), nb::arg("score"),
           nb::arg("simd") = true,
           "Best class of each row of (candidates, classes) scores and the threshold of that class; "
           "fills the three arrays (room for every candidate), returns how many hits there are.");
-    m.def("best_class_has_simd", &headrace::best_class_has_simd,
+    m.def("best_class_has_simd", &best_class_has_simd,
           "Whether this machine runs the vector path of best_class.");
-    m.def("half_to_float", &half_to_float, nb::arg("half"), nb::arg("single"),
+    m.def("half_to_float", &fill_singles, nb::arg("half"), nb::arg("single"),
           "IEEE halves (as uint16) to float32; False, and nothing written, where the machine has "
           "no instruction for it.");
 }
+
+}  // namespace headrace::decode

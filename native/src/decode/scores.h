@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace headrace {
+namespace headrace::decode {
 
 // A [candidates, classes] table of scores with any strides (in elements), one of which is 1.
 struct ScoreTable {
@@ -48,4 +48,4 @@ bool half_to_float_has_simd();
 // True when this machine runs the vector path.
 bool best_class_has_simd();
 
-}  // namespace headrace
+}  // namespace headrace::decode

@@ -17,6 +17,7 @@
 namespace nb = nanobind;
 using namespace nb::literals;
 
+namespace headrace::decode {
 namespace {
 
 // Pixels taken together: best and class stay in the first-level cache while classes stream by.
@@ -156,7 +157,7 @@ using Map = nb::ndarray<std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu
 void class_map(const Volume &scores, float limit, bool nhwc, const Map &map, bool simd) {
     const auto pixels = static_cast<std::ptrdiff_t>(map.shape(0));
     const auto classes = static_cast<std::ptrdiff_t>(scores.shape(nhwc ? 1 : 0));
-    Unlocked release;
+    core::Unlocked release;
     (nhwc ? interleaved : planar)(scores.data(), classes, pixels, limit, map.data(), simd);
 }
 
@@ -167,3 +168,5 @@ void bind_segment(nb::module_ &m) {
           "Class of each pixel: scores is (C, pixels), or (pixels, C) when nhwc; map is (pixels,). "
           "The first of the largest values above limit wins, -1 for none. Releases the GIL.");
 }
+
+}  // namespace headrace::decode

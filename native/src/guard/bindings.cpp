@@ -19,12 +19,13 @@
 namespace nb = nanobind;
 using namespace nb::literals;
 
+namespace headrace::guard {
 namespace {
 
-constexpr double most_seconds = 1e9;  // a limit beyond is none, and the clock has no number for it
+constexpr double kMostSeconds = 1e9;  // a limit beyond is none, and the clock has no number for it
 
 // Which addresses of the application are which bytes of the memory that outputs are made in.
-class GuardSlots {
+class Slots {
 public:
     struct Slot {
         size_t bytes;     // that tensors may have
@@ -69,25 +70,25 @@ private:
 };
 
 // Runs the application's signal handlers while it waits; throws what they raise.
-const char *post_and_wait(GuardChannel &channel, const std::vector<GuardCopy> &copies,
+const char *post_and_wait(Channel &channel, const std::vector<Copy> &copies,
                           const std::vector<uint64_t> &places, double timeout_s, int worker,
                           int process) {
-    const GuardChannel::Together together(channel, worker);
-    const std::chrono::duration<double> limit(std::min(timeout_s, most_seconds));
-    const auto end = GuardClock::now() + std::chrono::duration_cast<GuardClock::duration>(limit);
+    const Channel::Together together(channel, worker);
+    const std::chrono::duration<double> limit(std::min(timeout_s, kMostSeconds));
+    const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(limit);
     for (bool posted = false;; posted = true) {
-        GuardAnswer answer;
+        Answer answer;
         {
-            Unlocked unlocked;
+            core::Unlocked unlocked;
             if (!posted) channel.post(copies, places);
             answer = channel.wait(end, process);
         }
         switch (answer) {
-        case GuardAnswer::given: return "answered";
-        case GuardAnswer::died: return "died";
-        case GuardAnswer::late: return "late";
-        case GuardAnswer::closed: return "nonsense";
-        case GuardAnswer::interrupted: break;
+        case Answer::kGiven: return "answered";
+        case Answer::kDied: return "died";
+        case Answer::kLate: return "late";
+        case Answer::kClosed: return "nonsense";
+        case Answer::kInterrupted: break;
         }
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
         if (channel.closed) return "closed";  // by a handler
@@ -95,11 +96,11 @@ const char *post_and_wait(GuardChannel &channel, const std::vector<GuardCopy> &c
 }
 
 // The worker reads a tensor in place if it is in one of `slots` (or null), else it is copied to `to`.
-const char *ask(GuardChannel &channel, const nb::list &arrays, const std::vector<uintptr_t> &to,
+const char *ask(Channel &channel, const nb::list &arrays, const std::vector<uintptr_t> &to,
                 const std::vector<size_t> &sizes, double timeout_s, int worker, int process,
-                const GuardSlots *slots) {
-    const ArrayViews views(new ArrayView[arrays.size()]);
-    std::vector<GuardCopy> copies;
+                const Slots *slots) {
+    const core::ArrayViews views(new core::ArrayView[arrays.size()]);
+    std::vector<Copy> copies;
     std::vector<uint64_t> places(3 * arrays.size(), 0);
     SharedPages pages;
     for (size_t i = 0; i < arrays.size(); ++i) {
@@ -108,7 +109,7 @@ const char *ask(GuardChannel &channel, const nb::list &arrays, const std::vector
         const auto bytes = static_cast<size_t>(views[i]->len);
         if (bytes != sizes.at(i))
             throw std::invalid_argument("an array has another size than before");
-        if (slots && i < guard_max_places) {
+        if (slots && i < kMaxPlaces) {
             const auto found = slots->find(start, bytes);
             if (found != slots->none() && pages.claim(start, bytes)) {
                 const auto &[from, slot] = *found;
@@ -125,47 +126,47 @@ const char *ask(GuardChannel &channel, const nb::list &arrays, const std::vector
 
 }  // namespace
 
-void bind_guard(nb::module_ &m) {
-    nb::class_<GuardChannel>(m, "GuardChannel", "One side of the page that requests go through.")
+void bind(nb::module_ &m) {
+    nb::class_<Channel>(m, "GuardChannel", "One side of the page that requests go through.")
         .def(nb::init<int, int>(), "page"_a, "link"_a)
         .def("ask", &ask, "arrays"_a, "to"_a, "sizes"_a, "timeout_s"_a, "worker"_a, "process"_a,
              "slots"_a = nb::none(),
              "Copy arrays of so many bytes to addresses, but those that are in slots, post a request "
              "and wait: 'answered', 'died', 'late', 'nonsense' or 'closed'.")
-        .def_ro("busy", &GuardChannel::busy, "A request is under way, or its answer is not read.")
-        .def("__enter__", [](GuardChannel &channel) { channel.busy = true; })
+        .def_ro("busy", &Channel::busy, "A request is under way, or its answer is not read.")
+        .def("__enter__", [](Channel &channel) { channel.busy = true; })
         .def(
             "__exit__",
-            [](GuardChannel &channel, nb::handle, nb::handle, nb::handle) { channel.busy = false; },
+            [](Channel &channel, nb::handle, nb::handle, nb::handle) { channel.busy = false; },
             "kind"_a.none(), "error"_a.none(), "trace"_a.none())
-        .def_rw("closed", &GuardChannel::closed, "The worker was ended: no answer is waited for.")
-        .def("next", &GuardChannel::next, nb::call_guard<Unlocked>())
-        .def("leave_if_forked", &GuardChannel::leave_if_forked,
+        .def_rw("closed", &Channel::closed, "The worker was ended: no answer is waited for.")
+        .def("next", &Channel::next, nb::call_guard<core::Unlocked>())
+        .def("leave_if_forked", &Channel::leave_if_forked,
              "End this process if it is a copy of the worker: what it shares is the worker's.")
-        .def("answer", &GuardChannel::answer);
+        .def("answer", &Channel::answer);
 
-    nb::class_<GuardSlots>(m, "GuardSlots", "Addresses that are parts of a file in shared memory.")
+    nb::class_<Slots>(m, "GuardSlots", "Addresses that are parts of a file in shared memory.")
         .def(nb::init<>())
-        .def("add", &GuardSlots::add, "start"_a, "bytes"_a, "offset"_a, "mapped"_a);
+        .def("add", &Slots::add, "start"_a, "bytes"_a, "offset"_a, "mapped"_a);
     nb::dict words;
-    words["OP"] = guard_op;
-    words["MESSAGE_BYTES"] = guard_message_bytes;
-    words["INPUT_SIZE"] = guard_input_size;
-    words["STATUS"] = guard_status;
-    words["SIDE_START"] = guard_side_start;
-    words["SIDE_BYTES"] = guard_side_bytes;
-    words["OUTPUT_SIZE"] = guard_output_size;
-    words["VALUES"] = guard_values;
-    words["WROTE"] = guard_wrote;
-    words["MESSAGE"] = guard_message;
-    words["CALL"] = guard_call;
-    words["HAS_ANGLES"] = guard_has_angles;
-    words["HAS_MASKS"] = guard_has_masks;
+    words["OP"] = kOp;
+    words["MESSAGE_BYTES"] = kMessageBytes;
+    words["INPUT_SIZE"] = kInputSize;
+    words["STATUS"] = kStatus;
+    words["SIDE_START"] = kSideStart;
+    words["SIDE_BYTES"] = kSideBytes;
+    words["OUTPUT_SIZE"] = kOutputSize;
+    words["VALUES"] = kValues;
+    words["WROTE"] = kWrote;
+    words["MESSAGE"] = kMessage;
+    words["CALL"] = kCall;
+    words["HAS_ANGLES"] = kHasAngles;
+    words["HAS_MASKS"] = kHasMasks;
     m.attr("GUARD_WORDS") = words;
-    m.attr("GUARD_MAX_PLACES") = guard_max_places;
-    m.attr("GUARD_PLACES_AT") = guard_places_at;
+    m.attr("GUARD_MAX_PLACES") = kMaxPlaces;
+    m.attr("GUARD_PLACES_AT") = kPlacesAt;
 
-    m.def("guard_boxes", &copied_boxes, "address"_a, "size"_a, "count"_a, "with_angles"_a,
+    m.def("guard_boxes", &custom::copied_boxes, "address"_a, "size"_a, "count"_a, "with_angles"_a,
           "Copies of a worker's boxes: (what decode_boxes gives, bytes that they take); None if there "
           "are not as many bytes.");
 
@@ -174,3 +175,5 @@ void bind_guard(nb::module_ &m) {
         [](int process, int number) { return syscall(SYS_tgkill, process, process, number) == 0; },
         "process"_a, "number"_a, "Send a signal to the first thread of another process.");
 }
+
+}  // namespace headrace::guard

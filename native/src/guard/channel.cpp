@@ -14,12 +14,12 @@
 #include <cstring>
 #include <stdexcept>
 
+namespace headrace::guard {
 namespace {
 
-using Clock = GuardClock;
-constexpr unsigned int try_every = 24;
-constexpr double most_ms = 1e9;  // of one wait
-constexpr double most_us = 2000;  // of one call: a slice of another process is no more expensive
+constexpr unsigned int kTryEvery = 24;
+constexpr double kMostMs = 1e9;  // of one wait
+constexpr double kMostUs = 2000;  // of one call: a slice of another process is no more expensive
 
 // Neither of these waits, whatever the other side has done to the socket that it shares.
 bool drain(int link) {
@@ -35,57 +35,57 @@ void knock(int link) {
 
 }  // namespace
 
-GuardChannel::GuardChannel(int page, int link) : link_(link), owner_(getpid()) {
-    void *at = mmap(nullptr, guard_control_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, page, 0);
+Channel::Channel(int page, int link) : link_(link), owner_(getpid()) {
+    void *at = mmap(nullptr, kControlBytes, PROT_READ | PROT_WRITE, MAP_SHARED, page, 0);
     if (at == MAP_FAILED) throw std::runtime_error(std::strerror(errno));
-    control_ = static_cast<GuardControl *>(at);
+    control_ = static_cast<Control *>(at);
     served_ = control_->response.load();
     CPU_ZERO(&cores_);
     sched_getaffinity(0, sizeof cores_, &cores_);
 }
 
-GuardChannel::~GuardChannel() { munmap(control_, guard_control_bytes); }
+Channel::~Channel() { munmap(control_, kControlBytes); }
 
-void GuardChannel::wake(std::atomic<uint32_t> &sleeps) {
+void Channel::wake(std::atomic<uint32_t> &sleeps) {
     if (sleeps.exchange(0)) knock(link_);
 }
 
-void GuardChannel::post(const std::vector<GuardCopy> &copies, const std::vector<uint64_t> &places) {
+void Channel::post(const std::vector<Copy> &copies, const std::vector<uint64_t> &places) {
     const uint32_t number = control_->request.load() + 1;
-    for (const GuardCopy &copy : copies) std::memcpy(copy.to, copy.from, copy.bytes);
-    const size_t count = std::min(places.size(), 3 * guard_max_places);
-    std::copy_n(places.begin(), count, words() + guard_places_at);
+    for (const Copy &copy : copies) std::memcpy(copy.to, copy.from, copy.bytes);
+    const size_t count = std::min(places.size(), 3 * kMaxPlaces);
+    std::copy_n(places.begin(), count, words() + kPlacesAt);
     posted_ = Clock::now();
     control_->request.store(number);
     wake(control_->worker_sleeps);
 }
 
-GuardAnswer GuardChannel::wait(GuardClock::time_point end, int process) {
+Answer Channel::wait(Clock::time_point end, int process) {
     const uint32_t wanted = control_->request.load();
     const auto answered = [&] { return control_->response.load() == wanted; };
-    if (answered()) return GuardAnswer::given;
+    if (answered()) return Answer::kGiven;
     while (true) {
         control_->parent_sleeps.store(1);
-        if (answered()) return GuardAnswer::given;
+        if (answered()) return Answer::kGiven;
         const double left = std::chrono::duration<double>(end - Clock::now()).count();
         pollfd waiting[] = {{link_, POLLIN, 0}, {process, POLLIN, 0}};
-        const double wait_ms = std::clamp(std::ceil(left * 1e3), 0.0, most_ms);
+        const double wait_ms = std::clamp(std::ceil(left * 1e3), 0.0, kMostMs);
         const int ready = poll(waiting, 2, static_cast<int>(wait_ms));
-        if (ready < 0 && errno == EINTR) return answered() ? GuardAnswer::given : GuardAnswer::interrupted;
+        if (ready < 0 && errno == EINTR) return answered() ? Answer::kGiven : Answer::kInterrupted;
         if (ready < 0) throw std::runtime_error(std::strerror(errno));
         const bool open = !waiting[0].revents || drain(link_);
-        if (answered()) return GuardAnswer::given;
-        if (waiting[1].revents) return GuardAnswer::died;
-        if (left <= 0) return GuardAnswer::late;
-        if (!open) return GuardAnswer::closed;
+        if (answered()) return Answer::kGiven;
+        if (waiting[1].revents) return Answer::kDied;
+        if (left <= 0) return Answer::kLate;
+        if (!open) return Answer::kClosed;
     }
 }
 
-GuardChannel::Together::Together(GuardChannel &channel, int worker)
+Channel::Together::Together(Channel &channel, int worker)
     : channel_(channel), number_(channel.control_->request.load()) {
     const double *cost = channel.cost_us_;
     one_core_ = cost[1] < cost[0];
-    if (++channel.calls_ % try_every == 0) one_core_ = !one_core_;
+    if (++channel.calls_ % kTryEvery == 0) one_core_ = !one_core_;
     cpu_set_t here;
     CPU_ZERO(&here);
     CPU_ZERO(&before_);
@@ -100,22 +100,22 @@ GuardChannel::Together::Together(GuardChannel &channel, int worker)
     sched_setaffinity(worker, sizeof here, &here);
 }
 
-GuardChannel::Together::~Together() {
+Channel::Together::~Together() {
     if (one_core_) sched_setaffinity(0, sizeof before_, &before_);
-    GuardControl &control = *channel_.control_;
+    Control &control = *channel_.control_;
     if (control.response.load() == number_) return;  // not answered
     const double all = std::chrono::duration<double, std::micro>(Clock::now() - channel_.posted_).count();
     const double cost = all - static_cast<double>(control.worker_ns.load()) / 1e3;
     double &mean = channel_.cost_us_[one_core_];
-    const double sample = std::min(std::max(cost, 0.0), most_us);
+    const double sample = std::min(std::max(cost, 0.0), kMostUs);
     mean = mean == 0 ? sample : mean + (sample - mean) / 8;
 }
 
-void GuardChannel::leave_if_forked() const {
+void Channel::leave_if_forked() const {
     if (getpid() != owner_) _exit(0);
 }
 
-bool GuardChannel::next() {
+bool Channel::next() {
     const auto posted = [&] { return control_->request.load(std::memory_order_acquire) != served_; };
     while (!posted()) {
         control_->worker_sleeps.store(1);
@@ -133,7 +133,7 @@ bool GuardChannel::next() {
     return true;
 }
 
-bool GuardChannel::answer() {
+bool Channel::answer() {
     leave_if_forked();
     if (fcntl(link_, F_GETFD) < 0) return false;
     const auto took = Clock::now() - taken_;
@@ -143,3 +143,5 @@ bool GuardChannel::answer() {
     wake(control_->parent_sleeps);
     return true;
 }
+
+}  // namespace headrace::guard

@@ -9,8 +9,10 @@
 #include <cstdint>
 #include <vector>
 
+namespace headrace::guard {
+
 // The start of the shared control page. What a request is about stands behind it, from byte 64 on.
-struct GuardControl {
+struct Control {
     std::atomic<uint32_t> request;        // number of the last request
     std::atomic<uint32_t> response;       // number of the last one answered
     std::atomic<uint32_t> parent_sleeps;  // wake it by its event
@@ -19,44 +21,44 @@ struct GuardControl {
     std::atomic<uint64_t> worker_ns;      // from taking the last request to answering it
 };
 
-constexpr size_t guard_control_bytes = 4096;
-constexpr size_t guard_words_at = 64;
+constexpr size_t kControlBytes = 4096;
+constexpr size_t kWordsAt = 64;
 // Words from here on tell, three for a tensor, where it is: 0 for where it was prepared to be, else
 // its offset in the memory of outputs + 1; offset and size of the slot that it is in.
-constexpr size_t guard_places_at = 64;
+constexpr size_t kPlacesAt = 64;
 // Words of a request (the first three) and of an answer.
-constexpr size_t guard_op = 0, guard_message_bytes = 1, guard_input_size = 2;
-constexpr size_t guard_status = 16, guard_side_start = 17, guard_side_bytes = 18,
-                 guard_output_size = 19, guard_values = 20, guard_wrote = 40;
-constexpr uint64_t guard_message = 1, guard_call = 2;  // guard_op
-constexpr uint64_t guard_has_angles = 1, guard_has_masks = 2;  // second value of boxes
-constexpr size_t guard_max_places = ((guard_control_bytes - guard_words_at) / 8 - guard_places_at) / 3;
+constexpr size_t kOp = 0, kMessageBytes = 1, kInputSize = 2;
+constexpr size_t kStatus = 16, kSideStart = 17, kSideBytes = 18,
+                 kOutputSize = 19, kValues = 20, kWrote = 40;
+constexpr uint64_t kMessage = 1, kCall = 2;  // kOp
+constexpr uint64_t kHasAngles = 1, kHasMasks = 2;  // second value of boxes
+constexpr size_t kMaxPlaces = ((kControlBytes - kWordsAt) / 8 - kPlacesAt) / 3;
 
-struct GuardCopy {
+struct Copy {
     void *to;
     const void *from;
     size_t bytes;
 };
 
 // closed: nothing can come any more, although the worker lives.
-enum class GuardAnswer { given, died, late, interrupted, closed };
+enum class Answer { kGiven, kDied, kLate, kInterrupted, kClosed };
 
-using GuardClock = std::chrono::steady_clock;
+using Clock = std::chrono::steady_clock;
 
 // One side's view of the page. The other side may write anything into it at any time: no number
 // from there is used as a size or an index.
-class GuardChannel {
+class Channel {
 public:
     // Maps the page. `link` is this side's end of a pair of sockets, over which the sides wake each
     // other; it stays the caller's. Throws std::runtime_error if the page cannot be mapped.
-    GuardChannel(int page, int link);
-    ~GuardChannel();
-    GuardChannel(const GuardChannel &) = delete;
-    GuardChannel &operator=(const GuardChannel &) = delete;
+    Channel(int page, int link);
+    ~Channel();
+    Channel(const Channel &) = delete;
+    Channel &operator=(const Channel &) = delete;
 
     // What requests and answers are written into.
     uint64_t *words() const {
-        return reinterpret_cast<uint64_t *>(reinterpret_cast<char *>(control_) + guard_words_at);
+        return reinterpret_cast<uint64_t *>(reinterpret_cast<char *>(control_) + kWordsAt);
     }
 
     // The application: a request is under way, from before it is posted until its answer was read;
@@ -64,9 +66,9 @@ public:
     bool busy = false, closed = false;
 
     // The application: copy tensors, say where the others are, then post a request.
-    void post(const std::vector<GuardCopy> &copies, const std::vector<uint64_t> &places);
+    void post(const std::vector<Copy> &copies, const std::vector<uint64_t> &places);
     // The application: wait for its answer. `process` is a pidfd. After `interrupted` wait again.
-    GuardAnswer wait(GuardClock::time_point end, int process);
+    Answer wait(Clock::time_point end, int process);
 
     // The worker: wait for a request; false if the application or the link is gone.
     bool next();
@@ -80,13 +82,13 @@ public:
     // before it does anything else, so that threads of a library are where they want to be.
     class Together {
     public:
-        Together(GuardChannel &channel, int worker);
+        Together(Channel &channel, int worker);
         ~Together();
         Together(const Together &) = delete;
         Together &operator=(const Together &) = delete;
 
     private:
-        GuardChannel &channel_;
+        Channel &channel_;
         cpu_set_t before_;
         bool one_core_ = false;
         uint32_t number_;
@@ -98,12 +100,14 @@ public:
 
 private:
     void wake(std::atomic<uint32_t> &sleeps);
-    GuardControl *control_ = nullptr;
+    Control *control_ = nullptr;
     int link_;
     int owner_;             // process id
     uint32_t served_ = 0;   // worker: number of the last request taken
     cpu_set_t cores_;       // that this process may use
-    GuardClock::time_point taken_, posted_;
+    Clock::time_point taken_, posted_;
     double cost_us_[2] = {0, 0};  // of a call beside the worker's own time: where it likes, here
     unsigned int calls_ = 0;
 };
+
+}  // namespace headrace::guard

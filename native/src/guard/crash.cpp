@@ -35,14 +35,15 @@
 
 #include "module.h"
 
+namespace headrace::guard {
 namespace {
 
-constexpr int max_frames = 96;
-constexpr size_t handler_stack_bytes = 512 * 1024;
-constexpr size_t regions = 160;
-constexpr int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+constexpr int kMaxFrames = 96;
+constexpr size_t kHandlerStackBytes = 512 * 1024;
+constexpr size_t kRegions = 160;
+constexpr int kFatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
 
-const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+const uintptr_t kPage = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
 
 struct Region {
     uintptr_t start, end;
@@ -51,8 +52,8 @@ struct Region {
     off_t offset = 0;
     std::atomic<bool> own{false};  // written to: no longer the file's pages
 
-    uintptr_t first_page() const { return start & ~(page - 1); }
-    size_t pages() const { return ((end + page - 1) & ~(page - 1)) - first_page(); }
+    uintptr_t first_page() const { return start & ~(kPage - 1); }
+    size_t pages() const { return ((end + kPage - 1) & ~(kPage - 1)) - first_page(); }
 };
 
 int report = -1;
@@ -60,7 +61,7 @@ int hang = 0;
 char function[512], message[1024];
 std::atomic<const char *> releasing{nullptr};
 uintptr_t stack_low = 0;
-Region guarded[regions];
+Region guarded[kRegions];
 std::atomic<int> copies{0};  // regions that are their own
 struct sigaction before[65];
 std::atomic_flag reporting = ATOMIC_FLAG_INIT;
@@ -147,8 +148,8 @@ void write_report(const ucontext_t *context, bool aborted) {
 #else
     (void)context;
 #endif
-    void *frames[max_frames];
-    const int count = backtrace(frames, max_frames);
+    void *frames[kMaxFrames];
+    const int count = backtrace(frames, kMaxFrames);
     for (int i = 0; i < count; ++i)
         line.add("frame ").hex(reinterpret_cast<uintptr_t>(frames[i])).end();
     write_maps();
@@ -164,7 +165,7 @@ void write_report(const ucontext_t *context, bool aborted) {
 
 bool overflowed(const siginfo_t *info, const ucontext_t *context) {
     if (info->si_signo != SIGSEGV || !stack_low) return false;
-    constexpr uintptr_t reach = 16 << 20;  // one frame may be large
+    constexpr uintptr_t kReach = 16 << 20;  // one frame may be large
     const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
     uintptr_t top = address;
 #if defined(__x86_64__)
@@ -175,7 +176,7 @@ bool overflowed(const siginfo_t *info, const ucontext_t *context) {
     (void)context;
 #endif
     const auto near_end = [](uintptr_t value) {
-        return value > stack_low - reach && value < stack_low + (64 << 10);
+        return value > stack_low - kReach && value < stack_low + (64 << 10);
     };
     return near_end(address) && near_end(top);
 }
@@ -290,19 +291,19 @@ void report_to(int fd, int hang_signal) {
         stack_low = reinterpret_cast<uintptr_t>(low);
         pthread_attr_destroy(&attributes);
     }
-    void *memory = mmap(nullptr, handler_stack_bytes, PROT_READ | PROT_WRITE,
+    void *memory = mmap(nullptr, kHandlerStackBytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory != MAP_FAILED) {
         stack_t stack{};
         stack.ss_sp = memory;
-        stack.ss_size = handler_stack_bytes;
+        stack.ss_size = kHandlerStackBytes;
         sigaltstack(&stack, nullptr);
     }
     struct sigaction action{};
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigfillset(&action.sa_mask);
     action.sa_sigaction = on_fatal;
-    for (int number : fatal) sigaction(number, &action, &before[number]);
+    for (int number : kFatal) sigaction(number, &action, &before[number]);
     action.sa_flags |= SA_RESTART;
     action.sa_sigaction = on_hang;
     sigaction(hang, &action, nullptr);
@@ -327,7 +328,7 @@ void set_function(const char *name) { std::snprintf(function, sizeof function, "
 // a private copy of this process.
 void set_region(size_t slot, uintptr_t start, uintptr_t end, const char *name, int file,
                 uint64_t offset) {
-    if (slot >= regions) return;
+    if (slot >= kRegions) return;
     Region &region = guarded[slot];
     take_back(region);
     region.name[0] = 0;
@@ -348,11 +349,11 @@ bool take_back_all() {
 
 }  // namespace
 
-GuardReleasing::GuardReleasing(const char *field) { releasing = field; }
+Releasing::Releasing(const char *field) { releasing = field; }
 
-GuardReleasing::~GuardReleasing() { releasing = nullptr; }
+Releasing::~Releasing() { releasing = nullptr; }
 
-void bind_guard_crash(nanobind::module_ &m) {
+void bind_crash(nanobind::module_ &m) {
     using namespace nanobind::literals;
     m.def("guard_report_to", &report_to, "fd"_a, "hang_signal"_a,
           "Report fatal signals, std::terminate and exit of this process to a file descriptor.");
@@ -365,3 +366,5 @@ void bind_guard_crash(nanobind::module_ &m) {
           "a copy of its own when it is written to. `offset`: of the page that `start` is in.");
     m.def("guard_take_back", &take_back_all, "Share again what became a copy; whether anything had.");
 }
+
+}  // namespace headrace::guard

@@ -1,11 +1,15 @@
 // What a library does when its process ends: see guard/crash.cpp.
 #pragma once
 
+namespace headrace::guard {
+
 // While it lives, memory that a function gave is released: that function's `field`, a literal.
-class GuardReleasing {
+class Releasing {
 public:
-    explicit GuardReleasing(const char *field);
-    ~GuardReleasing();
-    GuardReleasing(const GuardReleasing &) = delete;
-    GuardReleasing &operator=(const GuardReleasing &) = delete;
+    explicit Releasing(const char *field);
+    ~Releasing();
+    Releasing(const Releasing &) = delete;
+    Releasing &operator=(const Releasing &) = delete;
 };
+
+}  // namespace headrace::guard

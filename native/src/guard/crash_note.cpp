@@ -13,13 +13,14 @@
 
 #include "module.h"
 
+namespace headrace::guard {
 namespace {
 
 struct Fatal {
     int number;
     const char *name;
 };
-constexpr Fatal fatal[] = {{SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"}, {SIGFPE, "SIGFPE"},
+constexpr Fatal kFatal[] = {{SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"}, {SIGFPE, "SIGFPE"},
                            {SIGILL, "SIGILL"},   {SIGABRT, "SIGABRT"}};
 
 std::atomic<const std::string *> note{nullptr};
@@ -45,7 +46,7 @@ void say_note() {
 void on_fatal(int number, siginfo_t *info, void *) {
     if (!writing.test_and_set()) {
         say("\nheadrace: ", 11);
-        for (const Fatal &one : fatal)
+        for (const Fatal &one : kFatal)
             if (one.number == number) say(one.name, std::strlen(one.name));
         say_note();
         written = true;
@@ -82,7 +83,7 @@ void note_crashes(const std::string &text, int exit_status) {
 #ifdef __GLIBC__
     on_exit(on_exit_call, nullptr);
 #endif
-    for (const Fatal &one : fatal) {
+    for (const Fatal &one : kFatal) {
         struct sigaction action{};
         if (sigaction(one.number, nullptr, &action) != 0) continue;
         if ((action.sa_flags & SA_SIGINFO) || action.sa_handler != SIG_DFL) continue;
@@ -100,3 +101,5 @@ void bind_crash_note(nanobind::module_ &m) {
     m.def("note_crashes", &note_crashes, nanobind::arg("text"), nanobind::arg("exit_status"),
           "Have exit() and fatal signals that nothing handles say this before they end the process.");
 }
+
+}  // namespace headrace::guard

@@ -9,27 +9,26 @@
 
 #include "module.h"
 
+namespace headrace::guard {
 namespace {
 
-constexpr size_t huge_page = size_t{1} << 21;
+constexpr size_t kHugePage = size_t{1} << 21;
 // Address space behind a tensor that nothing can be read from or written to: code that runs past the
 // end by more than a page meets it before anything else.
-constexpr size_t gap = size_t{1} << 20;
+constexpr size_t kGap = size_t{1} << 20;
 
-#ifndef MADV_COLLAPSE
-constexpr int MADV_COLLAPSE = 25;  // Linux 6.1
-#endif
+constexpr int kCollapse = 25;  // MADV_COLLAPSE, since Linux 6.1
 
 // Address space for bytes and the gap. The start of large ones has the same place in a huge page as
 // the bytes have in the file.
 uintptr_t reserve(uint64_t offset, size_t bytes) {
-    const size_t spare = bytes >= huge_page ? huge_page : 0, kept = bytes + gap;
+    const size_t spare = bytes >= kHugePage ? kHugePage : 0, kept = bytes + kGap;
     const size_t room = kept + spare;
     void *at = mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) throw std::runtime_error(std::strerror(errno));
     const auto first = reinterpret_cast<uintptr_t>(at);
     if (!spare) return first;
-    const uintptr_t start = first + (offset - first) % huge_page;
+    const uintptr_t start = first + (offset - first) % kHugePage;
     if (start > first) munmap(at, start - first);
     if (start + kept < first + room)
         munmap(reinterpret_cast<void *>(start + kept), first + room - start - kept);
@@ -48,17 +47,17 @@ public:
                         static_cast<off_t>(offset));
         if (at == MAP_FAILED) {
             const int why = errno;
-            munmap(place, bytes + gap);
+            munmap(place, bytes + kGap);
             throw std::runtime_error(std::strerror(why));
         }
         address_ = reinterpret_cast<uintptr_t>(at);
         // A parser that goes through columns touches a page with each number. Without huge pages, or
         // in an older kernel, it works as well and takes longer.
-        const size_t before = (huge_page - address_ % huge_page) % huge_page;
-        const size_t whole = before < bytes ? (bytes - before) / huge_page * huge_page : 0;
-        if (whole) madvise(static_cast<char *>(at) + before, whole, MADV_COLLAPSE);
+        const size_t before = (kHugePage - address_ % kHugePage) % kHugePage;
+        const size_t whole = before < bytes ? (bytes - before) / kHugePage * kHugePage : 0;
+        if (whole) madvise(static_cast<char *>(at) + before, whole, kCollapse);
     }
-    ~GuardMapping() { munmap(reinterpret_cast<void *>(address_), bytes_ + gap); }
+    ~GuardMapping() { munmap(reinterpret_cast<void *>(address_), bytes_ + kGap); }
     GuardMapping(const GuardMapping &) = delete;
     GuardMapping &operator=(const GuardMapping &) = delete;
 
@@ -77,14 +76,16 @@ void protect(uintptr_t address, size_t bytes, bool readable, bool writable) {
 
 }  // namespace
 
-void bind_guard_memory(nanobind::module_ &m) {
+void bind_memory(nanobind::module_ &m) {
     using namespace nanobind::literals;
     nanobind::class_<GuardMapping>(m, "GuardMapping", "Whole pages of a file in shared memory.")
         .def(nanobind::init<int, uint64_t, size_t, bool>(), "file"_a, "offset"_a, "bytes"_a,
              "writable"_a)
         .def_prop_ro("address", &GuardMapping::address);
-    m.attr("GUARD_HUGE_PAGE") = huge_page;
-    m.attr("GUARD_GAP") = gap;
+    m.attr("GUARD_HUGE_PAGE") = kHugePage;
+    m.attr("GUARD_GAP") = kGap;
     m.def("guard_protect", &protect, "address"_a, "bytes"_a, "readable"_a, "writable"_a,
           "Change the rights of whole pages.");
 }
+
+}  // namespace headrace::guard

@@ -25,20 +25,21 @@
 
 #include "module.h"
 
+namespace headrace::guard {
 namespace {
 
 #if defined(__x86_64__)
-constexpr uint32_t this_architecture = AUDIT_ARCH_X86_64;
+constexpr uint32_t kThisArchitecture = AUDIT_ARCH_X86_64;
 #elif defined(__aarch64__)
-constexpr uint32_t this_architecture = AUDIT_ARCH_AARCH64;
+constexpr uint32_t kThisArchitecture = AUDIT_ARCH_AARCH64;
 #else
-constexpr uint32_t this_architecture = 0;
+constexpr uint32_t kThisArchitecture = 0;
 #endif
 
 std::string reason() { return std::strerror(errno); }
 
 // Calls that are refused with EACCES, as a firewall would: pairs of sockets stay possible.
-constexpr uint32_t refused_calls[] = {
+constexpr uint32_t kRefusedCalls[] = {
     __NR_connect, __NR_accept4, __NR_ptrace, __NR_process_vm_readv, __NR_process_vm_writev,
 #ifdef __NR_accept
     __NR_accept,
@@ -52,42 +53,42 @@ constexpr uint32_t refused_calls[] = {
 };
 
 // These are CUDA's, too, which makes itself reachable for other processes when it starts.
-constexpr uint32_t calls_of_drivers[] = {__NR_bind, __NR_listen};
+constexpr uint32_t kCallsOfDrivers[] = {__NR_bind, __NR_listen};
 
 // Signals go to this process only. Source: man 2 seccomp, the filter language of the kernel.
-constexpr uint32_t signal_calls[] = {
+constexpr uint32_t kSignalCalls[] = {
     __NR_kill, __NR_tgkill, __NR_tkill, __NR_rt_sigqueueinfo, __NR_rt_tgsigqueueinfo,
 };
 
 bool filter_calls(bool gpu) {
-    constexpr auto number = static_cast<uint32_t>(offsetof(seccomp_data, nr));
-    constexpr auto architecture = static_cast<uint32_t>(offsetof(seccomp_data, arch));
-    constexpr auto first_argument = static_cast<uint32_t>(offsetof(seccomp_data, args));
-    constexpr uint32_t refuse = SECCOMP_RET_ERRNO | EACCES;
+    constexpr auto kNumber = static_cast<uint32_t>(offsetof(seccomp_data, nr));
+    constexpr auto kArchitecture = static_cast<uint32_t>(offsetof(seccomp_data, arch));
+    constexpr auto kFirstArgument = static_cast<uint32_t>(offsetof(seccomp_data, args));
+    constexpr uint32_t kRefuse = SECCOMP_RET_ERRNO | EACCES;
     std::vector<sock_filter> code = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, architecture),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, this_architecture, 1, 0),
-        BPF_STMT(BPF_RET | BPF_K, refuse),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, number),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kArchitecture),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kThisArchitecture, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, kRefuse),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kNumber),
 #if defined(__x86_64__)
         BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000u, 0, 1),  // the x32 interface
-        BPF_STMT(BPF_RET | BPF_K, refuse),
+        BPF_STMT(BPF_RET | BPF_K, kRefuse),
 #endif
     };
-    std::vector<uint32_t> refused(std::begin(refused_calls), std::end(refused_calls));
-    if (!gpu) refused.insert(refused.end(), std::begin(calls_of_drivers), std::end(calls_of_drivers));
+    std::vector<uint32_t> refused(std::begin(kRefusedCalls), std::end(kRefusedCalls));
+    if (!gpu) refused.insert(refused.end(), std::begin(kCallsOfDrivers), std::end(kCallsOfDrivers));
     for (uint32_t call : refused) {
         code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1));
-        code.push_back(BPF_STMT(BPF_RET | BPF_K, refuse));
+        code.push_back(BPF_STMT(BPF_RET | BPF_K, kRefuse));
     }
     code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_socket, 0, 4));
-    code.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, first_argument));
-    code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, gpu ? 1 : 0, 0));
-    code.push_back(BPF_STMT(BPF_RET | BPF_K, refuse));
+    code.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kFirstArgument));
+    code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, static_cast<uint8_t>(gpu ? 1 : 0), 0));
+    code.push_back(BPF_STMT(BPF_RET | BPF_K, kRefuse));
     code.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-    for (uint32_t call : signal_calls) {
+    for (uint32_t call : kSignalCalls) {
         code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4));
-        code.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, first_argument));
+        code.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kFirstArgument));
         code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(getpid()), 1, 0));
         code.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
         code.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
@@ -136,9 +137,9 @@ std::vector<std::string> sandbox(uint64_t memory_bytes, bool gpu) {
     go_first();
     const bool bound = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
     if (!bound) left.push_back("new privileges are not ruled out (" + reason() + ")");
-    if (!this_architecture || !bound || !filter_calls(gpu))
+    if (!kThisArchitecture || !bound || !filter_calls(gpu))
         left.push_back("the network is not closed to it (" +
-                       (this_architecture ? reason() : "no filter for this processor") + ")");
+                       (kThisArchitecture ? reason() : "no filter for this processor") + ")");
     if (memory_bytes) {
         const uint64_t limit = memory_now(gpu ? "VmData" : "VmSize") + memory_bytes;
         const rlimit memory{limit, limit};
@@ -150,9 +151,11 @@ std::vector<std::string> sandbox(uint64_t memory_bytes, bool gpu) {
 
 }  // namespace
 
-void bind_guard_sandbox(nanobind::module_ &m) {
+void bind_sandbox(nanobind::module_ &m) {
     using namespace nanobind::literals;
     m.def("guard_sandbox", &sandbox, "memory_bytes"_a, "gpu"_a = false,
           "Give up what a library does not need, for good; what could not be done, in words. `gpu`: "
           "a driver of NVIDIA shall work in it.");
 }
+
+}  // namespace headrace::guard

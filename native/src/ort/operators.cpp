@@ -20,6 +20,9 @@
 #include "core/unlocked.h"
 
 namespace nb = nanobind;
+
+namespace headrace::ort {
+
 namespace ort = headrace::ort;
 
 namespace {
@@ -27,11 +30,11 @@ namespace {
 using Status = void *;
 
 template <typename... Arguments>
-Status call(const void *const *table, ort::Function function, Arguments... arguments) {
+Status call(const void *const *table, Function function, Arguments... arguments) {
     return reinterpret_cast<Status (*)(Arguments...)>(const_cast<void *>(table[function]))(arguments...);
 }
 
-void release(const void *const *table, ort::Function function, void *object) {
+void release(const void *const *table, Function function, void *object) {
     if (object != nullptr) {
         reinterpret_cast<void (*)(void *)>(const_cast<void *>(table[function]))(object);
     }
@@ -39,19 +42,19 @@ void release(const void *const *table, ort::Function function, void *object) {
 
 Status failure(const void *const *table, const char *text) {
     constexpr int kFail = 1;
-    return call(table, ort::kCreateStatus, kFail, text);
+    return call(table, kCreateStatus, kFail, text);
 }
 
 void check(const void *const *table, Status status) {
     if (status != nullptr) {
-        release(table, ort::kReleaseStatus, status);
+        release(table, kReleaseStatus, status);
         throw std::runtime_error("ONNX Runtime refused an operator of headrace");
     }
 }
 
 struct Set;
 
-struct Operator : ort::Operator {
+struct Computed : Operator {
     std::string text;
     std::vector<int> inputs, outputs;
     std::size_t index;
@@ -63,19 +66,19 @@ struct Operator : ort::Operator {
 struct Set : std::enable_shared_from_this<Set> {
     nb::object compute;  // (operator's index, Call) -> whether it went well
     std::string domain_name;
-    std::vector<Operator> operators;  // not changed once made: the runtime has their addresses
+    std::vector<Computed> operators;  // not changed once made: the runtime has their addresses
     const void *const *table = nullptr;
     void *domain = nullptr;
 
     ~Set() {
         if (domain != nullptr) {
-            release(table, ort::kReleaseDomain, domain);
+            release(table, kReleaseDomain, domain);
         }
         if (!Py_IsInitialized()) {
             compute.release();
             return;
         }
-        Locked gil;
+        core::Locked gil;
         compute.reset();
     }
 };
@@ -91,11 +94,11 @@ thread_local std::shared_ptr<Set> offered;
 // What Python is given for one computation; only valid while it lasts.
 class Call {
    public:
-    Call(const void *const *table, void *context, const Operator &op)
+    Call(const void *const *table, void *context, const Computed &op)
         : table_(table), context_(context), count_(op.inputs.size()) {
         const void *value = input(0);
         void *data = nullptr;
-        check(table_, call(table_, ort::kTensorData, const_cast<void *>(value), &data));
+        check(table_, call(table_, kTensorData, const_cast<void *>(value), &data));
         run_id_ = *static_cast<const std::int32_t *>(data);
         if (op.passes_run_id) {
             const std::int64_t one = 1;
@@ -111,7 +114,7 @@ class Call {
         for (std::size_t index = 1; index < count_; ++index) {
             const void *value = input(index);
             void *data = nullptr;
-            check(table_, call(table_, ort::kTensorData, const_cast<void *>(value), &data));
+            check(table_, call(table_, kTensorData, const_cast<void *>(value), &data));
             found.append(nb::make_tuple(reinterpret_cast<std::uintptr_t>(data), shape_of(value)));
         }
         return found;
@@ -124,27 +127,27 @@ class Call {
    private:
     const void *input(std::size_t index) const {
         const void *value = nullptr;
-        check(table_, call(table_, ort::kInputOf, alive(), index, &value));
+        check(table_, call(table_, kInputOf, alive(), index, &value));
         return value;
     }
 
     void *output_data(std::size_t index, const std::int64_t *axes, std::size_t count) const {
         void *value = nullptr, *data = nullptr;
-        check(table_, call(table_, ort::kOutputOf, alive(), index, axes, count, &value));
-        check(table_, call(table_, ort::kTensorData, value, &data));
+        check(table_, call(table_, kOutputOf, alive(), index, axes, count, &value));
+        check(table_, call(table_, kTensorData, value, &data));
         return data;
     }
 
     nb::tuple shape_of(const void *value) const {
         void *shape = nullptr;
-        check(table_, call(table_, ort::kShapeOf, value, &shape));
+        check(table_, call(table_, kShapeOf, value, &shape));
         std::size_t count = 0;
-        Status status = call(table_, ort::kAxisCount, static_cast<const void *>(shape), &count);
+        Status status = call(table_, kAxisCount, static_cast<const void *>(shape), &count);
         std::vector<std::int64_t> axes(count);
         if (status == nullptr) {
-            status = call(table_, ort::kAxes, static_cast<const void *>(shape), axes.data(), count);
+            status = call(table_, kAxes, static_cast<const void *>(shape), axes.data(), count);
         }
-        release(table_, ort::kReleaseShape, shape);
+        release(table_, kReleaseShape, shape);
         check(table_, status);
         nb::list found;
         for (const std::int64_t axis : axes) {
@@ -166,17 +169,17 @@ class Call {
     std::int32_t run_id_ = 0;
 };
 
-const Operator &own(const ort::Operator *op) { return *static_cast<const Operator *>(op); }
+const Computed &own(const Operator *op) { return *static_cast<const Computed *>(op); }
 
-void *create(const ort::Operator *op, const void *api, const void *, void **kernel) {
-    const Operator &made = own(op);
+void *create(const Operator *op, const void *api, const void *, void **kernel) {
+    const Computed &made = own(op);
     *kernel = new Kernel{made.set->shared_from_this(), made.index, static_cast<const void *const *>(api)};
     return nullptr;
 }
 
 void *compute(void *kernel, void *context) {
     const Kernel &k = *static_cast<Kernel *>(kernel);
-    Locked gil;
+    core::Locked gil;
     try {
         nb::object given = nb::cast(Call(k.table, context, k.set->operators[k.index]));
         const nb::object done = k.set->compute(k.index, given);
@@ -189,27 +192,27 @@ void *compute(void *kernel, void *context) {
     }
 }
 
-Operator described(std::string name, std::vector<int> inputs, std::vector<int> outputs, bool passes_run_id,
+Computed described(std::string name, std::vector<int> inputs, std::vector<int> outputs, bool passes_run_id,
                    std::size_t index) {
-    Operator made{};
+    Computed made{};
     made.text = std::move(name);
     made.inputs = std::move(inputs);
     made.outputs = std::move(outputs);
     made.index = index;
     made.passes_run_id = passes_run_id;
-    made.version = ort::kVersion;
-    made.name = [](const ort::Operator *op) { return own(op).text.c_str(); };
-    made.provider = [](const ort::Operator *) -> const char * { return nullptr; };  // the CPU
-    made.input_type = [](const ort::Operator *op, std::size_t i) { return own(op).inputs.at(i); };
-    made.input_count = [](const ort::Operator *op) { return own(op).inputs.size(); };
-    made.output_type = [](const ort::Operator *op, std::size_t i) { return own(op).outputs.at(i); };
-    made.output_count = [](const ort::Operator *op) { return own(op).outputs.size(); };
+    made.version = kVersion;
+    made.name = [](const Operator *op) { return own(op).text.c_str(); };
+    made.provider = [](const Operator *) -> const char * { return nullptr; };  // the CPU
+    made.input_type = [](const Operator *op, std::size_t i) { return own(op).inputs.at(i); };
+    made.input_count = [](const Operator *op) { return own(op).inputs.size(); };
+    made.output_type = [](const Operator *op, std::size_t i) { return own(op).outputs.at(i); };
+    made.output_count = [](const Operator *op) { return own(op).outputs.size(); };
     made.destroy = [](void *kernel) { delete static_cast<Kernel *>(kernel); };
-    const auto required = [](const ort::Operator *, std::size_t) { return 0; };
+    const auto required = [](const Operator *, std::size_t) { return 0; };
     made.input_kind = required;
     made.output_kind = required;
     made.input_memory = required;  // the default one
-    const auto one = [](const ort::Operator *) { return 1; };
+    const auto one = [](const Operator *) { return 1; };
     made.least_inputs = one;
     made.same_inputs = one;
     made.least_outputs = one;
@@ -254,8 +257,8 @@ class Operators {
 
 // Called by ONNX Runtime, which found this module by its path.
 extern "C" __attribute__((visibility("default"))) void *RegisterCustomOps(void *options,
-                                                                         const ort::ApiBase *base) {
-    const void *const *table = base->table(ort::kVersion);
+                                                                         const ApiBase *base) {
+    const void *const *table = base->table(kVersion);
     if (table == nullptr) {  // a runtime before 1.16 has no way to tell of a failure that we know
         return nullptr;      // it will refuse the model, for want of the operators
     }
@@ -263,17 +266,17 @@ extern "C" __attribute__((visibility("default"))) void *RegisterCustomOps(void *
     if (set == nullptr || set->domain != nullptr) {
         return failure(table, "headrace offers no operators now");
     }
-    Status status = call(table, ort::kCreateDomain, set->domain_name.c_str(), &set->domain);
+    Status status = call(table, kCreateDomain, set->domain_name.c_str(), &set->domain);
     set->table = table;
-    for (Operator &made : set->operators) {
+    for (Computed &made : set->operators) {
         if (status == nullptr) {
-            status = call(table, ort::kAddToDomain, set->domain, static_cast<const ort::Operator *>(&made));
+            status = call(table, kAddToDomain, set->domain, static_cast<const Operator *>(&made));
         }
     }
-    return status != nullptr ? status : call(table, ort::kAddDomain, options, set->domain);
+    return status != nullptr ? status : call(table, kAddDomain, options, set->domain);
 }
 
-void bind_ort_operators(nb::module_ &m) {
+void bind(nb::module_ &m) {
     nb::class_<Call>(m, "OrtCall", "One computation of an operator; only valid while it lasts.")
         .def_prop_ro("run_id", &Call::run_id, "The operator's first input: the id of the run it belongs to.")
         .def("inputs", &Call::inputs, nb::sig("def inputs(self) -> list[tuple[int, tuple[int, ...]]]"),
@@ -289,3 +292,5 @@ void bind_ort_operators(nb::module_ &m) {
         .def("register_with", &Operators::register_with, nb::arg("ask"),
              "Offer them while `ask` makes session options load this module as a library of operators.");
 }
+
+}  // namespace headrace::ort

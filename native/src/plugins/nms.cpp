@@ -10,12 +10,12 @@
 #include "core/unlocked.h"
 
 namespace nb = nanobind;
-namespace pn = headrace::plugin_nms;
 
+namespace headrace::plugins {
 namespace {
 
-using headrace::Fill;
-using headrace::In;
+using core::Fill;
+using core::In;
 
 using Boxes = In<float, nb::shape<-1, -1, -1, 4>>;
 using Scores = In<float, nb::ndim<3>>;
@@ -24,12 +24,12 @@ using OutBoxes = Fill<float, nb::shape<-1, -1, 4>>;
 using OutScores = Fill<float, nb::ndim<2>>;
 using OutInts = Fill<std::int32_t, nb::ndim<2>>;
 
-pn::Heads heads_at(const Boxes &boxes, const Scores &scores, std::size_t image) {
+Heads heads_at(const Boxes &boxes, const Scores &scores, std::size_t image) {
     const std::size_t n = boxes.shape(1), sets = boxes.shape(2), classes = scores.shape(2);
     return {boxes.data() + image * n * sets * 4, scores.data() + image * n * classes, n, sets, classes};
 }
 
-pn::Out out_at(OutBoxes &boxes, OutScores &scores, OutInts &classes, OutInts &rows, std::size_t image) {
+Out out_at(OutBoxes &boxes, OutScores &scores, OutInts &classes, OutInts &rows, std::size_t image) {
     const std::size_t keep = scores.shape(1);
     return {boxes.data() + image * keep * 4, scores.data() + image * keep,
             classes.data() + image * keep, rows.data() + image * keep};
@@ -41,13 +41,13 @@ void efficient_nms(Boxes boxes, Scores scores, std::optional<In<float, nb::shape
                    Counts count, OutBoxes out_boxes, OutScores out_scores, OutInts out_classes,
                    OutInts out_rows) {
     const auto keep = static_cast<std::int32_t>(out_scores.shape(1));
-    const pn::EfficientRule rule{score_threshold, iou_threshold, keep,     per_class, background,
+    const EfficientRule rule{score_threshold, iou_threshold, keep,     per_class, background,
                                  sigmoid,         centres,       agnostic, clip};
-    Unlocked release;
+    core::Unlocked release;
     for (std::size_t image = 0; image < boxes.shape(0); ++image) {
         const float *base = nullptr;
         if (anchors) base = anchors->data() + (anchors->shape(0) == 1 ? 0 : image * boxes.shape(1) * 4);
-        count.data()[image] = pn::efficient(heads_at(boxes, scores, image), base, rule,
+        count.data()[image] = efficient(heads_at(boxes, scores, image), base, rule,
                                             out_at(out_boxes, out_scores, out_classes, out_rows, image));
     }
 }
@@ -56,23 +56,23 @@ void batched_nms(Boxes boxes, Scores scores, float score_threshold, float iou_th
                  std::int32_t background, std::int32_t top, int plus_one, bool clip, Counts count,
                  OutBoxes out_boxes, OutScores out_scores, OutInts out_classes, OutInts out_rows) {
     const auto keep = static_cast<std::int32_t>(out_scores.shape(1));
-    const pn::BatchedRule rule{score_threshold, iou_threshold, background, top, keep,
-                               static_cast<pn::PlusOne>(plus_one), clip};
-    Unlocked release;
+    const BatchedRule rule{score_threshold, iou_threshold, background, top, keep,
+                               static_cast<PlusOne>(plus_one), clip};
+    core::Unlocked release;
     for (std::size_t image = 0; image < boxes.shape(0); ++image)
-        count.data()[image] = pn::batched(heads_at(boxes, scores, image), rule,
+        count.data()[image] = batched(heads_at(boxes, scores, image), rule,
                                           out_at(out_boxes, out_scores, out_classes, out_rows, image));
 }
 
 std::int32_t greedy_nms(In<float, nb::shape<-1, 4>> boxes,
                         std::optional<In<std::int32_t, nb::ndim<1>>> class_ids, float threshold,
                         bool inclusive, int plus_one, Counts rows) {
-    Unlocked release;
-    pn::Kept kept({threshold, inclusive, static_cast<pn::PlusOne>(plus_one), class_ids.has_value()});
+    core::Unlocked release;
+    Kept kept({threshold, inclusive, static_cast<PlusOne>(plus_one), class_ids.has_value()});
     std::size_t count = 0;
     for (std::size_t i = 0; i < boxes.shape(0) && count < rows.shape(0); ++i) {
         const float *p = boxes.data() + 4 * i;
-        const pn::Box box = pn::Box{p[0], p[1], p[2], p[3]}.ordered();
+        const Box box = Box{p[0], p[1], p[2], p[3]}.ordered();
         const std::int32_t class_id = class_ids ? class_ids->data()[i] : 0;
         if (kept.suppresses(box, class_id)) continue;
         kept.add(box, class_id);
@@ -83,7 +83,7 @@ std::int32_t greedy_nms(In<float, nb::shape<-1, 4>> boxes,
 
 }  // namespace
 
-void bind_plugin_nms(nb::module_ &m) {
+void bind_nms(nb::module_ &m) {
     m.def("efficient_nms", &efficient_nms, nb::arg("boxes"), nb::arg("scores"),
           nb::arg("anchors").none(), nb::arg("score_threshold"), nb::arg("iou_threshold"),
           nb::arg("per_class"), nb::arg("background"), nb::arg("sigmoid"), nb::arg("centres"),
@@ -102,3 +102,5 @@ void bind_plugin_nms(nb::module_ &m) {
           "Suppression of (N, 4) corner boxes, best first; fills `rows` until it is full, returns "
           "how many. Releases the GIL.");
 }
+
+}  // namespace headrace::plugins

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace headrace::plugin_nms {
+namespace headrace::plugins {
 
 // What "+1" pixel boxes take: an edge of a box counts as a pixel.
 enum PlusOne : int { kNone = 0, kAreas = 1, kAreasAndOverlap = 2 };
@@ -47,7 +47,7 @@ struct Candidate {
 };
 
 // Higher scores first, of equals the lower index; a total order, as no score is NaN.
-inline constexpr auto before = [](const Candidate &x, const Candidate &y) {
+inline constexpr auto kBefore = [](const Candidate &x, const Candidate &y) {
     return x.score > y.score || (x.score == y.score && x.index < y.index);
 };
 
@@ -144,4 +144,4 @@ struct BatchedRule {
 
 std::int32_t batched(const Heads &heads, const BatchedRule &rule, const Out &out);
 
-}  // namespace headrace::plugin_nms
+}  // namespace headrace::plugins

@@ -5,7 +5,7 @@
 
 #include "core/vectorise.h"  // last: see there
 
-namespace headrace::plugin_nms {
+namespace headrace::plugins {
 namespace {
 
 constexpr std::size_t kBlock = 32;
@@ -79,4 +79,4 @@ HEADRACE_WIDE bool any_at_least(const float *scores, float threshold) {
     return found != 0;
 }
 
-}  // namespace headrace::plugin_nms
+}  // namespace headrace::plugins

@@ -6,7 +6,7 @@
 
 #include "plugins/nms.h"
 
-namespace headrace::plugin_nms {
+namespace headrace::plugins {
 namespace {
 
 constexpr std::size_t kPiece = 256;
@@ -48,7 +48,7 @@ bool candidates_of(const Scores &all, std::size_t limit, std::vector<Candidate> 
     Candidate worst{-std::numeric_limits<float>::infinity(), std::numeric_limits<std::uint32_t>::max()};
     auto shorten = [&] {
         const auto last = list.begin() + static_cast<std::ptrdiff_t>(limit) - 1;
-        std::nth_element(list.begin(), last, list.end(), before);
+        std::nth_element(list.begin(), last, list.end(), kBefore);
         worst = *last;
         // in the order of boxes an equal score that is still to come goes behind
         threshold = all.by_class ? worst.score : above(worst.score);
@@ -58,7 +58,7 @@ bool candidates_of(const Scores &all, std::size_t limit, std::vector<Candidate> 
     auto take = [&](std::size_t i) {
         if (!(all.values[i] >= threshold) || !counts(i, all)) return;
         const Candidate candidate{all.values[i], all.place(i)};
-        if (!before(candidate, worst)) return;
+        if (!kBefore(candidate, worst)) return;
         list.push_back(candidate);
         if (list.size() >= 2 * limit) shorten();
     };
@@ -83,16 +83,16 @@ bool candidates_of(const Scores &all, std::size_t limit, std::vector<Candidate> 
 }  // namespace
 
 float above(float score) {
-    constexpr float most = std::numeric_limits<float>::infinity();
-    return score == most ? std::numeric_limits<float>::quiet_NaN() : std::nextafter(score, most);
+    constexpr float kMost = std::numeric_limits<float>::infinity();
+    return score == kMost ? std::numeric_limits<float>::quiet_NaN() : std::nextafter(score, kMost);
 }
 
 void Ordered::sort_piece() {
     const auto from = list_.begin() + static_cast<std::ptrdiff_t>(sorted_);
     sorted_ = std::min(list_.size(), sorted_ + std::max(kPiece, sorted_));
     const auto to = list_.begin() + static_cast<std::ptrdiff_t>(sorted_);
-    if (to != list_.end()) std::nth_element(from, to, list_.end(), before);
-    std::sort(from, to, before);
+    if (to != list_.end()) std::nth_element(from, to, list_.end(), kBefore);
+    std::sort(from, to, kBefore);
 }
 
 void Ordered::restart(std::size_t at) {
@@ -116,4 +116,4 @@ const Candidate *Best::next() {
     return ordered_.next();
 }
 
-}  // namespace headrace::plugin_nms
+}  // namespace headrace::plugins

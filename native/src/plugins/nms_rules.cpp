@@ -7,7 +7,7 @@
 
 #include "plugins/nms.h"
 
-namespace headrace::plugin_nms {
+namespace headrace::plugins {
 namespace {
 
 constexpr std::size_t kCandidates = 5000;
@@ -93,4 +93,4 @@ std::int32_t batched(const Heads &heads, const BatchedRule &rule, const Out &out
     return count;
 }
 
-}  // namespace headrace::plugin_nms
+}  // namespace headrace::plugins

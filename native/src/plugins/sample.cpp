@@ -10,43 +10,43 @@
 #include "core/unlocked.h"
 
 namespace nb = nanobind;
-namespace ps = headrace::plugin_sample;
 
+namespace headrace::plugins {
 namespace {
 
-using headrace::Fill;
-using headrace::In;
+using core::Fill;
+using core::In;
 
 using MapIn = In<float, nb::ndim<4>>;
 
-ps::Map map_of(const MapIn &map) {
+Map map_of(const MapIn &map) {
     return {map.data(), map.shape(0), map.shape(1), map.shape(2), map.shape(3)};
 }
 
 void roi_sample(MapIn map, In<std::int32_t, nb::ndim<1>> images, In<std::int32_t, nb::ndim<1>> rows,
                 In<float, nb::shape<-1, 4>> grids, In<std::int32_t, nb::shape<-1, 2>> counts,
                 float offset, int outside, bool largest, Fill<float, nb::ndim<4>> out) {
-    const ps::Map source = map_of(map);
-    const ps::RoiRule rule{offset, static_cast<ps::Outside>(outside), largest};
+    const Map source = map_of(map);
+    const RoiRule rule{offset, static_cast<Outside>(outside), largest};
     const std::size_t bins_y = out.shape(2), bins_x = out.shape(3);
-    Unlocked release;
+    core::Unlocked release;
     for (std::size_t i = 0; i < images.shape(0); ++i) {
         const float *g = grids.data() + 4 * i;
         const std::int32_t *n = counts.data() + 2 * i;
         float *to = out.data() + static_cast<std::size_t>(rows.data()[i]) * source.channels * bins_y * bins_x;
-        ps::roi(source, static_cast<std::size_t>(images.data()[i]), {g[0], g[1], n[0]},
+        roi(source, static_cast<std::size_t>(images.data()[i]), {g[0], g[1], n[0]},
                 {g[2], g[3], n[1]}, bins_y, bins_x, rule, to);
     }
 }
 
 void roi_max_pool(MapIn map, In<std::int32_t, nb::ndim<1>> images,
                   In<std::int64_t, nb::shape<-1, 4>> regions, Fill<float, nb::ndim<4>> out) {
-    const ps::Map source = map_of(map);
+    const Map source = map_of(map);
     const std::size_t each = out.shape(1) * out.shape(2) * out.shape(3);
-    Unlocked release;
+    core::Unlocked release;
     for (std::size_t i = 0; i < images.shape(0); ++i) {
         const std::int64_t *r = regions.data() + 4 * i;
-        ps::pool(source, static_cast<std::size_t>(images.data()[i]), {r[0], r[1], r[2], r[3]},
+        pool(source, static_cast<std::size_t>(images.data()[i]), {r[0], r[1], r[2], r[3]},
                  out.shape(2), out.shape(3), out.data() + i * each);
     }
 }
@@ -57,29 +57,29 @@ void deformed_columns(MapIn map, std::size_t image, const std::array<std::int64_
                       Fill<float, nb::ndim<2>> columns) {
     const auto &n = numbers;
     const auto size = [&](std::size_t i) { return static_cast<std::size_t>(n[i]); };
-    const ps::Convolution c{size(0), size(1), size(2), size(3), n[4],    n[5],
+    const Convolution c{size(0), size(1), size(2), size(3), n[4],    n[5],
                             n[6],    n[7],    n[8],    n[9],    size(10)};
-    Unlocked release;
-    ps::deformed(map_of(map), image, c, offset.data(), mask.data(), columns.data());
+    core::Unlocked release;
+    deformed(map_of(map), image, c, offset.data(), mask.data(), columns.data());
 }
 
 void deformable_attention(In<float, nb::ndim<4>> value, In<std::int32_t, nb::shape<-1, 2>> shapes,
                           In<std::int32_t, nb::ndim<1>> starts, In<float, nb::ndim<6>> locations,
                           In<float, nb::ndim<5>> weights, Fill<float, nb::ndim<4>> out) {
-    const ps::Attention a{value.shape(1),     value.shape(2),     value.shape(3), weights.shape(3),
+    const Attention a{value.shape(1),     value.shape(2),     value.shape(3), weights.shape(3),
                           weights.shape(1),   weights.shape(4),   shapes.data(),  starts.data()};
     const std::size_t of_value = a.places * a.heads * a.depth;
     const std::size_t of_weights = a.queries * a.heads * a.levels * a.points;
     const std::size_t of_out = a.queries * a.heads * a.depth;
-    Unlocked release;
+    core::Unlocked release;
     for (std::size_t i = 0; i < value.shape(0); ++i)
-        ps::attention(a, value.data() + i * of_value, locations.data() + i * of_weights * 2,
+        attention(a, value.data() + i * of_value, locations.data() + i * of_weights * 2,
                       weights.data() + i * of_weights, out.data() + i * of_out);
 }
 
 }  // namespace
 
-void bind_plugin_sample(nb::module_ &m) {
+void bind_sample(nb::module_ &m) {
     m.def("roi_sample", &roi_sample, nb::arg("map"), nb::arg("images"), nb::arg("rows"),
           nb::arg("grids"), nb::arg("counts"), nb::arg("offset"), nb::arg("outside"),
           nb::arg("largest"), nb::arg("out"),
@@ -96,3 +96,5 @@ void bind_plugin_sample(nb::module_ &m) {
           nb::arg("starts"), nb::arg("locations"), nb::arg("weights"), nb::arg("out"),
           "Multi-scale deformable attention. Releases the GIL.");
 }
+
+}  // namespace headrace::plugins

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace headrace::plugin_sample {
+namespace headrace::plugins {
 
 struct Map {
     const float *data;  // images x channels x height x width
@@ -63,4 +63,4 @@ struct Attention {
 void attention(const Attention &a, const float *value, const float *locations, const float *weights,
                float *out);
 
-}  // namespace headrace::plugin_sample
+}  // namespace headrace::plugins

@@ -4,7 +4,7 @@
 
 #include "plugins/sample.h"
 
-namespace headrace::plugin_sample {
+namespace headrace::plugins {
 namespace {
 
 // Four neighbours and their weights; a neighbour outside has weight 0 and place 0.
@@ -90,4 +90,4 @@ void attention(const Attention &a, const float *value, const float *locations, c
         }
 }
 
-}  // namespace headrace::plugin_sample
+}  // namespace headrace::plugins

@@ -5,7 +5,7 @@
 
 #include "plugins/sample.h"
 
-namespace headrace::plugin_sample {
+namespace headrace::plugins {
 namespace {
 
 struct Span {
@@ -51,4 +51,4 @@ void pool(const Map &map, std::size_t image, const Region &region, std::size_t b
     }
 }
 
-}  // namespace headrace::plugin_sample
+}  // namespace headrace::plugins

@@ -5,7 +5,7 @@
 
 #include "plugins/sample.h"
 
-namespace headrace::plugin_sample {
+namespace headrace::plugins {
 namespace {
 
 // Where one sample falls on an axis: two neighbours and the weight of the second.
@@ -136,4 +136,4 @@ void roi(const Map &map, std::size_t image, const Axis &y, const Axis &x, std::s
     (rule.largest ? largest : mean)(map, from, y, x, bins_y, bins_x, rule, out);
 }
 
-}  // namespace headrace::plugin_sample
+}  // namespace headrace::plugins

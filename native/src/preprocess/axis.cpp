@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+namespace headrace::preprocess {
 namespace {
 
 // Where sample d's centre lies among sample centres: floor and remainder of `numerator` / `span`.
@@ -109,8 +110,8 @@ OpencvTable opencv_table(const Axis &axis, bool rows) {
 
 TapTable tap_table(const Axis &axis, Filter filter) {
     TapTable table;
-    const int reach = filter == Filter::lanczos ? 3 : 2;
-    table.stride = filter == Filter::area
+    const int reach = filter == Filter::kLanczos ? 3 : 2;
+    table.stride = filter == Filter::kArea
                        ? std::min(axis.extent / axis.count + 2, axis.high - axis.low)
                        : 2 * reach;
     table.first.resize(size_t(axis.count));
@@ -120,7 +121,7 @@ TapTable tap_table(const Axis &axis, Filter filter) {
     for (int d = 0; d < axis.count; ++d) {
         weights.clear();
         int64_t first;
-        if (filter == Filter::area) {
+        if (filter == Filter::kArea) {
             // Overlap with [left, right), both in units of 1 / count of a source sample.
             // The last sample there is stands for all beyond it, however many.
             const int64_t left = int64_t(d) * axis.extent, right = left + axis.extent;
@@ -134,7 +135,7 @@ TapTable tap_table(const Axis &axis, Filter filter) {
             const Centre at = centre(axis, d);
             const double fraction = double(at.remainder) / double(at.span);
             for (int i = 1 - reach; i <= reach; ++i)
-                weights.push_back(filter == Filter::lanczos ? lanczos3(i - fraction)
+                weights.push_back(filter == Filter::kLanczos ? lanczos3(i - fraction)
                                                             : cubic(i - fraction));
             first = at.floor + 1 - reach;
         }
@@ -142,3 +143,5 @@ TapTable tap_table(const Axis &axis, Filter filter) {
     }
     return table;
 }
+
+}  // namespace headrace::preprocess

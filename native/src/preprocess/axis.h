@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace headrace::preprocess {
+
 // Which source samples make up each destination sample along one axis of one plane.
 //
 // Destination sample d covers the source from start + d * extent / count to
@@ -23,7 +25,7 @@ struct Axis {
     Axis halved() const { return {start / 2, extent / 2, count, low / 2, (high + 1) / 2}; }
 };
 
-enum class Filter { nearest = 0, bilinear = 1, cubic = 2, area = 3, lanczos = 4, opencv = 5 };
+enum class Filter { kNearest = 0, kBilinear = 1, kCubic = 2, kArea = 3, kLanczos = 4, kOpencv = 5 };
 
 // One sample: the one that contains the centre.
 std::vector<int32_t> nearest_table(const Axis &axis);
@@ -50,3 +52,5 @@ struct TapTable {
     std::vector<float> weights;
 };
 TapTable tap_table(const Axis &axis, Filter filter);
+
+}  // namespace headrace::preprocess

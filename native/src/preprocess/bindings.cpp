@@ -16,6 +16,7 @@
 namespace nb = nanobind;
 using namespace nb::literals;
 
+namespace headrace::preprocess {
 namespace {
 
 using PlaneArray = nb::ndarray<const uint8_t, nb::device::cpu>;
@@ -59,8 +60,8 @@ void preprocess(const std::vector<PlaneArray> &planes, int layout, std::array<in
     const RowKernels *fast = generic ? nullptr : avx2_row_kernels();
     const RowKernels &kernels = fast ? *fast : generic_row_kernels();
     const int32_t *from = src.data(), *to = dst.data();
-    Unlocked release;
-    ThreadPool::shared().run(by_item ? threads : 1, count, [&](int i) {
+    core::Unlocked release;
+    core::ThreadPool::shared().run(by_item ? threads : 1, count, [&](int i) {
         PassSpec item = spec;
         item.src = rect(from + 4 * ptrdiff_t(i));
         item.dst = rect(to + 4 * ptrdiff_t(i));
@@ -92,7 +93,7 @@ void fit_crops(const Table<const double, 4> &rects, std::array<int, 2> frame_siz
 
 }  // namespace
 
-void bind_preprocess(nb::module_ &m) {
+void bind(nb::module_ &m) {
     m.def("preprocess", &preprocess, "planes"_a, "layout"_a, "frame_size"_a, "src"_a, "dst"_a,
           "matrix"_a, "out"_a.noconvert(), "net_size"_a, "color"_a, "nhwc"_a, "scale"_a, "fill"_a, "mean"_a,
           "mean_image"_a.none(), "filter"_a, "threads"_a, "generic"_a,
@@ -106,3 +107,5 @@ void bind_preprocess(nb::module_ &m) {
     m.def("has_avx2", [] { return avx2_row_kernels() != nullptr; },
           "Whether the AVX2 kernels are used.");
 }
+
+}  // namespace headrace::preprocess

@@ -2,29 +2,31 @@
 
 #include "preprocess/rows.h"
 
+namespace headrace::preprocess {
+
 Shuffle make_shuffle(const std::vector<int32_t> &from, int row_bytes) {
-    constexpr int block = Shuffle::block;
+    constexpr int kBlock = Shuffle::kBlock;
     Shuffle shuffle;
-    const size_t blocks = (from.size() + block - 1) / block;
+    const size_t blocks = (from.size() + kBlock - 1) / kBlock;
     int span = 0;
     shuffle.base.resize(blocks);
     for (size_t b = 0; b < blocks; ++b) {
-        const auto begin = from.begin() + ptrdiff_t(b * block);
-        const auto end = from.begin() + ptrdiff_t(std::min(from.size(), (b + 1) * block));
+        const auto begin = from.begin() + ptrdiff_t(b * kBlock);
+        const auto end = from.begin() + ptrdiff_t(std::min(from.size(), (b + 1) * kBlock));
         const auto [low, high] = std::minmax_element(begin, end);
         shuffle.base[b] = *low;
         span = std::max(span, *high - *low + 1);
     }
-    const int parts = (span + block - 1) / block;
-    if (parts > Shuffle::most_parts || parts * block > row_bytes) return shuffle;
+    const int parts = (span + kBlock - 1) / kBlock;
+    if (parts > Shuffle::kMostParts || parts * kBlock > row_bytes) return shuffle;
     shuffle.parts = parts;
-    shuffle.masks.assign(blocks * size_t(parts * block), 0x80);
+    shuffle.masks.assign(blocks * size_t(parts * kBlock), 0x80);
     for (size_t i = 0; i < from.size(); ++i) {
-        const size_t b = i / block;
-        shuffle.base[b] = std::min(shuffle.base[b], row_bytes - parts * block);
+        const size_t b = i / kBlock;
+        shuffle.base[b] = std::min(shuffle.base[b], row_bytes - parts * kBlock);
         const int at = from[i] - shuffle.base[b];
-        uint8_t *mask = &shuffle.masks[(b * size_t(parts) + size_t(at / block)) * block];
-        mask[i % block] = uint8_t(at % block);
+        uint8_t *mask = &shuffle.masks[(b * size_t(parts) + size_t(at / kBlock)) * kBlock];
+        mask[i % kBlock] = uint8_t(at % kBlock);
     }
     return shuffle;
 }
@@ -46,7 +48,7 @@ Columns make_columns(std::vector<int32_t> index, const std::vector<int32_t> &wei
     if (!shuffle || n == 3) return columns;
     // Each block holds the components of its pixels one after the other, or, when interpolating,
     // pixel by pixel: the two neighbours of each component.
-    const int per_block = Shuffle::block / (linear ? 2 * n : n);
+    const int per_block = Shuffle::kBlock / (linear ? 2 * n : n);
     std::vector<int32_t> from;
     from.reserve(size_t(count + per_block) * size_t(linear ? 2 * n : n));
     for (int x = 0; x < count; x += per_block) {
@@ -77,7 +79,7 @@ Columns make_pairs(std::vector<int32_t> first, const std::vector<int32_t> &secon
     while (columns.safe < count && n * at[size_t(columns.safe)] + word <= n * pixels)
         ++columns.safe;
     if (!shuffle || n == 3) return columns;
-    const int per_block = Shuffle::block / (2 * n);
+    const int per_block = Shuffle::kBlock / (2 * n);
     std::vector<int32_t> from;
     for (int x = 0; x < count; x += per_block)
         for (int c = 0; c < n; ++c)
@@ -89,3 +91,5 @@ Columns make_pairs(std::vector<int32_t> first, const std::vector<int32_t> &secon
     columns.shuffle = make_shuffle(from, n * pixels);
     return columns;
 }
+
+}  // namespace headrace::preprocess

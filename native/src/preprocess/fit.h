@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstdint>
 
+namespace headrace::preprocess {
+
 // One crop of a frame in the network input; the rules and their source: headrace/infer/geometry.py.
 struct Fit {
     int32_t src[4], dst[4];  // left, top, width, height
@@ -44,12 +46,12 @@ inline bool fit_modern(const double *ltwh, const FitRules &rules, Fit &fit) {
 
 // False, and `fit` all zeros, where there is nothing to crop.
 inline bool fit_crop(const double *ltwh, const FitRules &rules, Fit &fit) {
-    constexpr double limit = 2147483646;
+    constexpr double kLimit = 2147483646;
     fit = {};
     if (rules.modern) return fit_modern(ltwh, rules, fit);
     int32_t src[4];
     for (int i = 0; i < 4; ++i) {
-        if (!(std::fabs(ltwh[i]) <= limit)) return false;  // NaN too
+        if (!(std::fabs(ltwh[i]) <= kLimit)) return false;  // NaN too
         const int32_t value = ltwh[i] > 0 ? int32_t(ltwh[i]) : 0;
         src[i] = i < 2 ? value + value % 2 : value - value % 2;
     }
@@ -71,3 +73,5 @@ inline bool fit_crop(const double *ltwh, const FitRules &rules, Fit &fit) {
     for (int i = 0; i < 4; ++i) fit.src[i] = src[i];
     return true;
 }
+
+}  // namespace headrace::preprocess

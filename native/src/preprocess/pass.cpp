@@ -5,13 +5,14 @@
 
 #include "core/thread_pool.h"
 
+namespace headrace::preprocess {
 namespace {
 
-constexpr int slack = RowKernels::slack;
+constexpr int kSlack = RowKernels::kSlack;
 
 template <class T>
 T *grown(std::vector<T> &buffer, size_t size) {
-    if (buffer.size() < size + slack) buffer.resize(size + slack);
+    if (buffer.size() < size + kSlack) buffer.resize(size + kSlack);
     return buffer.data();
 }
 
@@ -42,13 +43,13 @@ Pass::Pass(const PassSpec &spec, const RowKernels &kernels)
     const int width = spec.frame_width, half = (width + 1) / 2;
     add_axes(x, y);
     switch (spec.layout) {
-        case Layout::rgb: add_source(planes[0], width, 3, {0, 1, 2}, 0); return;
-        case Layout::bgr: add_source(planes[0], width, 3, {2, 1, 0}, 0); return;
+        case Layout::kRgb: add_source(planes[0], width, 3, {0, 1, 2}, 0); return;
+        case Layout::kBgr: add_source(planes[0], width, 3, {2, 1, 0}, 0); return;
         default: add_source(planes[0], width, 1, {0}, 0);
     }
-    if (spec.layout == Layout::gray || spec.color == ModelColor::gray) return;
+    if (spec.layout == Layout::kGray || spec.color == ModelColor::kGray) return;
     add_axes(x.halved(), y.halved());  // `opencv` halves places instead: chroma is not interpolated
-    if (spec.layout == Layout::nv12) {
+    if (spec.layout == Layout::kNv12) {
         add_source(planes[1], half, 2, {1, 2}, 1);
     } else {
         add_source(planes[1], half, 1, {1}, 1);
@@ -60,11 +61,11 @@ void Pass::add_axes(const Axis &x, const Axis &y) {
     Axes axes{};
     axes.x = x;
     axes.y = y;
-    if (spec_.filter == Filter::nearest) {
+    if (spec_.filter == Filter::kNearest) {
         axes.nearest_y = nearest_table(y);
-    } else if (spec_.filter == Filter::bilinear) {
+    } else if (spec_.filter == Filter::kBilinear) {
         axes.linear_y = linear_table(y);
-    } else if (spec_.filter == Filter::opencv) {
+    } else if (spec_.filter == Filter::kOpencv) {
         const Axis &full_x = axes_.empty() ? x : axes_[0].x, &full_y = axes_.empty() ? y : axes_[0].y;
         axes.opencv_x = opencv_table(full_x, false);
         axes.opencv_y = opencv_table(full_y, true);
@@ -88,15 +89,15 @@ void Pass::add_source(const PlaneView &plane, int width, int components, std::ar
     const Axis &x = axes_[size_t(axes)].x;
     if (axes > 0 && sources_.back().axes == axes) {
         source.columns = sources_.back().columns;
-    } else if (spec_.filter == Filter::nearest) {
+    } else if (spec_.filter == Filter::kNearest) {
         source.columns = make_columns(nearest_table(x), {}, components, width, kernels_.shuffles);
-    } else if (spec_.filter == Filter::opencv) {
+    } else if (spec_.filter == Filter::kOpencv) {
         std::vector<int32_t> first = axes_[0].opencv_x.first, second = axes_[0].opencv_x.second;
         if (axes > 0)
             for (size_t i = 0; i < first.size(); ++i) first[i] /= 2, second[i] /= 2;
         source.columns =
             make_pairs(std::move(first), second, components, width, kernels_.shuffles);
-    } else if (spec_.filter == Filter::bilinear) {
+    } else if (spec_.filter == Filter::kBilinear) {
         LinearTable table = linear_table(x);
         source.columns = make_columns(std::move(table.first), table.weight, components, width,
                                       kernels_.shuffles);
@@ -107,7 +108,7 @@ void Pass::add_source(const PlaneView &plane, int width, int components, std::ar
 void Pass::run() const {
     const int height = spec_.net_height, threads = std::max(1, spec_.threads);
     const int bands = threads == 1 ? 1 : std::min(threads * 4, (height + 7) / 8);
-    ThreadPool::shared().run(threads, bands, [&](int band) {
+    core::ThreadPool::shared().run(threads, bands, [&](int band) {
         rows(int(int64_t(height) * band / bands), int(int64_t(height) * (band + 1) / bands));
     });
 }
@@ -122,7 +123,7 @@ void Pass::rows(int begin, int end) const {
             pad(y, 0, spec_.net_width);
             continue;
         }
-        if (spec_.filter == Filter::opencv)
+        if (spec_.filter == Filter::kOpencv)
             sample_opencv(row, scratch);
         else
             for (const Source &source : sources_) sample(source, row, scratch);
@@ -133,8 +134,8 @@ void Pass::rows(int begin, int end) const {
 }
 
 void Pass::sample(const Source &source, int y, Scratch &scratch) const {
-    if (spec_.filter == Filter::bilinear) return sample_linear(source, y, scratch);
-    if (spec_.filter != Filter::nearest) return sample_taps(source, y, scratch);
+    if (spec_.filter == Filter::kBilinear) return sample_linear(source, y, scratch);
+    if (spec_.filter != Filter::kNearest) return sample_taps(source, y, scratch);
     const Axes &axes = axes_[size_t(source.axes)];
     const int n = source.components, count = spec_.dst.width;
     uint8_t *to[3] = {};
@@ -222,19 +223,19 @@ void Pass::convert(const T *const *from, const ChannelOut *rgb, Yuv yuv, Luma lu
                    Grey grey) const {
     const int n = spec_.dst.width;
     const float scale = spec_.scale;
-    const bool to_grey = spec_.color == ModelColor::gray;
-    switch (converts() ? Layout::rgb : spec_.layout) {
-        case Layout::i420:
-        case Layout::nv12:
+    const bool to_grey = spec_.color == ModelColor::kGray;
+    switch (converts() ? Layout::kRgb : spec_.layout) {
+        case Layout::kI420:
+        case Layout::kNv12:
             to_grey ? luma(from[0], n, spec_.matrix, scale, rgb[0])
                     : yuv(from, n, spec_.matrix, scale, rgb);
             return;
-        case Layout::rgb:
-        case Layout::bgr:
+        case Layout::kRgb:
+        case Layout::kBgr:
             if (to_grey) return grey(from, n, scale, rgb[0]);
             for (int c = 0; c < 3; ++c) plain(from[c], n, scale, rgb[c]);
             return;
-        case Layout::gray:
+        case Layout::kGray:
             for (int c = 0; c < channels(); ++c) plain(from[0], n, scale, rgb[c]);
     }
 }
@@ -249,11 +250,11 @@ void Pass::finish(int y, Scratch &scratch) const {
         float *row = interleave ? grown(scratch.output[c], size_t(spec_.dst.width))
                                 : spec_.out + c * plane + at;
         output[c] = row;
-        const int color = spec_.color == ModelColor::bgr ? 2 - c : c;
+        const int color = spec_.color == ModelColor::kBgr ? 2 - c : c;
         const float *mean_row = spec_.mean_image ? spec_.mean_image + c * plane + at : nullptr;
         rgb[color] = {row, mean_row, spec_.mean[size_t(c)]};
     }
-    if (spec_.filter == Filter::nearest || spec_.filter == Filter::opencv) {
+    if (spec_.filter == Filter::kNearest || spec_.filter == Filter::kOpencv) {
         const uint8_t *from[3] = {scratch.bytes[0].data(), scratch.bytes[1].data(),
                                   scratch.bytes[2].data()};
         convert(from, rgb, kernels_.yuv_u8, kernels_.luma_u8, kernels_.plain_u8, kernels_.grey_u8);
@@ -284,3 +285,5 @@ void Pass::pad(int y, int begin, int end) const {
             for (int x = begin; x < end; ++x) out[x * step] = value;
     }
 }
+
+}  // namespace headrace::preprocess

@@ -7,9 +7,11 @@
 #include "preprocess/axis.h"
 #include "preprocess/rows.h"
 
+namespace headrace::preprocess {
+
 // Memory layouts of a frame and colour formats of a model, numbered as Python passes them.
-enum class Layout { i420 = 0, nv12 = 1, rgb = 2, bgr = 3, gray = 4 };
-enum class ModelColor { rgb = 0, bgr = 1, gray = 2 };
+enum class Layout { kI420 = 0, kNv12 = 1, kRgb = 2, kBgr = 3, kGray = 4 };
+enum class ModelColor { kRgb = 0, kBgr = 1, kGray = 2 };
 
 struct PlaneView {
     const uint8_t *data;
@@ -39,7 +41,7 @@ struct PassSpec {
     int threads;
     float *out;
 
-    int channels() const { return color == ModelColor::gray ? 1 : 3; }
+    int channels() const { return color == ModelColor::kGray ? 1 : 3; }
     ptrdiff_t item_size() const { return ptrdiff_t(net_width) * net_height * channels(); }
 };
 
@@ -72,7 +74,7 @@ private:
     int channels() const { return spec_.channels(); }
     int mixed_rows() const { return converts() || sources_[0].components == 3 ? 3 : 1; }
     // Whether sampling makes R, G, B of Y, U, V.
-    bool converts() const { return spec_.filter == Filter::opencv && sources_.back().axes == 1; }
+    bool converts() const { return spec_.filter == Filter::kOpencv && sources_.back().axes == 1; }
     void add_axes(const Axis &x, const Axis &y);
     void add_source(const PlaneView &plane, int width, int components, std::array<int, 3> rows,
                     int axes);
@@ -95,3 +97,5 @@ private:
     std::vector<Source> sources_;
     std::vector<Axes> axes_;
 };
+
+}  // namespace headrace::preprocess

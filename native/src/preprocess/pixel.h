@@ -6,6 +6,7 @@
 
 #include "preprocess/matrix.h"
 
+namespace headrace::preprocess {
 namespace {
 
 // Bilinear between rows: 128 * (a + (b - a) * weight / 2^15).
@@ -13,11 +14,11 @@ HEADRACE_TARGET inline int blended(int a, int b, int weight) {
     return a * 128 + (((b - a) * 128 * weight + 16384) >> 15);
 }
 
-constexpr float linear_unit = 1.0f / (128 * 16384);
+constexpr float kLinearUnit = 1.0f / (128 * 16384);
 
 // Bilinear between columns: two results of `blended`, with weights in 1 / 2^14.
 HEADRACE_TARGET inline float linear_level(int first, int second, int first_weight, int second_weight) {
-    return float(first * first_weight + second * second_weight) * linear_unit;
+    return float(first * first_weight + second * second_weight) * kLinearUnit;
 }
 
 // The high half of a product of 16 bits, as FFmpeg's vector code has it.
@@ -83,3 +84,5 @@ HEADRACE_TARGET inline float grey_of(float r, float g, float b) {
 }
 
 }  // namespace
+
+}  // namespace headrace::preprocess

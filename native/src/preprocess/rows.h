@@ -5,6 +5,8 @@
 
 #include "preprocess/matrix.h"
 
+namespace headrace::preprocess {
+
 // The inner loops of pre-processing: one row at a time, in scratch memory that stays in cache.
 // There is one table of them per instruction set; all compute bit-identical results.
 
@@ -18,7 +20,7 @@ struct ChannelOut {
 // Copies bytes of a row to 16-byte blocks, any byte to any place of its block: `parts` loads of 16
 // bytes from `base` on, each shuffled by its own mask. Made once, used for every row.
 struct Shuffle {
-    static constexpr int block = 16, most_parts = 8;
+    static constexpr int kBlock = 16, kMostParts = 8;
     int parts = 0;  // 0: not usable, the source bytes of some block lie too far apart
     std::vector<int32_t> base;   // of each block
     std::vector<uint8_t> masks;  // parts * 16 of each block
@@ -44,7 +46,7 @@ Columns make_pairs(std::vector<int32_t> first, const std::vector<int32_t> &secon
 
 struct RowKernels {
     // Output rows have room for `slack` elements more than asked for, written by whole vectors.
-    static constexpr int slack = 32;
+    static constexpr int kSlack = 32;
 
     bool shuffles;  // whether `Columns::shuffle` is of use
 
@@ -98,3 +100,5 @@ struct RowKernels {
 
 const RowKernels &generic_row_kernels();
 const RowKernels *avx2_row_kernels();  // null if the processor has no AVX2
+
+}  // namespace headrace::preprocess

@@ -7,6 +7,7 @@
 #define HEADRACE_TARGET __attribute__((target("avx2")))
 #include "preprocess/rows_impl.h"
 
+namespace headrace::preprocess {
 namespace {
 
 HEADRACE_TARGET inline __m128i load(const void *from) {
@@ -26,9 +27,9 @@ template <int N>
 HEADRACE_TARGET void nearest_shuffled(const uint8_t *row, const Columns &columns,
                                    uint8_t *const *to) {
     if (columns.shuffle.parts == 0) return nearest_plain<N>(row, columns, to);
-    constexpr int step = 16 / N;
-    for (int x = 0; x < columns.count; x += step) {
-        const __m128i bytes = shuffled(row, columns.shuffle, x / step);
+    constexpr int kStep = 16 / N;
+    for (int x = 0; x < columns.count; x += kStep) {
+        const __m128i bytes = shuffled(row, columns.shuffle, x / kStep);
         if constexpr (N == 1) {
             _mm_storeu_si128(reinterpret_cast<__m128i *>(to[0] + x), bytes);
         } else {
@@ -78,7 +79,7 @@ HEADRACE_TARGET inline __m256i interpolated(__m128i a, __m128i b, __m256i weight
 }
 
 HEADRACE_TARGET inline void store_levels(float *to, __m256i sums) {
-    _mm256_storeu_ps(to, _mm256_mul_ps(_mm256_cvtepi32_ps(sums), _mm256_set1_ps(linear_unit)));
+    _mm256_storeu_ps(to, _mm256_mul_ps(_mm256_cvtepi32_ps(sums), _mm256_set1_ps(kLinearUnit)));
 }
 
 HEADRACE_TARGET void linear1(const uint8_t *a, const uint8_t *b, int weight, const Columns &columns,
@@ -108,7 +109,7 @@ HEADRACE_TARGET void linear2(const uint8_t *a, const uint8_t *b, int weight, con
         const __m256i sums = _mm256_permutevar8x32_epi32(
             interpolated(above, below, rows, pairs), apart);
         const __m256 levels =
-            _mm256_mul_ps(_mm256_cvtepi32_ps(sums), _mm256_set1_ps(linear_unit));
+            _mm256_mul_ps(_mm256_cvtepi32_ps(sums), _mm256_set1_ps(kLinearUnit));
         _mm_storeu_ps(to[0] + x, _mm256_castps256_ps128(levels));
         _mm_storeu_ps(to[1] + x, _mm256_extractf128_ps(levels, 1));
     }
@@ -152,7 +153,7 @@ template <int N>
 HEADRACE_TARGET void pairs_shuffled(const uint8_t *row, const Columns &columns, uint8_t *const *to) {
     const Shuffle &shuffle = columns.shuffle;
     if (shuffle.parts == 0) return pairs_plain<N>(row, columns, to);
-    constexpr int step = 8 / N;
+    constexpr int kStep = 8 / N;
     int x = 0;
     if (N == 1 && shuffle.parts == 1) {  // the commonest: two blocks at a time
         const int32_t *base = shuffle.base.data();
@@ -164,8 +165,8 @@ HEADRACE_TARGET void pairs_shuffled(const uint8_t *row, const Columns &columns, 
                                 _mm256_shuffle_epi8(both, mask));
         }
     }
-    for (; x < columns.count; x += step) {
-        const __m128i bytes = shuffled(row, columns.shuffle, x / step);
+    for (; x < columns.count; x += kStep) {
+        const __m128i bytes = shuffled(row, columns.shuffle, x / kStep);
         if constexpr (N == 1) {
             _mm_storeu_si128(reinterpret_cast<__m128i *>(to[0] + 2 * x), bytes);
         } else {
@@ -313,8 +314,10 @@ const RowKernels *avx2_row_kernels() {
     return usable ? &kernels : nullptr;
 }
 
+}  // namespace headrace::preprocess
+
 #else
 
-const RowKernels *avx2_row_kernels() { return nullptr; }
+const headrace::preprocess::RowKernels *headrace::preprocess::avx2_row_kernels() { return nullptr; }
 
 #endif

@@ -7,6 +7,8 @@
 #include "preprocess/pixel.h"
 #include "preprocess/rows.h"
 
+namespace headrace::preprocess {
+
 // The rows of one call never overlap; said so that compilers vectorise loops over many of them.
 #if defined(__clang__)
 #define HEADRACE_ROWS_APART _Pragma("clang loop vectorize(assume_safety)")
@@ -262,3 +264,5 @@ inline RowKernels plain_kernels() {
 }
 
 }  // namespace
+
+}  // namespace headrace::preprocess

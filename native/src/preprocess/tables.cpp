@@ -15,11 +15,12 @@
 namespace nb = nanobind;
 using namespace nb::literals;
 
+namespace headrace::preprocess {
 namespace {
 
-using Rects = headrace::In<int32_t, nb::shape<-1, 4>>;
+using Rects = core::In<int32_t, nb::shape<-1, 4>>;
 // For each item: whole planes and chroma planes, x and y, place and stride.
-using Places = headrace::Fill<int32_t, nb::shape<-1, 2, 2, 2>>;
+using Places = core::Fill<int32_t, nb::shape<-1, 2, 2, 2>>;
 using Words = std::vector<int32_t>;
 
 void add(Words &words, const Words &more) { words.insert(words.end(), more.begin(), more.end()); }
@@ -33,13 +34,13 @@ void add_bits(Words &words, const std::vector<float> &values) {
 void add_axis(Words &words, const Axis &axis, Filter filter, bool rows, int32_t *place) {
     place[0] = int32_t(words.size());
     place[1] = 0;
-    if (filter == Filter::nearest) return add(words, nearest_table(axis));
-    if (filter == Filter::bilinear) {
+    if (filter == Filter::kNearest) return add(words, nearest_table(axis));
+    if (filter == Filter::kBilinear) {
         const LinearTable table = linear_table(axis);
         add(words, table.first);
         return add(words, table.weight);
     }
-    if (filter == Filter::opencv) {
+    if (filter == Filter::kOpencv) {
         const OpencvTable table = opencv_table(axis, rows);
         add(words, table.first);
         add(words, table.second);
@@ -59,7 +60,7 @@ auto sampling_tables(const Rects &src, const Rects &dst, std::array<int, 2> fram
                            int filter, bool chroma, const Places &places) {
     Words words;
     {
-        Unlocked release;
+        core::Unlocked release;
         for (size_t i = 0; i < src.shape(0); ++i) {
             const int32_t *from = src.data() + 4 * i, *to = dst.data() + 4 * i;
             int32_t *place = places.data() + 8 * i;
@@ -70,19 +71,21 @@ auto sampling_tables(const Rects &src, const Rects &dst, std::array<int, 2> fram
                     Axis::crop(from[axis], from[2 + axis], to[2 + axis], frame_size[size_t(axis)]);
                 const auto kind = Filter(filter);
                 add_axis(words, whole, kind, axis == 1, place + 2 * axis);
-                if (chroma && kind != Filter::opencv)
+                if (chroma && kind != Filter::kOpencv)
                     add_axis(words, whole.halved(), kind, axis == 1, place + 4 + 2 * axis);
             }
         }
     }
-    return headrace::array_of(std::move(words));
+    return core::array_of(std::move(words));
 }
 
 }  // namespace
 
-void bind_preprocess_tables(nb::module_ &m) {
+void bind_tables(nb::module_ &m) {
     m.def("sampling_tables", &sampling_tables, "src"_a, "dst"_a, "frame_size"_a, "filter"_a,
           "chroma"_a, "places"_a.noconvert(),
           "The tables of N crops of frames of one size, for the GPU's kernel: (words,) int32. Fills"
           " `places`, (N, 2, 2, 2): planes, axes, place and stride. Releases the GIL.");
 }
+
+}  // namespace headrace::preprocess

@@ -10,6 +10,7 @@
 namespace nb = nanobind;
 using namespace nb::literals;
 
+namespace headrace::results {
 namespace {
 
 using PlaneArray = nb::ndarray<uint8_t, nb::device::cpu>;
@@ -43,7 +44,7 @@ void blend(PlaneArray plane, SlotArray slots, PlaceArray xs, PlaceArray ys, Tabl
     const size_t height = plane.shape(0), width = plane.shape(1);
     const size_t channels = plane.ndim() == 3 ? 3 : 1;
     const ptrdiff_t stride = plane.stride(0);
-    Unlocked release;
+    core::Unlocked release;
     std::vector<uint16_t> keep_row(width * channels), add_row(width * channels);
     int32_t made = -1;
     for (size_t y = 0; y < height; ++y) {
@@ -61,8 +62,10 @@ void blend(PlaneArray plane, SlotArray slots, PlaceArray xs, PlaceArray ys, Tabl
 
 }  // namespace
 
-void bind_draw_blend(nb::module_ &m) {
+void bind_blend(nb::module_ &m) {
     m.def("draw_blend", &blend, "plane"_a.noconvert(), "slots"_a.noconvert(), "xs"_a.noconvert(),
           "ys"_a.noconvert(), "keep"_a.noconvert(), "add"_a.noconvert(),
           "Blend the colour of each pixel's slot over a plane. Releases the GIL.");
 }
+
+}  // namespace headrace::results

@@ -8,9 +8,10 @@
 
 namespace nb = nanobind;
 
+namespace headrace::results {
 namespace {
 
-using Ids = headrace::In<std::int32_t, nb::ndim<1>>;
+using Ids = core::In<std::int32_t, nb::ndim<1>>;
 
 constexpr std::uint32_t kSign = 1u << 31;  // with it flipped unsigned numbers sort as signed ones do
 
@@ -39,3 +40,5 @@ void bind_count_pairs(nb::module_ &m) {
     m.def("count_pairs", &count_pairs, nb::arg("first"), nb::arg("second"),
           "(first, second, how many) of each pair of values, in their order.");
 }
+
+}  // namespace headrace::results

@@ -16,9 +16,10 @@
 
 namespace nb = nanobind;
 
+namespace headrace::results {
 namespace {
 
-using headrace::In;
+using core::In;
 
 // Writes the digits of a number before `end`, at least so many; returns the first.
 char *digits_before(char *end, std::uint64_t value, int least) {
@@ -38,8 +39,8 @@ void append_integer(std::string &text, std::uint64_t value) {
 template <int decimals>
 void append_fixed(std::string &text, float value) {
     static_assert(decimals == 3 || decimals == 6);
-    constexpr std::uint32_t unit = decimals == 3 ? 1000 : 1000000;
-    const double scaled = std::fabs(static_cast<double>(value)) * unit;
+    constexpr std::uint32_t kUnit = decimals == 3 ? 1000 : 1000000;
+    const double scaled = std::fabs(static_cast<double>(value)) * kUnit;
     if (!(scaled < 9e18)) {  // does not fit 64 bits
         char *all = PyOS_double_to_string(static_cast<double>(value), 'f', decimals, 0, nullptr);
         text += all;
@@ -50,9 +51,9 @@ void append_fixed(std::string &text, float value) {
     const double rest = scaled - static_cast<double>(units);  // exact, whatever the rounding mode
     if (rest > 0.5 || (rest == 0.5 && (units & 1))) ++units;
     char digits[24];
-    char *first = digits_before(std::end(digits), units % unit, decimals);
+    char *first = digits_before(std::end(digits), units % kUnit, decimals);
     *--first = '.';
-    first = digits_before(first, units / unit, 1);
+    first = digits_before(first, units / kUnit, 1);
     if (units && std::signbit(value)) *--first = '-';
     text.append(first, std::end(digits));
 }
@@ -70,7 +71,7 @@ nb::tuple json_objects(In<float, nb::ndim<1>> confidences, In<float, nb::shape<-
                        In<std::int32_t, nb::ndim<1>> classes, In<std::uint64_t, nb::ndim<1>> ids,
                        std::optional<In<float, nb::ndim<1>>> scores, std::uint64_t none,
                        nb::handle heads, const nb::list &tails) {
-    constexpr std::string_view names[] = {",\"left\":", ",\"top\":", ",\"width\":", ",\"height\":"};
+    constexpr std::string_view kNames[] = {",\"left\":", ",\"top\":", ",\"width\":", ",\"height\":"};
     std::string text;
     text.reserve(160 * rects.shape(0));
     std::size_t written = 0;
@@ -84,7 +85,7 @@ nb::tuple json_objects(In<float, nb::ndim<1>> confidences, In<float, nb::shape<-
         append_bytes(text, head);
         append_fixed<6>(text, confidence);
         for (std::size_t k = 0; k < 4; ++k) {
-            text += names[k];
+            text += kNames[k];
             append_fixed<3>(text, box[k]);
         }
         if (ids.data()[i] != none) {
@@ -114,3 +115,5 @@ void bind_json_numbers(nb::module_ &m) {
           "score, if that is finite; its tail, if there are tails, one for each object that is written; "
           "the closing brace.");
 }
+
+}  // namespace headrace::results

@@ -8,9 +8,10 @@
 
 #include "stand_ins/stand_in.h"
 
+namespace headrace::stand_ins {
 namespace {
 
-constexpr int success = 0, out_of_memory = 2;
+constexpr int kSuccess = 0, kOutOfMemory = 2;
 char handle;  // what streams, events and other objects point at
 
 struct Extent {  // dim3
@@ -19,7 +20,7 @@ struct Extent {  // dim3
 
 int allocate(void **memory, size_t bytes) {
     *memory = std::calloc(bytes ? bytes : 1, 1);
-    return *memory ? success : out_of_memory;
+    return *memory ? kSuccess : kOutOfMemory;
 }
 
 int device_attribute(int attribute) {
@@ -34,7 +35,7 @@ int device_attribute(int attribute) {
 // Objects that were made at load time may be destroyed at any time.
 int cuda_free(void *memory) {
     std::free(memory);
-    return success;
+    return kSuccess;
 }
 
 const char *error_name(int) { return "cudaSuccess"; }
@@ -49,7 +50,7 @@ const char *error_string(int) { return "no error: headrace stands in for CUDA"; 
          __VA_ARGS__                                            \
      })},
 // One that does something and answers 0, whatever it is given.
-#define DOES(name, parameters, ...) FUNCTION(name, int, parameters, __VA_ARGS__ return success;)
+#define DOES(name, parameters, ...) FUNCTION(name, int, parameters, __VA_ARGS__ return kSuccess;)
 #define SILENT(name) DOES(name, (), )
 #define CREATES(name) DOES(name, (void **object), if (object) *object = &handle;)
 #define ALLOCATES(name, parameters) FUNCTION(name, int, parameters, return allocate(memory, bytes);)
@@ -112,3 +113,5 @@ void *cuda_stand_in(const std::string &function) {
     const auto found = table.find(function);
     return found == table.end() ? nullptr : found->second;
 }
+
+}  // namespace headrace::stand_ins

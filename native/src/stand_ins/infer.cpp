@@ -8,6 +8,7 @@
 
 #include "stand_ins/stand_in.h"
 
+namespace headrace::stand_ins {
 namespace {
 
 struct Registered {
@@ -44,8 +45,8 @@ struct Registry {
     const Slot *vtable;
 };
 
-constexpr size_t slots = 64;  // the real one has fewer than 24
-Slot vtable[slots];
+constexpr size_t kSlots = 64;  // the real one has fewer than 24
+Slot vtable[kSlots];
 Registry registry{vtable};
 
 void *get_plugin_registry() {
@@ -86,3 +87,5 @@ void *infer_stand_in(const std::string &function) {
     if (function == "getPluginRegistry") return reinterpret_cast<void *>(&get_plugin_registry);
     return nullptr;
 }
+
+}  // namespace headrace::stand_ins

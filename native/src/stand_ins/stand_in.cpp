@@ -18,10 +18,12 @@
 namespace nb = nanobind;
 using namespace nb::literals;
 
+namespace headrace::stand_ins {
+
 extern "C" {
 // The record comes in a register that no calling convention uses for arguments.
 __attribute__((visibility("hidden"), used)) uint64_t headrace_stand_in_called(
-    const StandInRecord *record);
+    const Record *record);
 #ifdef __x86_64__
 void headrace_stand_in_entry();
 asm(R"(
@@ -40,12 +42,12 @@ headrace_stand_in_entry:
 
 namespace {
 
-thread_local StandInScope *innermost = nullptr;
+thread_local Scope *innermost = nullptr;
 
 std::mutex notes_lock;
 std::vector<std::pair<std::string, std::string>> notes;
 std::unordered_map<std::string, std::string> exporters;
-constexpr size_t most_notes = 1000;
+constexpr size_t kMostNotes = 1000;
 
 std::string message(const char *function, const std::string &library) {
     return std::string(function) + " of " + library;
@@ -55,7 +57,7 @@ std::terminate_handler terminate_before = nullptr;
 
 // std::terminate because a refused call had to leave a function that may not throw.
 [[noreturn]] void on_terminate() {
-    StandInScope *scope = innermost;
+    Scope *scope = innermost;
     if (scope && std::current_exception()) {
         bool refused = false;
         try {
@@ -99,18 +101,18 @@ struct Plain {};
 
 }  // namespace
 
-uint64_t headrace_stand_in_called(const StandInRecord *record) {
+uint64_t headrace_stand_in_called(const Record *record) {
     refuse_or_note(record->function, record->library);
     return 0;
 }
 
-StandInScope::StandInScope() : outer_(innermost) { innermost = this; }
-StandInScope::~StandInScope() { innermost = outer_; }
+Scope::Scope() : outer_(innermost) { innermost = this; }
+Scope::~Scope() { innermost = outer_; }
 
 void refuse_or_note(const char *function, const char *library) {
     if (innermost) throw MissingFunction(message(function, library));
     std::lock_guard<std::mutex> hold(notes_lock);
-    if (notes.size() < most_notes) notes.emplace_back(function, library);
+    if (notes.size() < kMostNotes) notes.emplace_back(function, library);
 }
 
 void refuse_in_scope(const char *function) {
@@ -123,7 +125,7 @@ void refuse_in_scope(const char *function) {
     throw MissingFunction(message(function, library));
 }
 
-void bind_stand_in(nb::module_ &m) {
+void bind(nb::module_ &m) {
     nb::exception<MissingFunctionError>(m, "MissingFunctionError");
     m.def("stand_in_target", &target_of, "function"_a, "library"_a,
           "Address of what a stand-in's function jumps to; 0 where there are no stand-ins.");
@@ -136,3 +138,5 @@ void bind_stand_in(nb::module_ &m) {
         return *reinterpret_cast<const uintptr_t *>(&typeid(Plain));
     });
 }
+
+}  // namespace headrace::stand_ins

@@ -2,7 +2,7 @@
 //
 // A stand-in is a small ELF image, made by headrace.custom.stand_ins, that exports what a user's library
 // asks of, say, libnvinfer.so.8. Each of its functions jumps through a record to code of this file:
-// inside a call from here (StandInScope) it is refused with an exception that names it; outside, while
+// inside a call from here (Scope) it is refused with an exception that names it; outside, while
 // the library is loaded or unloaded, it is answered with 0, or by one of the harmless functions of
 // stand_ins/cuda.cpp and stand_ins/infer.cpp, because static initialisers cannot fail without ending
 // the process. Source: custom-library spec 5.4, 5.5.
@@ -15,8 +15,10 @@
 #include <tuple>
 #include <vector>
 
+namespace headrace::stand_ins {
+
 // Field offsets are known to headrace.custom.stand_in_image.
-struct StandInRecord {
+struct Record {
     void *target;
     const char *function;
     const char *library;
@@ -35,18 +37,18 @@ struct MissingFunctionError : std::runtime_error {
 
 // While one exists, calls into stand-ins from this thread are refused. Code that may not throw
 // (noexcept) ends in std::terminate: that leads to `jump` instead, with the same text.
-class StandInScope {
+class Scope {
 public:
-    StandInScope();
-    ~StandInScope();
-    StandInScope(const StandInScope &) = delete;
-    StandInScope &operator=(const StandInScope &) = delete;
+    Scope();
+    ~Scope();
+    Scope(const Scope &) = delete;
+    Scope &operator=(const Scope &) = delete;
 
     std::jmp_buf jump;
     std::string refused;  // set before `jump` is taken
 
 private:
-    StandInScope *outer_;
+    Scope *outer_;
 };
 
 // Throws MissingFunction inside a scope; else takes a note.
@@ -63,3 +65,5 @@ void *infer_stand_in(const std::string &function);
 // Calls the creators' getPluginName and getPluginVersion, at their places in version 10 or 8.
 std::vector<std::tuple<std::string, std::string, std::string>> creators_registered(
     bool version_10);
+
+}  // namespace headrace::stand_ins

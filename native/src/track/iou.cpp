@@ -12,13 +12,11 @@
 #include "core/unlocked.h"
 
 namespace nb = nanobind;
-namespace nt = headrace::track;
 
+namespace headrace::track {
 namespace {
 
-using headrace::Fill;
-using nt::Box;
-using nt::TrackedObjects;
+using core::Fill;
 using Numbers = std::vector<std::int32_t>;
 
 struct Settings {
@@ -67,7 +65,7 @@ public:
 
     // Continues tracks with the objects found and starts new ones; how many of them need an id.
     std::int64_t step(const TrackedObjects &objects, std::int64_t elapsed) {
-        Unlocked release(objects.size() + tracks_.size() > kFew / 2);
+        core::Unlocked release(objects.size() + tracks_.size() > core::kFew / 2);
         take(objects, elapsed);
         return std::count_if(tracks_.begin(), tracks_.end(),
                              [&](const Track &t) { return !t.id && t.hits >= set_.min_hits; });
@@ -92,7 +90,7 @@ public:
         std::vector<double> flat;
         for (const Box &box : velocities_) flat.insert(flat.end(), box.begin(), box.end());
         return nb::ndarray<nb::numpy, double, nb::shape<-1, 4>>(
-            headrace::array_of(std::move(flat), {velocities_.size(), 4}));
+            core::array_of(std::move(flat), {velocities_.size(), 4}));
     }
 
     void pass_over(std::int64_t elapsed) {
@@ -131,7 +129,7 @@ private:
             found.push_back(objects.corners[i]);
             found_groups.push_back(objects.groups[i]);
         }
-        const Numbers matched = nt::match(own(), ranks.data(), of(found, found_groups), set_.min_iou);
+        const Numbers matched = match(own(), ranks.data(), of(found, found_groups), set_.min_iou);
         for (Track &t : tracks_) ++t.missed;
         track_of_.assign(n, -1);
         std::vector<std::size_t> free;  // places in `rows` without a track
@@ -174,7 +172,7 @@ private:
                 boxes.push_back(found[k]);
                 of_free.push_back(groups[k]);
             }
-            const std::vector<double> overlap = nt::best_overlap(of(boxes, of_free), own());
+            const std::vector<double> overlap = best_overlap(of(boxes, of_free), own());
             std::size_t left = 0;
             for (std::size_t i = 0; i < free.size(); ++i)
                 if (overlap[i] <= set_.max_new_iou) free[left++] = free[i];
@@ -201,10 +199,10 @@ private:
                       tracks_.end());
     }
 
-    static nt::Boxes of(const std::vector<Box> &boxes, const std::vector<std::int64_t> &groups) {
+    static Boxes of(const std::vector<Box> &boxes, const std::vector<std::int64_t> &groups) {
         return {boxes.empty() ? nullptr : boxes[0].data(), groups.data(), boxes.size()};
     }
-    nt::Boxes own() const { return of(boxes_, own_groups_); }
+    Boxes own() const { return of(boxes_, own_groups_); }
 
     Settings set_;
     std::vector<Track> tracks_;  // oldest first
@@ -216,7 +214,7 @@ private:
 
 }  // namespace
 
-void bind_track_iou(nb::module_ &m) {
+void bind_iou(nb::module_ &m) {
     nb::class_<IouTracks>(m, "IouTracks", "The tracks of one source, by constant velocity and overlap.")
         .def(nb::init<double, double, double, double, double, std::int64_t, std::int64_t, std::int64_t,
                       std::int64_t>(),
@@ -235,3 +233,5 @@ void bind_track_iou(nb::module_ &m) {
              "A frame in which nothing was looked for: lost tracks age, the others only move.")
         .def("__len__", &IouTracks::size);
 }
+
+}  // namespace headrace::track

@@ -16,11 +16,11 @@
 
 namespace nb = nanobind;
 
+namespace headrace::track {
 namespace {
 
-using headrace::Fill;
-using headrace::In;
-using headrace::track::TrackedObjects;
+using core::Fill;
+using core::In;
 using Ids = In<std::int32_t, nb::ndim<1>>;
 using Chosen = std::optional<std::vector<std::int32_t>>;
 
@@ -40,7 +40,7 @@ void choose(TrackedObjects *place, In<float, nb::shape<-1, 4>> rects, Ids compon
         confidences.shape(0) != count)
         throw nb::value_error("the columns of the frame's objects differ in length");
     auto &found = *new (place) TrackedObjects;
-    Unlocked release(rects.shape(0) > kFew);
+    core::Unlocked release(rects.shape(0) > core::kFew);
     const float *r = rects.data(), *confidence = confidences.data();
     found.index.reserve(rects.shape(0));
     for (std::size_t i = 0; i < rects.shape(0); ++i) {
@@ -104,7 +104,7 @@ void write_tracks(const TrackedObjects &found, In<std::int64_t, nb::ndim<1>> ids
 
 }  // namespace
 
-void bind_track_found(nb::module_ &m) {
+void bind_objects(nb::module_ &m) {
     nb::class_<TrackedObjects>(m, "TrackedObjects",
                                "The objects of a frame that trackers look at, in an order of their values.")
         .def("__init__", &choose, nb::arg("rects"), nb::arg("components"), nb::arg("classes"),
@@ -131,3 +131,5 @@ void bind_track_found(nb::module_ &m) {
              "Write the track of each (0: none) into the columns of the frame, and 1 or 0 as confidence.")
         .def("__len__", &TrackedObjects::size);
 }
+
+}  // namespace headrace::track

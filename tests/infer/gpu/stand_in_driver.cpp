@@ -12,6 +12,9 @@
 #include "hits_kernel.cu"
 #include "preprocess_kernel.cu"
 
+using namespace headrace::decode;
+using namespace headrace::preprocess;
+
 namespace {
 
 std::mutex lock;
@@ -179,7 +182,7 @@ int cuLaunchKernel(const Module *function, unsigned gx, unsigned gy, unsigned gz
     if (function->name == finding) return launch_finding(gx, gy, bx, arguments);
     const auto &settings = *static_cast<const Settings *>(arguments[0]);
     const auto *items = *static_cast<const Item *const *>(arguments[1]);
-    const size_t channels = settings.color == model_gray ? 1 : 3;
+    const size_t channels = settings.color == kModelGray ? 1 : 3;
     const size_t size = size_t(settings.width) * size_t(settings.height) * channels * gz;
     if (bz != 1 || gx * bx < unsigned(settings.width) || gy * by < unsigned(settings.height) ||
         !inside(uint64_t(settings.out), size * (settings.half ? 2 : 4), here()) ||
