@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.infer.batch import Batch
-from headrace.infer.candidates import Candidates, Fate, FateStage, iou
+from headrace.infer.candidates import Candidates, Fate, FateStage
 from headrace.infer.cluster import Reason
 from headrace.infer.inferencer import Inferencer
 from headrace.infer.steps import RunSteps
 from headrace.infer.trace import FrameTrace, item_trace, trace_frame
 from headrace.meta import Detections, InputTensor, Roi
+from headrace.meta.detections import overlaps
 from tests.infer.scenes import batch_of, classifier, picture
 from tests.infer.test_box_losses import ROWS, detector, own_parser
 from tests.infer.test_inferencer_segmentation import HALVES, instance_model, instances
@@ -51,7 +52,7 @@ def test_a_trace_finds_the_objects_of_a_run(tmp_path: Path) -> None:
     fates = [found.fate(row) for row in range(len(found))]
     assert [f.stage for f in fates] == ["object", "cluster", "object", "object"]
     assert [f.object for f in fates] == [0, -1, 1, 2]
-    overlap = iou(found.detections.boxes[1], found.detections.boxes[0])
+    overlap = float(overlaps(found.detections.boxes[[1]], found.detections.boxes[[0]])[0, 0])
     assert fates[1] == Fate(FateStage.CLUSTER, "nms-iou-threshold", overlap, 0.5, by=0)
 
 

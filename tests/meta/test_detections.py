@@ -10,6 +10,7 @@ import pytest
 
 from headrace.errors import DetectionsError
 from headrace.meta import Detections
+from headrace.meta.detections import overlaps
 
 
 @pytest.mark.parametrize(
@@ -39,3 +40,25 @@ def test_boxes_beyond_float32_are_infinite_without_a_word() -> None:
         warnings.simplefilter("error")
         found = Detections(np.array([[1e300, 0, 1, 1]]), [1], [0])
     assert np.isinf(found.boxes[0, 0])
+
+
+THREE = np.array([[0, 0, 10, 10], [5, 0, 10, 10], [50, 50, 0, 0]])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_each_box_is_compared_with_each_in_its_own_precision(dtype: type[np.floating]) -> None:
+    boxes = THREE.astype(dtype)
+    found = overlaps(boxes, boxes[:2])
+    assert found.dtype == dtype
+    third = dtype(50) / dtype(150)
+    np.testing.assert_array_equal(found, [[1, third], [third, 1], [0, 0]])
+
+
+def test_a_crowd_shares_a_box_by_the_area_of_the_box() -> None:
+    crowd = np.array([False, True])
+    small = np.array([[6.0, 1, 2, 2]])
+    np.testing.assert_array_equal(overlaps(small, THREE[:2] * 1.0, crowd), [[4 / 100, 1]])
+
+
+def test_boxes_that_are_no_numbers_share_nothing() -> None:
+    assert overlaps(np.array([[np.nan, 0, 1, 1]]), THREE * 1.0).tolist() == [[0, 0, 0]]

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/suppression.h"
+
 namespace headrace::cluster {
 namespace {
 
@@ -81,7 +83,7 @@ double rotated_iou(const float *a, double angle_a, const float *b, double angle_
     for (int i = 0; i < 4 && common.n; ++i)
         common = clipped(common, other.at(i), other.at((i + 1) % 4));
     const double inter = std::min(area(common), std::min(area_a, area_b));
-    return inter / (area_a + area_b - inter);
+    return core::iou_of(inter, area_a, area_b);
 }
 
 }  // namespace headrace::cluster

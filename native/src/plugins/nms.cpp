@@ -68,14 +68,13 @@ std::int32_t greedy_nms(In<float, nb::shape<-1, 4>> boxes,
                         std::optional<In<std::int32_t, nb::ndim<1>>> class_ids, float threshold,
                         bool inclusive, int plus_one, Counts rows) {
     core::Unlocked release;
-    Kept kept({threshold, inclusive, static_cast<PlusOne>(plus_one), class_ids.has_value()});
+    core::KeptBoxes kept(suppression(threshold, inclusive, static_cast<PlusOne>(plus_one),
+                                     class_ids.has_value()));
     std::size_t count = 0;
     for (std::size_t i = 0; i < boxes.shape(0) && count < rows.shape(0); ++i) {
         const float *p = boxes.data() + 4 * i;
-        const Box box = Box{p[0], p[1], p[2], p[3]}.ordered();
-        const std::int32_t class_id = class_ids ? class_ids->data()[i] : 0;
-        if (kept.suppresses(box, class_id)) continue;
-        kept.add(box, class_id);
+        const core::Box box{p[0], p[1], p[2], p[3]};
+        if (!kept.take(box.ordered(), class_ids ? class_ids->data()[i] : 0)) continue;
         rows.data()[count++] = static_cast<std::int32_t>(i);
     }
     return static_cast<std::int32_t>(count);

@@ -6,40 +6,21 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/suppression.h"
+
 namespace headrace::plugins {
+
+using core::Box;
+using core::KeptBoxes;
 
 // What "+1" pixel boxes take: an edge of a box counts as a pixel.
 enum PlusOne : int { kNone = 0, kAreas = 1, kAreasAndOverlap = 2 };
 
-struct Box {
-    float a0, a1, b0, b1;  // two corners, in either axis order
-
-    Box ordered() const;  // a0 <= b0 and a1 <= b1
-};
-
-struct Rule {
-    float threshold;
-    bool inclusive;  // an IoU equal to the threshold suppresses
-    PlusOne plus;
-    bool by_class;  // only boxes of one class suppress each other
-};
-
-// The boxes kept so far, one array per coordinate.
-class Kept {
-  public:
-    explicit Kept(const Rule &rule) : rule_(rule) {}
-
-    void clear();
-    bool suppresses(const Box &ordered, std::int32_t class_id) const;
-    void add(const Box &ordered, std::int32_t class_id);
-
-  private:
-    float area(const Box &ordered) const;
-
-    Rule rule_;
-    std::vector<float> a0_, a1_, b0_, b1_, area_;
-    std::vector<std::int32_t> class_;
-};
+// What suppresses: an IoU above the threshold, or equal to it if `inclusive`.
+inline core::Suppression suppression(float threshold, bool inclusive, PlusOne plus, bool by_class) {
+    return {threshold, false, inclusive, by_class, plus == kNone ? 0.0f : 1.0f,
+            plus == kAreasAndOverlap ? 1.0f : 0.0f};
+}
 
 struct Candidate {
     float score;
@@ -68,11 +49,6 @@ class Ordered {
     std::vector<Candidate> &list_;
     std::size_t sorted_ = 0, at_ = 0;
 };
-
-constexpr std::size_t kScan = 64;
-
-// Whether one of kScan scores is at or above the threshold.
-bool any_at_least(const float *scores, float threshold);
 
 // The scores of an image, a row of classes for each box, and which of them are candidates.
 struct Scores {

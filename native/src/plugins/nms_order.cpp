@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kPiece = 256;
 constexpr std::size_t kFew = 512;      // so many are mostly enough to fill a hundred rows
-constexpr std::size_t kSampled = 256;  // blocks of kScan scores that a threshold is judged by
+constexpr std::size_t kSampled = 256;  // blocks of core::kScan scores that a threshold is judged by
 
 // Whether score `i` is of a class to be looked at.
 bool counts(std::size_t i, const Scores &all) {
@@ -23,12 +23,12 @@ bool counts(std::size_t i, const Scores &all) {
 float likely_threshold(const Scores &all, std::size_t limit) {
     thread_local std::vector<float> seen;
     seen.clear();
-    const std::size_t blocks = all.total() / kScan, step = blocks / kSampled;
+    const std::size_t blocks = all.total() / core::kScan, step = blocks / kSampled;
     if (step < 2 || limit >= all.total()) return all.least;
     for (std::size_t block = step / 2; block < blocks; block += step) {
-        const std::size_t from = block * kScan;
-        if (!any_at_least(all.values + from, all.least)) continue;
-        for (std::size_t i = from; i < from + kScan; ++i)
+        const std::size_t from = block * core::kScan;
+        if (!core::any_at_least(all.values + from, all.least)) continue;
+        for (std::size_t i = from; i < from + core::kScan; ++i)
             if (all.values[i] >= all.least && counts(i, all)) seen.push_back(all.values[i]);
     }
     const std::size_t rank = limit / step + limit / step / 4 + 12;  // too few would cost a pass
@@ -64,9 +64,9 @@ bool candidates_of(const Scores &all, std::size_t limit, std::vector<Candidate> 
     };
     auto scan = [&] {
         std::size_t i = 0;
-        for (; i + kScan <= all.total(); i += kScan)
-            if (any_at_least(all.values + i, threshold))
-                for (std::size_t j = i; j < i + kScan; ++j) take(j);
+        for (; i + core::kScan <= all.total(); i += core::kScan)
+            if (core::any_at_least(all.values + i, threshold))
+                for (std::size_t j = i; j < i + core::kScan; ++j) take(j);
         for (; i < all.total(); ++i) take(i);
     };
     scan();

@@ -39,7 +39,7 @@ std::int32_t efficient(const Heads &heads, const float *anchors, const Efficient
     const Scores scores{heads.scores,     heads.n,              heads.classes,
                         rule.background, rule.score_threshold, false};
     Best best(scores, rule.keep, kCandidates, list);
-    Kept kept({rule.iou_threshold, true, kNone, !rule.agnostic});
+    KeptBoxes kept(suppression(rule.iou_threshold, true, kNone, !rule.agnostic));
     std::vector<std::int32_t> written(rule.per_class > 0 ? heads.classes : 0);
     std::int32_t count = 0;
     while (count < rule.keep) {
@@ -51,9 +51,7 @@ std::int32_t efficient(const Heads &heads, const float *anchors, const Efficient
         const auto label = static_cast<std::int32_t>(class_id);
         const std::size_t set = heads.sets == 1 ? row : row * heads.sets + class_id;
         const Box box = decode(heads.boxes + 4 * set, anchors ? anchors + 4 * row : nullptr, rule.centres);
-        const Box ordered = box.ordered();
-        if (kept.suppresses(ordered, label)) continue;
-        kept.add(ordered, label);
+        if (!kept.take(box.ordered(), label)) continue;
         // a class that is full goes on suppressing
         if (rule.per_class > 0 && written[class_id]++ >= rule.per_class) continue;
         const float values[] = {box.a0, box.a1, box.b0, box.b1};
@@ -71,7 +69,8 @@ std::int32_t batched(const Heads &heads, const BatchedRule &rule, const Out &out
     const Scores scores{heads.scores,     heads.n,                     heads.classes,
                         rule.background, above(rule.score_threshold), true};
     Best best(scores, rule.keep, scores.total(), list);
-    std::vector<Kept> kept(heads.classes, Kept({rule.iou_threshold, false, rule.plus, false}));
+    const KeptBoxes none(suppression(rule.iou_threshold, false, rule.plus, false));
+    std::vector<KeptBoxes> kept(heads.classes, none);
     std::vector<std::int32_t> seen(heads.classes);
     std::int32_t count = 0;
     while (count < rule.keep) {
@@ -81,9 +80,7 @@ std::int32_t batched(const Heads &heads, const BatchedRule &rule, const Out &out
         const std::size_t c = next->index / heads.n, row = next->index % heads.n;
         if (seen[c]++ >= rule.top) continue;
         const float *p = heads.boxes + 4 * (heads.sets == 1 ? row : row * heads.sets + c);
-        const Box box = Box{p[0], p[1], p[2], p[3]}.ordered();
-        if (kept[c].suppresses(box, 0)) continue;
-        kept[c].add(box, 0);
+        if (!kept[c].take(box_at(p).ordered(), 0)) continue;
         for (int k = 0; k < 4; ++k) out.boxes[4 * count + k] = rule.clip ? unit(p[k]) : p[k];
         out.scores[count] = next->score;
         out.classes[count] = static_cast<std::int32_t>(c);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/suppression.h"
+
 namespace headrace::track {
 namespace {
 
@@ -14,13 +16,11 @@ struct Pair {
     std::int32_t track, found;
 };
 
-double iou_of(const double *a, const double *b) {
+double overlap(const double *a, const double *b) {
     const double w = std::min(a[2], b[2]) - std::max(a[0], b[0]);
     const double h = std::min(a[3], b[3]) - std::max(a[1], b[1]);
     if (w <= 0.0 || h <= 0.0) return 0.0;
-    const double shared = w * h;
-    const double area_a = (a[2] - a[0]) * (a[3] - a[1]), area_b = (b[2] - b[0]) * (b[3] - b[1]);
-    return shared / (area_a + area_b - shared);
+    return core::iou_of(w * h, (a[2] - a[0]) * (a[3] - a[1]), (b[2] - b[0]) * (b[3] - b[1]));
 }
 
 // Boxes in the order of their left edges.
@@ -46,7 +46,7 @@ public:
         });
         for (; at != order_.end() && boxes_.corners[4 * *at] < box[2]; ++at) {
             if (boxes_.groups[*at] != group) continue;
-            const double iou = iou_of(box, boxes_.corners + 4 * *at);
+            const double iou = overlap(box, boxes_.corners + 4 * *at);
             if (iou > 0.0) visit(*at, iou);
         }
     }

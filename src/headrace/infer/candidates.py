@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -13,10 +12,10 @@ import numpy.typing as npt
 from headrace.infer.attach import Attacher, AttachResult, DropReason
 from headrace.infer.cluster import Clusterer, ClusterResult, Reason
 from headrace.meta import Detections
-from headrace.meta.detections import FloatArray, IntArray
+from headrace.meta.detections import FloatArray, IntArray, overlaps
 
 if TYPE_CHECKING:
-    from headrace.infer.geometry import Rect
+    pass
 
 _THRESHOLD = (Reason.BELOW_PRE_THRESHOLD, Reason.CLASS_OUT_OF_RANGE)
 _SIZES = {  # the side that is compared, and the column of its limit in `AttachParams.filters`
@@ -189,7 +188,8 @@ class Candidates:
         if reason in (Reason.BELOW_PRE_THRESHOLD, Reason.POST_THRESHOLD):
             value = float(self.detections.scores[row])
         elif reason is Reason.SUPPRESSED and by >= 0:
-            value = iou(self.detections.boxes[row], self.detections.boxes[by])
+            boxes = self.detections.boxes
+            value = float(overlaps(boxes[[row]], boxes[[by]])[0, 0])
         elif reason is Reason.TOPK:
             own = self.detections.class_ids == class_id
             kept = own & np.isin(decided.reasons, (Reason.KEPT, Reason.TOPK))
@@ -223,7 +223,8 @@ class Candidates:
         """
         scores = np.nan_to_num(self.detections.scores, nan=0.0)
         if width > 0 and height > 0:
-            weight = scores * overlaps(self.rects, (left, top, width, height))
+            box = np.array([(left, top, width, height)], np.float32)
+            weight = scores * overlaps(self.rects, box)[:, 0]
             rows = np.flatnonzero(weight > 0)
         else:
             x, y, w, h = self.rects.T
@@ -236,20 +237,3 @@ class Candidates:
 def _decimal(value: np.generic) -> float:
     """A number of the config as it was written: 0.2, not 0.20000000298."""
     return float(str(value))
-
-
-def overlaps(boxes: FloatArray, box: Sequence[float] | Rect | FloatArray) -> FloatArray:
-    """(N,) float32 IoU of each of (N, 4) boxes with one: left, top, width, height."""
-    left, top, width, height = boxes.T
-    x, y, w, h = (np.float32(v) for v in box)
-    common_w = np.minimum(left + width, x + w) - np.maximum(left, x)
-    common_h = np.minimum(top + height, y + h) - np.maximum(top, y)
-    common = np.maximum(common_w, 0) * np.maximum(common_h, 0)
-    union = width * height + w * h - common
-    found: FloatArray = np.divide(common, union, out=np.zeros_like(common), where=union > 0)
-    return found
-
-
-def iou(box: FloatArray, other: FloatArray) -> float:
-    """IoU of two boxes: left, top, width, height."""
-    return float(overlaps(box[None], other)[0])

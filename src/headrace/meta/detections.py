@@ -1,4 +1,4 @@
-"""Detections: returned by parsers, passed on by clustering."""
+"""Detections: returned by parsers, passed on by clustering; how far their boxes overlap."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from headrace._core.errors import DetectionsError
 from headrace._core.lazy import import_extra
+from headrace._core.types import Array
 
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int32]
@@ -236,3 +237,22 @@ class BatchDetections:
 
     boxes: Detections
     starts: IntArray
+
+
+def overlaps(boxes: Array, others: Array, crowd: npt.NDArray[np.bool_] | None = None) -> Array:
+    """(N, M) intersection over union in the boxes' own precision; 0 where there is no area.
+
+    Args:
+        boxes: (N, 4) left, top, width, height.
+        others: (M, 4) of them.
+        crowd: (M,) True for those that share a box by the area of the box alone.
+    """
+    low = np.maximum(boxes[:, None, :2], others[None, :, :2])
+    high = np.minimum((boxes[:, :2] + boxes[:, 2:])[:, None], (others[:, :2] + others[:, 2:])[None])
+    common = np.maximum(high - low, 0).prod(axis=2)
+    area = boxes[:, 2:].prod(axis=1)[:, None]
+    union = area + others[:, 2:].prod(axis=1)[None] - common
+    if crowd is not None:
+        union = np.where(crowd[None], area, union)
+    shares: Array = np.divide(common, union, out=np.zeros_like(common), where=union > 0)
+    return shares

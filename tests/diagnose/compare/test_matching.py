@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from headrace.diagnose.compare.matching import Drift, Tolerance, pair_boxes
-from headrace.diagnose.evaluate.box_matching import Scored, overlaps
+from headrace.diagnose.evaluate.box_matching import Scored
+from headrace.meta.detections import overlaps
 
 
 def objects(*rows: tuple[float, float, float, float, int, float]) -> Scored:

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.diagnose.evaluate.box_matching import Scored, Truth, agreement, match_boxes, overlaps
+from headrace.diagnose.evaluate.box_matching import Scored, Truth, agreement, match_boxes
+from headrace.meta.detections import overlaps
 from tests.diagnose.evaluate.test_average_precision import pycoco
 from tests.diagnose.made_up import made_up
 

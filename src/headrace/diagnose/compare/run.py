@@ -32,13 +32,14 @@ from headrace.diagnose.compare.sides import Side, SideSpec, open_sides
 from headrace.diagnose.compare.stage_drift import FrameDrift, StageDrift, StageTime
 from headrace.diagnose.evaluate.box_matching import Scored
 from headrace.infer.calibration import select_frames, selected_frames
-from headrace.infer.candidates import Candidates, overlaps
+from headrace.infer.candidates import Candidates
 from headrace.infer.inferencer import Inferencer
 from headrace.infer.postprocess import ClassifierPostprocessor, DetectorPostprocessor
 from headrace.infer.trace import trace_frame
 from headrace.media import as_frame
 from headrace.media.frame import Frame
 from headrace.meta import Detections
+from headrace.meta.detections import overlaps
 
 DEFAULT_FRAMES = 20
 _WORST = 4  # frames kept with their pictures
@@ -314,10 +315,10 @@ def _fates(found: Candidates | None, objects: Scored, rows: Any) -> Counter[str]
     """Key that dropped the best candidate at the place of each box."""
     counts = Counter[str]()
     for row in rows.tolist():
-        box, class_id = objects.boxes[row], objects.class_ids[row]
+        box, class_id = objects.boxes[[row]].astype(np.float32), objects.class_ids[row]
         best = -1
         if found is not None and len(found):
-            near = overlaps(found.rects, box) * (found.detections.class_ids == class_id)
+            near = overlaps(found.rects, box)[:, 0] * (found.detections.class_ids == class_id)
             near = np.where(near >= LEAST_IOU, found.detections.scores, -1.0)
             best = int(near.argmax()) if near.max() >= 0 else -1
         if best < 0 or found is None:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core import _native
+from headrace.meta.detections import overlaps
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -98,20 +99,6 @@ class Matches:
     def false(self) -> Bools:
         """(N,) bool; the found box is no object."""
         return ~(self.hit | self.ignored)
-
-
-def overlaps(found: Array, true: Array, crowd: Bools | None = None) -> Array:
-    """(N, M) intersection over union; over a crowd's boxes, over the area of the found box."""
-    low = np.maximum(found[:, None, :2], true[None, :, :2])
-    high = np.minimum(
-        found[:, None, :2] + found[:, None, 2:], true[None, :, :2] + true[None, :, 2:]
-    )
-    inter = np.maximum(high - low, 0).prod(axis=2)
-    area = found[:, 2:].prod(axis=1)[:, None]
-    union = area + true[:, 2:].prod(axis=1)[None] - inter
-    if crowd is not None:
-        union = np.where(crowd[None], area, union)
-    return np.asarray(inter / np.maximum(union, 1e-12))
 
 
 def shared(a: Scored, b: Scored) -> Array:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from headrace.diagnose.evaluate.box_matching import Array, Ints, Scored, Truth, overlaps
+from headrace.diagnose.evaluate.box_matching import Array, Ints, Scored, Truth
+from headrace.meta.detections import overlaps
 
 NOTHING = "(nothing)"
 

@@ -10,8 +10,9 @@ import numpy as np
 from headrace._core.json_record import finite
 from headrace.diagnose.explain.records import CandidateFate, ClassStages
 from headrace.diagnose.explain.verdicts import SAME, fate_verdict
-from headrace.infer.candidates import Candidates, FateStage, overlaps
+from headrace.infer.candidates import Candidates, FateStage
 from headrace.infer.parsers.labels import class_name
+from headrace.meta.detections import overlaps
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
@@ -48,7 +49,7 @@ def lost_rows(candidates: Candidates, most: int) -> list[tuple[int, int]]:
             continue
         same = left & (found.class_ids == found.class_ids[row])
         places = np.flatnonzero(same)
-        near = places[overlaps(found.boxes[places], found.boxes[row]) >= SAME]
+        near = places[overlaps(found.boxes[places], found.boxes[[row]])[:, 0] >= SAME]
         left[near] = False
         left[row] = False
         if stages[row] != _OBJECT:
