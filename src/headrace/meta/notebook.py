@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from html import escape
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headrace._core.html import paragraph, table
 from headrace._core.text import counted
 from headrace.meta.results import UNTRACKED_OBJECT_ID
 
@@ -56,14 +57,12 @@ def frame_line(meta: FrameMeta) -> str:
 
 def frame_html(meta: FrameMeta) -> str:
     """A small HTML table of the objects of a frame, at most 30; all texts are escaped."""
-    o = meta.objects
-    head = "".join(f"<th>{name}</th>" for name in _COLUMNS)
-    rows = []
-    for i in range(min(len(o), _MAX_ROWS)):
-        left, top, width, height = (f"{v:.1f}" for v in o.rects[i].tolist())
-        text = " ".join(o.display_text(i).split()) or f"class {o.class_ids[i]}"
-        tracked = int(o.object_ids[i])
-        parent = int(o.parents[i])
+    parts = [paragraph(frame_line(meta)), table(_COLUMNS, _rows(meta.objects), most=_MAX_ROWS)]
+    return "".join([*parts, *(paragraph(_shares(found)) for found in meta.segmentations)])
+
+
+def _rows(o: Objects) -> Iterator[tuple[object, ...]]:
+    for i, rect in enumerate(o.rects.tolist()):
         mask = o.masks[i].shape if o.masks is not None and o.masks[i].size else None
         has = [f"mask {mask[1]}x{mask[0]}"] if mask else []
         has += [repr(found) for found in o.segmentations.get(i, ())]
@@ -72,25 +71,16 @@ def frame_html(meta: FrameMeta) -> str:
             for found in o.classifiers.get(i, ())
             for info in found.labels
         ]
-        cells = (
-            str(i),
-            text,
-            "" if tracked == UNTRACKED_OBJECT_ID else str(tracked),
+        tracked, parent = int(o.object_ids[i]), int(o.parents[i])
+        yield (
+            i,
+            " ".join(o.display_text(i).split()) or f"class {o.class_ids[i]}",
+            "" if tracked == UNTRACKED_OBJECT_ID else tracked,
             f"{o.confidences[i]:.2f}",
-            left,
-            top,
-            width,
-            height,
-            "" if parent < 0 else str(parent),
+            *(f"{v:.1f}" for v in rect),
+            "" if parent < 0 else parent,
             ", ".join(has),
         )
-        rows.append("<tr>" + "".join(f"<td>{_safe(cell)}</td>" for cell in cells) + "</tr>")
-    more = len(o) - len(rows)
-    if more:
-        rows.append(f'<tr><td></td><td colspan="{len(_COLUMNS) - 1}">and {more} more</td></tr>')
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-    shares = "".join(f"<p>{_safe(_shares(found))}</p>" for found in meta.segmentations)
-    return f"<p>{_safe(frame_line(meta))}</p>{table if rows else ''}{shares}"
 
 
 def _shares(found: SegmentationMeta) -> str:
@@ -106,7 +96,3 @@ def _shares(found: SegmentationMeta) -> str:
         if c >= 0
     ]
     return ", ".join(parts[:12])
-
-
-def _safe(text: str) -> str:
-    return escape(text.encode(errors="replace").decode())
