@@ -17,10 +17,11 @@ from benchmarks.gpu.clips import DEVICE, PROCESSES, clip, config, pictures, show
 from benchmarks.gpu.engines import one_lane
 from benchmarks.gpu.throughput import looped
 from benchmarks.rtsp_server import shown
-from headrace.cli.run import spec_of
+from headrace.cli.inputs import spec_of
 from headrace.config import ModelConfig
+from headrace.infer.run_options import RunOptions
 from headrace.media import open_source
-from headrace.pipeline.assembly import AssemblyOptions, assemble
+from headrace.pipeline.assembly import assemble
 from headrace.pipeline.shares import SharedRun
 
 
@@ -38,7 +39,7 @@ def rtsp() -> None:
             seen: list[float] = []
             run = SharedRun(
                 partial(spec_of, [str(file), *[url] * count], [str(out)], None),
-                AssemblyOptions(device=DEVICE, limit=int(30 * seconds)),
+                RunOptions(device=DEVICE, limit=int(30 * seconds)),
                 processes,
                 on_frames=lambda _, seen=seen: seen.append(perf_counter()),
             )
@@ -129,7 +130,7 @@ def memory() -> None:
         file = Path(folder) / "model.txt"
         file.write_text(config(batch_size=32, network_mode=2).dump())
         spec = looped([str(file)], str(clip("libx264")), 32, f"{folder}/out.jsonl", None)
-        options = AssemblyOptions(device="cuda", limit=total // 32)
+        options = RunOptions(device="cuda", limit=total // 32)
         made = assemble(spec, options, on_result=result)
         made.pipeline.run()
         made.close()

@@ -24,9 +24,9 @@ from benchmarks.gpu.clips import (
 from benchmarks.gpu.decoding import decoded_together
 from benchmarks.gpu.engines import items_a_second, pieces_of
 from benchmarks.networks import yolo11n as yolo11n_network
-from headrace.cli.run import spec_of
+from headrace.cli.inputs import spec_of
 from headrace.config import ModelConfig
-from headrace.pipeline.assembly import AssemblyOptions
+from headrace.infer.run_options import RunOptions
 from headrace.pipeline.shares import SharedRun
 
 READER = Path(__file__).parents[2] / "examples/conveyor/config_infer_secondary_characters.txt"
@@ -124,7 +124,7 @@ def shared(
         seen: list[tuple[float, int]] = []
         run = SharedRun(
             make,
-            AssemblyOptions(device=DEVICE, limit=frames),
+            RunOptions(device=DEVICE, limit=frames),
             processes,
             on_frames=lambda count: seen.append((perf_counter(), count)),
         )

@@ -27,7 +27,8 @@ from headrace.batches.units import BatchUnit
 from headrace.batches.work import Work, Worker
 from headrace.config import ModelConfig
 from headrace.config.overrides import given_line
-from headrace.pipeline.assembly import AssemblyOptions, numbered
+from headrace.infer.run_options import RunOptions
+from headrace.pipeline.assembly import numbered
 from headrace.pipeline.opening import pipeline_spec
 from tests.batches.test_running import rows, rows_of_run
 from tests.media.sources.videos import X264, write_video
@@ -47,7 +48,7 @@ def hangs_on_black(layers, network, params):
 def work_of(config: Path, *lines: str) -> tuple[Work, list[ModelConfig]]:
     spec = pipeline_spec(configs=[config], sources=["x"])
     spec = spec.with_models_overridden([given_line(line, "--set") for line in lines])
-    return Work(spec, AssemblyOptions(threads=1)), numbered(spec.load_models(), None)[0]
+    return Work(spec, RunOptions(threads=1)), numbered(spec.load_models(), None)[0]
 
 
 def test_a_shipment_needs_nothing_of_where_it_came_from(

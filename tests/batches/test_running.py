@@ -20,8 +20,8 @@ from headrace.batches.inputs import expand_inputs
 from headrace.batches.units import BatchUnit
 from headrace.batches.work import Work, Worker, span_seconds
 from headrace.cli import main
+from headrace.infer.run_options import RunOptions
 from headrace.media.sources.video_structure import video_seconds
-from headrace.pipeline.assembly import AssemblyOptions
 from headrace.pipeline.opening import pipeline_spec
 from tests.batches.fakes import HereExecutor
 from tests.media.sources.videos import B_FRAMES, X264, write_video
@@ -283,7 +283,7 @@ def test_results_that_cannot_be_written_are_no_fault_of_the_input(
     mean_config: Callable[..., Path], videos: list[Path], tmp_path: Path
 ) -> None:
     spec = pipeline_spec(configs=[mean_config()], sources=["x"])
-    worker = Worker(Work(spec, AssemblyOptions()), tmp_path / "gone")
+    worker = Worker(Work(spec, RunOptions()), tmp_path / "gone")
     unit = BatchUnit(str(videos[0]))
     assert worker.do(unit).outcome == "storage"
     (tmp_path / "gone").mkdir()
@@ -319,7 +319,7 @@ def test_models_that_are_gone_end_the_run_and_leave_no_empty_results(
 ) -> None:
     config = mean_config(parse_bbox_func_name="fails_on_black")
     Image.new("RGB", (64, 48)).save(tmp_path / "black.png")
-    worker = Worker(Work(pipeline_spec(configs=[config], sources=["x"]), AssemblyOptions()), None)
+    worker = Worker(Work(pipeline_spec(configs=[config], sources=["x"]), RunOptions()), None)
     for model in tmp_path.glob("mean.onnx*"):
         model.unlink()
     for _ in range(2):

@@ -394,7 +394,7 @@ def test_what_cannot_be_set_is_refused(
     assert words in done.stderr
 
 
-@pytest.mark.parametrize("command", ["build", "bench", "trace-plugins"])
+@pytest.mark.parametrize("command", ["build", "trace-plugins"])
 def test_commands_without_results_set_keys_alone(scene: Path, command: str) -> None:
     assert "No such option" in headrace(command, "pgie.txt", "--conf", "1", cwd=scene).stderr
     done = headrace(command, "pgie.txt", "--set", "batch-siez=2", cwd=scene)

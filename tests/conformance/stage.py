@@ -23,8 +23,9 @@ from headrace.engine.backends import RunnerOptions
 from headrace.infer.batch import Batch
 from headrace.infer.engine_runs import Pending, RawOutput
 from headrace.infer.inferencer import Inferencer
-from headrace.infer.loaded_model import LoadOptions, Model
+from headrace.infer.loaded_model import Model
 from headrace.infer.record import Record
+from headrace.infer.run_options import RunOptions
 from headrace.media import Frame, PixelFormat
 from headrace.meta import UNTRACKED_OBJECT_ID, Detections, FrameMeta, InputTensor, Roi, Space
 from headrace.network.tensor_spec import TensorSpec
@@ -134,7 +135,7 @@ class Stage:
     inferencer: Inferencer
     engine: Engine
     cfg: ModelConfig
-    options: LoadOptions
+    options: RunOptions
     runs: list[list[tuple[int, int, int | None]]] = field(default_factory=list)
     pending: list[Pending] = field(default_factory=list)
 
@@ -202,7 +203,7 @@ def stage(
             settings["labelfile_path"].write_bytes(labels.encode())
         cfg = build.config(settings, all_classes=all_classes)
         record = Record()
-        options = LoadOptions(generation=generation)
+        options = RunOptions(generation=generation)
         inferencer = Inferencer(Model.around(cfg, session, options, record), record)
         try:
             yield Stage(inferencer, session, cfg, options)

@@ -12,9 +12,10 @@ from headrace.config import ModelConfig
 from headrace.errors import EngineError
 from headrace.infer.batch import Batch
 from headrace.infer.inferencer import Inferencer
-from headrace.infer.loaded_model import LoadOptions, Model
+from headrace.infer.loaded_model import Model
 from headrace.infer.model import load_or_build
 from headrace.infer.record import Record
+from headrace.infer.run_options import RunOptions
 from headrace.media import ArraySource
 from headrace.meta import FrameMeta, InputTensor, Roi
 from headrace.pipeline import Pipeline
@@ -36,7 +37,7 @@ def loaded(config: Path, sizes: list[int], fails: int | None = None) -> Model:
         return run(inputs)
 
     session.run = noted  # type: ignore[method-assign,assignment]
-    return Model.around(cfg, session, LoadOptions(), Record())
+    return Model.around(cfg, session, RunOptions(), Record())
 
 
 def test_warm_up_runs_every_batch_size_once(mean_config: Config) -> None:

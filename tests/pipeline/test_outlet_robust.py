@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from headrace.cli.run import execute, spec_of
+from headrace.cli.inputs import spec_of
+from headrace.cli.run import execute
 from headrace.errors import MediaError
 from tests.media.conftest import write_clip
 

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headrace.cli.run import execute, spec_of
+from headrace.cli.inputs import spec_of
+from headrace.cli.run import execute
 from headrace.errors import MediaError, StrictError
 from headrace.media import open_source
 from headrace.pipeline.report import RunReport

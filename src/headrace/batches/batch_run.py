@@ -100,12 +100,12 @@ class BatchReport:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BatchOptions:
     """Options of a batch beside its pipeline.
 
     Attributes:
-        workers, threads: processes, and engine threads of each; None is measured.
+        workers: processes; None is measured.
         split_s: length of the spans of long videos; 0 splits none, None is chosen.
         resume: go on in a folder that has results.
         retry_failed: run units again that failed in an earlier run.
@@ -115,7 +115,6 @@ class BatchOptions:
     """
 
     workers: int | None = None
-    threads: int | None = None
     split_s: float | None = None
     resume: bool = True
     retry_failed: bool = False
@@ -240,9 +239,10 @@ class BatchRun:
     def _placement(self, work: Work, units: int) -> Placement:
         """Open the models, which builds engines and refuses wrong ones, and share the cores out."""
         self.on_stage("opening models")
+        options = replace(work.options, threads=None)  # those of a worker
         if self.options.on != "local":  # this machine may have no GPU where nodes have
-            work = replace(work, options=replace(work.options, device="auto"))
-        worker = Worker(work, None)
+            options = replace(options, device="auto")
+        worker = Worker(replace(work, options=options), None)
         try:
             self.notices += worker.notices
             self.on_stage("measuring workers and threads")
@@ -250,7 +250,7 @@ class BatchRun:
                 worker.models,
                 cores=usable_cores(),
                 workers=self.options.workers,
-                threads=self.options.threads,
+                threads=work.options.threads,
                 units=units,
             )
         finally:

@@ -26,7 +26,8 @@ def identity_of(work: Work, configs: Sequence[ModelConfig]) -> dict[str, str]:
     Names of files stand without their folders: a batch that moved to another machine goes on.
     """
     parts: dict[str, str] = {"headrace": headrace.__version__, "outputs": ", ".join(work.kinds)}
-    for option in ("profile", "generation", "abi", "limit"):
+    options = ["profile", "generation", "abi", "limit"] + ["palette"] * ("video" in work.kinds)
+    for option in options:
         value = getattr(work.options, option)
         parts[f"option {option}"] = "" if value is None else str(value)
     if work.spec.tracker is not None:

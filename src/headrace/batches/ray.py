@@ -13,8 +13,9 @@ from headrace.batches.ray_dataset import read_objects
 from headrace.config import ModelConfig
 from headrace.infer.batch import frame_meta
 from headrace.infer.inferencer import Inferencer as ModelInferencer
+from headrace.infer.run_options import RunOptions
 from headrace.media import as_frame
-from headrace.pipeline.assembly import AssemblyOptions, numbered, open_model
+from headrace.pipeline.assembly import numbered, open_model
 
 __all__ = ["Inferencer", "RayInferencer", "read_objects"]
 
@@ -31,7 +32,7 @@ class RayInferencer:
         configs: nvinfer configs, primary ones first; every node has to see their files.
         column: name of the pictures' column: (N, H, W, 3) uint8, or N pictures of any size.
         format: `rgb` or `bgr`.
-        options: as `AssemblyOptions` has them: `threads`, `profile`, ….
+        options: as `RunOptions` has them: `threads`, `profile`, ….
 
     Raises:
         HeadraceError: a model cannot be opened.
@@ -47,8 +48,8 @@ class RayInferencer:
         self._column = column
         self._format = format
         items, _ = numbered([ModelConfig.load(Path(config)) for config in configs], None)
-        made = AssemblyOptions(**options)
-        self._models: list[ModelInferencer] = [open_model(cfg, made) for cfg in items]
+        run = RunOptions(**options)
+        self._models: list[ModelInferencer] = [open_model(cfg, run) for cfg in items]
 
     def __call__(self, batch: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
         """Add the objects of each row to a batch of rows.

@@ -16,7 +16,8 @@ from headrace.batches.ray_cluster import on_gpu, opened_worker, room_for, shippe
 from headrace.batches.shipping import Shipment
 from headrace.batches.units import BatchUnit
 from headrace.batches.work import Work
-from headrace.pipeline.assembly import AssemblyOptions, numbered
+from headrace.infer.run_options import RunOptions
+from headrace.pipeline.assembly import numbered
 from headrace.pipeline.opening import pipeline_spec
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def read_objects(
         threads: cores of each actor.
         concurrency: number of actors, or the least and the most of a pool that grows; None is as
             many as the cluster has cores for now.
-        options: as `AssemblyOptions` has them: `profile`, `limit`, ….
+        options: as `RunOptions` has them: `profile`, `limit`, ….
 
     Returns:
         One row for each object, with the columns of the tables of a batch.
@@ -98,7 +99,7 @@ def read_objects(
     names = [inputs] if isinstance(inputs, str | PathLike) else list(inputs)
     words = [fspath(name) for name in names]
     spec = pipeline_spec(configs=[fspath(c) for c in configs], sources=words, tracker=tracker)
-    work = Work(spec, AssemblyOptions(threads=threads, **options), cpus=threads)
+    work = Work(spec, RunOptions(threads=threads, **options), cpus=threads)
     shipment, contents = shipped(work, numbered(spec.load_models(), None)[0])
     rows = [{_COLUMN: name} for name in expand_inputs(words)]
     if concurrency is None:

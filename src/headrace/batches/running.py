@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace._core.errors import HeadraceError
 from headrace.batches.batch_run import BatchOptions, BatchReport, BatchRun
@@ -14,21 +14,12 @@ from headrace.batches.driver import BatchProgress
 from headrace.batches.folder import KINDS
 from headrace.batches.work import Work
 from headrace.config import is_pipeline_file, load_pipeline
-from headrace.config.overrides import GivenKey, given_keywords
-from headrace.pipeline.assembly import AssemblyOptions
+from headrace.config.overrides import GivenKey
+from headrace.infer.run_options import RunOptions, takes_options
 from headrace.pipeline.opening import pipeline_spec
 
-if TYPE_CHECKING:
-    from headrace.config.profile import Profile
-    from headrace.custom.guard import GuardMode
-    from headrace.infer.attach import Generation
 
-_ARGUMENTS = (
-    "inputs", "out", "tracker", "outputs", "split_s", "workers", "threads", "resume",
-    "retry_failed", "retries", "on", "on_change", "limit", "abi", "guard", "profile", "generation",
-)  # fmt: skip
-
-
+@takes_options()
 def batch(
     *configs: str | PathLike[str],
     inputs: str | PathLike[str] | Sequence[str | PathLike[str]],
@@ -37,28 +28,22 @@ def batch(
     outputs: Sequence[str] = (),
     split_s: float | None = None,
     workers: int | None = None,
-    threads: int | None = None,
     resume: bool = False,
     retry_failed: bool = False,
     retries: int = 1,
     on: str = "local",
     unit_timeout: float | None = None,
     on_change: Callable[[BatchProgress], None] = lambda _: None,
-    limit: int | None = None,
-    abi: str | None = None,
-    guard: GuardMode | None = None,
-    profile: Profile | None = None,
-    generation: Generation = "9.1",
-    device: str = "auto",
-    conf: float | None = None,
-    labels: str | PathLike[str] | None = None,
-    **keys: Any,
+    **options: Any,
 ) -> BatchReport:
     """Run models over many videos and pictures, and keep every result exactly once.
 
         report = headrace.batch("pgie.txt", inputs="archive/", out="results")
 
     Call it below `if __name__ == "__main__":`, since worker processes import the program anew.
+
+    `threads` None shares the cores out among the workers. On Ray each actor has a GPU of its own
+    with `device="cuda"`.
 
     Args:
         configs: nvinfer configs or bare models, primary ones first; or one pipeline file.
@@ -69,7 +54,6 @@ def batch(
         split_s: length in seconds of the spans that long videos are split into; 0 splits none, None
             is 60, or less where inputs are few.
         workers: processes; None is measured, at most one for each core.
-        threads: of each worker's engines; None shares the cores out.
         resume: do what is missing in a folder that has results of the same run.
         retry_failed: with `resume`: run units again that failed.
         retries: how often a failing unit is tried again before its error is kept.
@@ -77,10 +61,7 @@ def batch(
         unit_timeout: seconds that one attempt at a unit may take; its worker is ended then, and the
             unit tried again or failed. None is any time.
         on_change: called after results, with the counts.
-        limit: frames of each input.
-        abi, guard, profile, generation, device: as `open_pipeline` takes them. On Ray each actor
-            has a GPU of its own with `device="cuda"`.
-        conf, labels, keys: of the only model, as `open_pipeline` takes them.
+        options: see `RunOptions`.
 
     Raises:
         HeadraceError: a config, model or input is refused; the folder has other results. A unit
@@ -89,26 +70,25 @@ def batch(
     """
     names = [inputs] if isinstance(inputs, str | PathLike) else inputs
     place = fspath(out).removeprefix("file://")
-    run = batch_run(
+    run, keys = RunOptions.of(batch, options)
+    return batch_run(
         [fspath(config) for config in configs],
         [fspath(name) for name in names],
         place if is_bucket(place) else Path(place),
         tracker=tracker,
-        given=given_keywords({"conf": conf, "labels": labels, **keys}, _ARGUMENTS),
+        given=keys,
         kinds=_kinds(outputs),
-        assembly=AssemblyOptions(
-            limit=limit,
-            abi=abi,
-            guard=guard,
-            profile=profile,
-            generation=generation,
-            device=device,
-        ),
+        run=run,
         options=BatchOptions(
-            workers, threads, split_s, resume, retry_failed, retries, on, unit_timeout
+            workers=workers,
+            split_s=split_s,
+            resume=resume,
+            retry_failed=retry_failed,
+            retries=retries,
+            on=on,
+            unit_timeout=unit_timeout,
         ),
-    )
-    return run.run(on_change)
+    ).run(on_change)
 
 
 def batch_run(
@@ -119,7 +99,7 @@ def batch_run(
     tracker: str | None,
     given: Sequence[GivenKey],
     kinds: tuple[str, ...],
-    assembly: AssemblyOptions,
+    run: RunOptions,
     options: BatchOptions,
 ) -> BatchRun:
     """Put a batch together from its words.
@@ -131,7 +111,7 @@ def batch_run(
         tracker: as `open_tracker` takes it.
         given: keys set over the configs.
         kinds: outputs of each unit.
-        assembly, options: how models and the batch run.
+        run, options: how models and the batch run.
 
     Raises:
         HeadraceError: a config is refused, or there is no input.
@@ -143,7 +123,7 @@ def batch_run(
     spec = pipeline_spec(
         base, configs=None if base else configs, sources=["a unit's"], tracker=tracker
     )
-    work = Work(spec.with_models_overridden(given), assembly, kinds)
+    work = Work(spec.with_models_overridden(given), run, kinds)
     return BatchRun(work, inputs, out, options)
 
 

@@ -21,17 +21,12 @@ from headrace.batches.remote import fetched
 from headrace.batches.storage import StorageError, storage_error
 from headrace.batches.units import BatchUnit, UnitResult
 from headrace.config.pipeline_spec import PipelineSpec, SinkSpec, SourceSpec
+from headrace.infer.run_options import RunOptions
 from headrace.media import Source, open_source
 from headrace.media.names import VIDEO_SUFFIXES
 from headrace.media.sources.video_span import SpanDoubtError, VideoSpanSource
 from headrace.media.sources.video_structure import VideoSpan, video_seconds, video_structure
-from headrace.pipeline.assembly import (
-    AssemblyOptions,
-    assemble,
-    numbered,
-    open_model,
-    without_results,
-)
+from headrace.pipeline.assembly import assemble, numbered, open_model, without_results
 from headrace.pipeline.source_opening import gpu_of
 
 if TYPE_CHECKING:
@@ -63,7 +58,7 @@ class Work:
     """
 
     spec: PipelineSpec
-    options: AssemblyOptions
+    options: RunOptions
     kinds: tuple[str, ...] = ("parquet",)
     split_s: float | None = None
     multiple: int = 1
@@ -365,5 +360,7 @@ def _of_storage(error: MediaError | OSError, folder: Path) -> StorageError | Non
 
 
 def with_threads(work: Work, threads: int) -> Work:
-    """The same work for workers of so many cores each."""
-    return replace(work, options=replace(work.options, threads=threads), cpus=threads)
+    """The same work for workers of so many cores each; the engines are built already."""
+    return replace(
+        work, options=replace(work.options, threads=threads, rebuild=False), cpus=threads
+    )

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headrace._core.text import duration_text, quoted
-from headrace.cli.device_option import with_device
+from headrace.cli.inputs import parted
+from headrace.cli.options import run_options
 from headrace.cli.output import (
     FiniteRange,
     console,
@@ -22,15 +23,14 @@ from headrace.cli.output import (
     print_notices,
     printable,
 )
-from headrace.cli.overriding import overridable, with_results
 from headrace.cli.progress import RunProgress
-from headrace.cli.run import CONFIG_SUFFIXES
 
 if TYPE_CHECKING:
     from headrace.batches.batch_run import BatchReport, BatchRun
     from headrace.batches.driver import BatchProgress
     from headrace.batches.estimate import BatchEstimate
     from headrace.config.overrides import GivenKey
+    from headrace.infer.run_options import RunOptions
 
 _MOST_ERRORS = 5
 
@@ -114,31 +114,18 @@ class _WithReport(click.Command):
               help="As for headrace run; videos stay whole then.")  # fmt: skip
 @click.option("--workers", type=click.IntRange(1, 1024), metavar="N",
               help="Worker processes. Default: measured, at most one per core.")  # fmt: skip
-@click.option("--threads", type=click.IntRange(1, 1024), metavar="N",
-              help="CPU threads of each worker's engines. Default: cores per worker.")  # fmt: skip
 @click.option("--on", default="local", show_default=True, metavar="WHERE",
               help="local, ray (this machine or RAY_ADDRESS), or ray://HOST:PORT.")  # fmt: skip
-@with_device("Where engines run and videos are decoded (workers share a GPU; on Ray, cuda gives "
-             "each actor its own)")  # fmt: skip
-@click.option("--limit", type=click.IntRange(1), metavar="N",
-              help="Stop each input after this many frames.")  # fmt: skip
-@click.option("--abi", type=click.Choice(["auto", "24", "28"]), help="As for headrace run.")
-@click.option(
-    "--generation",
-    type=click.Choice(["9.1", "6.2"]),
-    default="9.1",
-    show_default=True,
-    help="As for headrace run.",
-)
-@click.option("--guard", type=click.Choice(["auto", "always", "never"]),
-              help="As for headrace run.")  # fmt: skip
-@click.option("--profile", type=click.Choice(["nvinfer", "modern"]),
-              help="As for headrace run.")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Treat every warning before the run as an error.")
 @click.option("-q", "--quiet", is_flag=True, help="Only warnings and errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on stdout.")
-@with_results
-@overridable
+@run_options(
+    "batch",
+    threads="CPU threads of each worker's engines. Default: cores per worker.",
+    device="Where engines run and videos are decoded (workers share a GPU; on Ray, cuda gives "
+    "each actor its own)",
+    limit="Stop each input after this many frames.",
+)
 def batch(
     inputs: tuple[str, ...],
     out: Path | str,
@@ -147,6 +134,7 @@ def batch(
     strict: bool,
     quiet: bool,
     as_json: bool,
+    run: RunOptions,
     given: list[GivenKey],
     **options: Any,
 ) -> int:
@@ -157,7 +145,7 @@ def batch(
     """
     if verify and not inputs:
         return _verify(out)
-    run = _batch_run(inputs, out, given, options)
+    whole = _batch_run(inputs, out, run, given, options)
     quiet = quiet or as_json
     shown: set[Any] = set()
 
@@ -174,12 +162,12 @@ def batch(
             )
 
     with RunProgress(enabled=not quiet, unit="units") as progress:
-        run.on_stage, run.on_ready = progress.stage, ready
+        whole.on_stage, whole.on_ready = progress.stage, ready
         if plan:
-            estimate = run.plan()
+            estimate = whole.plan()
         else:
-            total = _Total(run.inputs)
-            result = run.run(lambda at: progress.at(*total.at(at), _words(at)))
+            total = _Total(whole.inputs)
+            result = whole.run(lambda at: progress.at(*total.at(at), _words(at)))
     if plan:
         print_json(estimate.to_dict()) if as_json else _print_estimate(estimate)
         return 0
@@ -192,59 +180,34 @@ def batch(
 
 
 def _batch_run(
-    inputs: Sequence[str], out: Path | str, given: Sequence[GivenKey], options: dict[str, Any]
+    inputs: Sequence[str],
+    out: Path | str,
+    run: RunOptions,
+    given: Sequence[GivenKey],
+    options: dict[str, Any],
 ) -> BatchRun:
     from headrace.batches.batch_run import BatchOptions
     from headrace.batches.running import batch_run
-    from headrace.config import is_pipeline_file
-    from headrace.pipeline.assembly import AssemblyOptions
 
     if not inputs:
         raise click.UsageError("Missing argument 'CONFIG... INPUT...'.")
-    count = 0
-    while count < len(inputs) and is_config(inputs[count]):
-        count += 1
-    if not count:
-        raise click.UsageError(f"{inputs[0]} stands where a config should; configs come first")
-    configs, names = inputs[:count], inputs[count:]
-    alone = Path(configs[0]).is_file() and is_pipeline_file(configs[0])
-    if alone and count > 1:
-        raise click.UsageError(f"{configs[0]} is a pipeline file; it names its configs itself")
-    if not names and not alone:
+    pipeline, configs, names = parted(inputs, lists=True)
+    if not names and pipeline is None:
         raise click.UsageError(
             "Missing argument 'INPUT...': a video, folder, pattern, list or URL."
         )
-    of_models = ("limit", "abi", "generation", "guard", "profile", "device")
-    of_runs = ("workers", "threads", "split_s", "resume", "retry_failed", "retries", "on",
-               "unit_timeout")  # fmt: skip
+    tracker = options.pop("tracker")
+    kinds = [kind for kind in ("jsonl", "coco", "video") if options.pop(kind)]
     return batch_run(
-        configs,
+        configs if pipeline is None else [pipeline],
         names,
         out,
-        tracker=options["tracker"],
+        tracker=tracker,
         given=given,
-        kinds=("parquet", *(k for k in ("jsonl", "coco", "video") if options[k])),
-        assembly=AssemblyOptions(**{name: options[name] for name in of_models}),
-        options=BatchOptions(**{name: options[name] for name in of_runs}),
+        kinds=("parquet", *kinds),
+        run=run,
+        options=BatchOptions(**options),
     )
-
-
-def is_config(name: str) -> bool:
-    """Return whether an argument is a config: True for its suffixes, but not for a list of inputs.
-
-    A `.txt` file is a list if its first line of content opens no `[group]`.
-    """
-    if not name.lower().endswith(CONFIG_SUFFIXES) or "://" in name:
-        return False
-    path = Path(name)
-    if path.suffix.lower() != ".txt" or not path.is_file():
-        return True
-    with open(path, encoding="utf-8", errors="replace") as file:
-        for line in file:
-            text = line.strip()
-            if text and not text.startswith(("#", ";")):
-                return text.startswith("[")
-    return True
 
 
 class _Total:

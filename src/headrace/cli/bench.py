@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headrace._core.notices import Notice, notices_on_errors
+from headrace.cli.inputs import is_engine, is_model
+from headrace.cli.options import run_options
 from headrace.cli.output import FiniteRange, console, print_json, print_notices, printable
-from headrace.cli.overriding import overridable
 from headrace.cli.progress import RunProgress
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
     from headrace.config.overrides import GivenKey, Overrides
     from headrace.engine.bench import BenchResult
+    from headrace.engine.device import Device
     from headrace.engine.session import Session
+    from headrace.infer.run_options import RunOptions
 
 EPILOG = """\b
 Examples:
@@ -28,7 +31,6 @@ Examples:
   headrace bench a.engine b.engine --duration 10
   headrace bench model.onnx --tactic onnxruntime --tactic openvino
 """
-_ENGINES = (".engine", ".plan", ".trt")
 
 
 @click.command(epilog=EPILOG)
@@ -39,8 +41,6 @@ _ENGINES = (".engine", ".plan", ".trt")
 @click.option(
     "--batch", type=click.IntRange(1, 1024), help="Items of a run. Default: the engine's."
 )
-@click.option("--threads", type=click.IntRange(1, 1024), help="CPU threads of a run.")
-@click.option("--streams", type=click.IntRange(1, 64), help="Runs at once.")
 @click.option(
     "--tactic", "tactics", multiple=True, metavar="TACTIC",
     help="Run it this way, whatever it was built for; repeat to compare, as "
@@ -48,16 +48,21 @@ _ENGINES = (".engine", ".plan", ".trt")
 )  # fmt: skip
 @click.option("--stages/--no-stages", default=True, help="Of configs, time each stage too.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@overridable
+@run_options(
+    "bench",
+    threads="CPU threads of a run.",
+    streams="Runs at once.",
+    device="Where engines run",
+    labels="Label file instead of the config's, for the stages.",
+)
 def bench(
     inputs: tuple[Path, ...],
     duration: float,
     batch: int | None,
-    threads: int | None,
-    streams: int | None,
     tactics: tuple[str, ...],
     stages: bool,
     as_json: bool,
+    run: RunOptions,
     given: list[GivenKey],
 ) -> None:
     """Time the engines of configs, models, or engine files, on noise.
@@ -71,12 +76,15 @@ def bench(
     from headrace.engine.tactic import Tactic
     from headrace.infer.model.picture_input import picture_range
 
-    if tactics and (threads or streams):
+    if tactics and (run.threads or run.streams):
         raise click.UsageError("--tactic says threads and streams itself")
+    if tactics and run.device != "auto":
+        raise click.UsageError("--tactic says where it runs; leave --device out")
     wanted: list[Tactic | None] = [Tactic.parse(text) for text in tactics] or [None]
-    configs = [i for i, path in enumerate(inputs) if _is_config(path)]
-    parts = distributed(given, [inputs[i].name for i in configs])
+    configs = [i for i, path in enumerate(inputs) if not (is_engine(path) or is_model(path))]
+    parts = distributed([*given, *run.keys()], [inputs[i].name for i in configs])
     overrides = dict(zip(configs, parts, strict=True))
+    device = None if tactics else run.device
     notices: list[Notice] = []
     sessions: dict[str, Session] = {}
     ranges: dict[str, tuple[float, float]] = {}
@@ -88,19 +96,22 @@ def bench(
     ):
         for place, path in enumerate(inputs):
             progress.stage(f"opening {path.name}")
-            plan, cfg = _plan(path, batch, notices, overrides.get(place))
+            plan, cfg, where = _plan(path, batch, notices, overrides.get(place), device)
             for tactic in wanted:
                 name = path.name if tactic is None else f"{path.name} {tactic}"
                 if name in sessions:
                     name = f"{path} {tactic or ''}".strip()
                 while name in sessions:  # twice the same: how far apart do they come out?
                     name += " again"
-                session = plan.open_session(threads=threads, streams=streams, tactic=tactic)
+                with where.entered():
+                    session = plan.open_session(
+                        threads=run.threads, streams=run.streams, tactic=tactic
+                    )
                 sessions[name] = opened.enter_context(session)
                 if cfg is not None:
                     ranges[name] = picture_range(cfg)
             if cfg is not None and stages:
-                if times := _stages(cfg, duration, threads, streams):
+                if times := _stages(cfg, duration, run, where):
                     timed[path.name] = times
                 else:
                     text = "no stages: it works on objects or on tensors, not on frames"
@@ -119,47 +130,54 @@ def bench(
     _print(results, timed)
 
 
-def _is_config(path: Path) -> bool:
-    from headrace.cli.show import is_model
-
-    return path.suffix.lower() not in _ENGINES and not is_model(path)
-
-
 def _plan(
-    path: Path, batch: int | None, notices: list[Notice], overrides: Overrides | None
-) -> tuple[Any, ModelConfig | None]:
-    """The engine of a file, with its config if it is one: it has `overrides` then."""
+    path: Path,
+    batch: int | None,
+    notices: list[Notice],
+    overrides: Overrides | None,
+    device: str | None,
+) -> tuple[Any, ModelConfig | None, Device]:
+    """The engine of a file, with its config if it is one, which has `overrides` then; its device.
+
+    `device` None is that of a tactic.
+    """
     from headrace.cli.show import read_model
     from headrace.config import ModelConfig
     from headrace.engine import BuildOptions, Plan, build
+    from headrace.engine.backends import gpu_runtime
+    from headrace.engine.device import CPU, choose_device
     from headrace.engine.tensorrt_plan import plan_from_tensorrt
     from headrace.infer.model import load_or_build
     from headrace.network.model_bytes import is_tensorrt_file
 
-    if path.suffix.lower() in _ENGINES:
+    if is_engine(path):
+        if device not in (None, "auto"):
+            raise click.UsageError(f"{path} is an engine of one device; leave --device out")
         plan = plan_from_tensorrt(path) if is_tensorrt_file(path) else Plan.load(path)
         notices += plan.decisions
-        return plan, None
-    if overrides is None:
-        plan = build(read_model(path)[0], BuildOptions(max_batch=batch or 1))
-        notices += plan.decisions
-        return plan, None
-    cfg = ModelConfig.load(path, overrides)
-    plan = load_or_build(cfg)
-    notices += [*cfg.notices, *plan.decisions]
-    return plan, cfg
+        return plan, None, CPU
+    cfg = None if overrides is None else ModelConfig.load(path, overrides)
+    where = CPU if device is None else choose_device(device, 0 if cfg is None else cfg.gpu_id)
+    notices += where.notices
+    with where.entered():
+        if cfg is None:
+            runtime = gpu_runtime() if where.is_gpu else None
+            plan = build(read_model(path)[0], BuildOptions(max_batch=batch or 1, runtime=runtime))
+        else:
+            plan = load_or_build(cfg, device=where.kind)
+            notices += cfg.notices
+    notices += plan.decisions
+    return plan, cfg, replace(where, notices=())
 
 
-def _stages(
-    cfg: ModelConfig, duration: float, threads: int | None, streams: int | None
-) -> dict[str, float]:
+def _stages(cfg: ModelConfig, duration: float, run: RunOptions, device: Device) -> dict[str, float]:
     """Milliseconds of each stage per frame of 1920x1080 noise; nothing where it takes no frames."""
     import numpy as np
 
     from headrace.infer.inferencer import Inferencer
     from headrace.media import Frame, PixelFormat
 
-    inferencer = Inferencer.from_config(cfg, threads=threads, streams=streams or 1)
+    inferencer = Inferencer.open(cfg, replace(run, streams=run.streams or 1), device)
     try:
         if inferencer.secondary or cfg.input_tensor_from_meta:
             return {}

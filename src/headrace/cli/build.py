@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headrace.cli.device_option import with_device
+from headrace.cli.inputs import load_config
+from headrace.cli.options import run_options
 from headrace.cli.output import FiniteRange, notice_rows, print_json, print_notices
-from headrace.cli.overriding import load_config, overridable
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
     from headrace.config.overrides import GivenKey
     from headrace.engine.plan_header import Precision
     from headrace.engine.tactic import Objective
+    from headrace.infer.run_options import RunOptions
 
 EPILOG = """\b
 Examples:
@@ -33,7 +34,6 @@ _DEFAULT_BUDGET = "60"
 
 @click.command(epilog=EPILOG)
 @click.argument("config", type=click.Path(path_type=Path))
-@with_device("Where the engine will run")
 @click.option(
     "--backend",
     metavar="NAME",
@@ -64,14 +64,16 @@ _DEFAULT_BUDGET = "60"
               help="Pin the way to run it, as onnxruntime:threads=1,streams=2.")  # fmt: skip
 @click.option("--dynamic-batch", is_flag=True,
               help="Free the batch of a model that fixes it at 1, if that is right.")  # fmt: skip
-@click.option("--rebuild", is_flag=True, help="Build even if a valid engine is saved.")
-@click.option("--threads", type=click.IntRange(1, 1024), help="CPU threads of the engine.")
 @click.option("--strict", is_flag=True, help="Treat every warning as an error.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@overridable
+@run_options(
+    "build",
+    threads="CPU threads of the engine.",
+    device="Where the engine will run",
+    rebuild="Build even if a valid engine is saved.",
+)
 def build(
     config: Path,
-    device: str,
     backend: str | None,
     precision: Precision | None,
     export_onnx: Path | None,
@@ -81,10 +83,9 @@ def build(
     timing_cache: Path | None,
     retime: bool,
     tactic: str | None,
-    rebuild: bool,
-    threads: int | None,
     strict: bool,
     as_json: bool,
+    run: RunOptions,
     given: list[GivenKey],
 ) -> None:
     """Build the engine of CONFIG and save it beside the model.
@@ -102,14 +103,14 @@ def build(
 
     if tune is None and (retime or timing_cache or tune_for):
         raise click.UsageError("--tune-for, --retime and --timing-cache need --tune")
-    if device != "auto" and (backend or tactic):
+    if run.device != "auto" and (backend or tactic):
         raise click.UsageError("--backend and --tactic say where it runs; leave --device out")
     if tune is not None and tactic:
         raise click.UsageError("--tactic pins what --tune would find; choose one")
-    builds = tune is not None or tactic or backend or rebuild or threads or dynamic_batch
-    if export_onnx is not None and (builds or device != "auto"):
+    builds = tune is not None or tactic or backend or run.rebuild or run.threads or dynamic_batch
+    if export_onnx is not None and (builds or run.device != "auto"):
         raise click.UsageError("--export-onnx builds no engine: it goes with --precision alone")
-    cfg = load_config(config, given)
+    cfg = load_config(config, [*given, *run.keys()])
     if strict:
         refuse_warnings(cfg.notices)
     if export_onnx is not None:
@@ -125,13 +126,13 @@ def build(
         )
     named = (backend or tactic or "").partition(":")[0]
     on_cpu = named and named not in GPU_RUNTIMES
-    where = CPU if on_cpu else choose_device(device, cfg.gpu_id)
+    where = CPU if on_cpu else choose_device(run.device, cfg.gpu_id)
     shown = RunProgress(enabled=not as_json and tuning is not None, unit="steps")
     with where.entered(), shown as progress:
         plan = load_or_build(
             cfg,
-            threads=threads,
-            rebuild=rebuild or retime,
+            threads=run.threads,
+            rebuild=run.rebuild or retime,
             backend=backend,
             tactic=None if tactic is None else Tactic.parse(tactic),
             tuning=tuning,

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headrace.cli.inputs import load_config
+from headrace.cli.options import run_options
 from headrace.cli.output import FiniteRange, notice_rows, print_json, print_notices, printable
-from headrace.cli.overriding import load_config, overridable
 
 if TYPE_CHECKING:
     from headrace._core.notices import Notice
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from headrace.diagnose.compare.sensitivity import SensitivityReport
     from headrace.engine.precision.cache import CalibrationTable
     from headrace.infer.calibration import CalibrationReport
+    from headrace.infer.run_options import RunOptions
 
 _SHOWN = 20
 
@@ -104,11 +106,10 @@ Examples:
 )
 @click.option("--overwrite", is_flag=True, help="Replace a table that is there.")
 @click.option("--restart", is_flag=True, help="Forget what an interrupted run has seen.")
-@click.option("--threads", type=click.IntRange(1, 1024), help="CPU threads of the engine.")
 @click.option("--strict", is_flag=True, help="Treat every warning as an error.")
 @click.option("-q", "--quiet", is_flag=True, help="Only warnings and errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-@overridable
+@run_options("calibrate", threads="CPU threads of the engine.")
 def calibrate(
     config: Path,
     images: tuple[str, ...],
@@ -125,10 +126,10 @@ def calibrate(
     backend: str | None,
     overwrite: bool,
     restart: bool,
-    threads: int | None,
     strict: bool,
     quiet: bool,
     as_json: bool,
+    run: RunOptions,
     given: list[GivenKey],
 ) -> None:
     """Find the INT8 scales of CONFIG's model from pictures and write a calibration table.
@@ -151,7 +152,7 @@ def calibrate(
     if not sensitivity and (truth or backend or max_loss is not None):
         raise click.UsageError("--truth, --max-loss and --backend belong to --sensitivity")
     header = table_header(tensorrt)
-    cfg = load_config(config, given)
+    cfg = load_config(config, [*given, *run.keys()])
     if strict:
         refuse_warnings(cfg.notices)
     path = cache or calibration_path(cfg)
@@ -173,7 +174,7 @@ def calibrate(
                 header=header,
                 overwrite=overwrite,
                 restart=restart,
-                threads=threads,
+                threads=run.threads,
                 on_stage=progress.stage,
                 on_frame=progress.step,
             )
@@ -188,7 +189,7 @@ def calibrate(
                     sources,
                     table,
                     frames=frames,
-                    threads=threads,
+                    threads=run.threads,
                     on_stage=progress.stage,
                     on_step=progress.step,
                 )
@@ -207,7 +208,7 @@ def calibrate(
                 frames=frames,
                 truth=truth,
                 max_loss=max_loss,
-                threads=threads,
+                threads=run.threads,
                 backend=backend,
                 on_stage=progress.stage,
                 on_step=progress.step,

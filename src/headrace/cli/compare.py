@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from headrace.cli.options import run_options
 from headrace.cli.output import (
     FiniteRange,
     console,
@@ -16,7 +17,6 @@ from headrace.cli.output import (
     print_notices,
     printable,
 )
-from headrace.cli.overriding import overridable, with_results
 from headrace.cli.progress import RunProgress
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from headrace.diagnose.compare.layers import TensorDrift
     from headrace.diagnose.compare.stage_drift import StageDrift
     from headrace.engine.plan_header import Precision
+    from headrace.infer.run_options import RunOptions
 
 EPILOG = """\b
 Examples:
@@ -82,11 +83,9 @@ class _OfSide(click.ParamType[tuple[int, str]]):
               help="Compare engines that depart tensor by tensor.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write an HTML report with pictures.")  # fmt: skip
-@click.option("--threads", type=click.IntRange(1, 1024), help="CPU threads of each engine.")
 @click.option("--strict", is_flag=True, help="Treat every warning as an error.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@with_results
-@overridable
+@run_options("compare", device="Where engines run")
 def compare(
     a: Path,
     b: Path,
@@ -98,9 +97,9 @@ def compare(
     score: float,
     layers: bool,
     output: Path | None,
-    threads: int | None,
     strict: bool,
     as_json: bool,
+    run: RunOptions,
     given: list[GivenKey],
 ) -> int:
     """Run A and B on the same frames of SOURCE, and name the stage that makes them differ.
@@ -114,7 +113,7 @@ def compare(
     from headrace._core.notices import refuse_warnings
     from headrace.config.overrides import distributed
     from headrace.diagnose.compare import SideSpec, Tolerance
-    from headrace.diagnose.compare import compare as run
+    from headrace.diagnose.compare import compare as compare_models
 
     if output is not None and not output.parent.is_dir():  # known before any work
         raise MediaError("there is no such folder", where=str(output.parent))
@@ -126,14 +125,14 @@ def compare(
     )
     with RunProgress(enabled=not as_json) as progress:
         progress.stage("opening")
-        result = run(
+        result = compare_models(
             first,
             second,
             source,
             frames=frames,
             tolerance=Tolerance(iou, score),
             layers=layers,
-            threads=threads,
+            **run.arguments(compare_models),
             on_frame=lambda done, total: progress.at(done, total, "comparing"),
         )
     if strict:

@@ -65,8 +65,9 @@ def demo(out: Path, limit: int | None, threads: int | None, as_json: bool) -> in
     files are copied to the output folder, so that they can be changed and run again with the
     `headrace run` lines that are printed.
     """
-    from headrace.cli.run import execute, print_report, spec_of
-    from headrace.pipeline.assembly import AssemblyOptions
+    from headrace.cli.inputs import spec_of
+    from headrace.cli.run import execute, print_report
+    from headrace.infer.run_options import RunOptions
 
     scene = out / "scene"
     _copy_scene(scene_dir(), scene)
@@ -74,7 +75,7 @@ def demo(out: Path, limit: int | None, threads: int | None, as_json: bool) -> in
     video, lines = out / "annotated.mp4", out / "found.jsonl"
     sheet = out / "contact_sheet.png"
     spec = spec_of((str(pipeline),), (str(video), str(lines)))
-    report = execute(spec, AssemblyOptions(limit=limit, threads=threads), quiet=as_json)
+    report = execute(spec, RunOptions(limit=limit, threads=threads), quiet=as_json)
     _draw_sheet(video, sheet, report.frames)
     report.outputs.append(str(sheet.resolve()))
     if as_json:

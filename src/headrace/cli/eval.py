@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headrace.cli.options import run_options
 from headrace.cli.output import (
     FiniteRange,
     console,
@@ -18,14 +19,13 @@ from headrace.cli.output import (
     printable,
     stdout_is_for_results,
 )
-from headrace.cli.overriding import overridable, with_results
 from headrace.cli.progress import RunProgress
 
 if TYPE_CHECKING:
     from headrace.config.overrides import GivenKey
-    from headrace.config.profile import Profile
     from headrace.diagnose.evaluate import DetectionScores, EvaluationReport
     from headrace.diagnose.evaluate.datasets import Dataset
+    from headrace.infer.run_options import RunOptions
 
 EXIT_BELOW = 8
 _SHOWN_CLASSES = 40
@@ -82,14 +82,10 @@ def _gate(name: str, text: str) -> Callable[..., Any]:
 @_gate("map", "mAP50-95")
 @_gate("accuracy", "the top-1 accuracy")
 @_gate("miou", "the mIoU")
-@click.option("--threads", type=click.IntRange(1, 1024), help="CPU threads of each engine.")
-@click.option("--profile", type=click.Choice(["nvinfer", "modern"]),
-              help="Whose rules apply. Default: the config's profile.")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Treat every warning as an error.")
 @click.option("-q", "--quiet", is_flag=True, help="Only results, warnings and errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-@with_results
-@overridable
+@run_options("eval", device="Where engines run")
 def eval(
     configs: tuple[Path, ...],
     images: tuple[Path, ...],
@@ -99,11 +95,10 @@ def eval(
     as_configured: bool,
     limit: int | None,
     output: Path | None,
-    threads: int | None,
-    profile: Profile | None,
     strict: bool,
     quiet: bool,
     as_json: bool,
+    run: RunOptions,
     given: list[GivenKey],
     **options: Any,
 ) -> int:
@@ -133,10 +128,9 @@ def eval(
             class_map=chosen,
             as_configured=as_configured,
             limit=limit,
-            threads=threads,
-            profile=profile,
             on_stage=progress.stage,
             on_frame=progress.step,
+            **run.arguments(evaluate),
         )
         if output is not None:
             report.write_html(output)

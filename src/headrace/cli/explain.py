@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from headrace.cli.inputs import spec_of
+from headrace.cli.options import run_options
 from headrace.cli.output import (
     FiniteRange,
     print_json,
     print_notices,
     printable,
 )
-from headrace.cli.overriding import overridable, with_results
 from headrace.cli.progress import RunProgress
-from headrace.cli.run import spec_of
 
 if TYPE_CHECKING:
     from headrace.config.overrides import GivenKey
     from headrace.diagnose.explain import Explanation
+    from headrace.infer.run_options import RunOptions
 
 EPILOG = """\b
 CONFIG and SOURCE are those of headrace run: one or more nvinfer configs, primary ones first, a bare
@@ -68,17 +70,8 @@ class _Numbers(click.ParamType["tuple[float, ...]"]):
               metavar="SCORE", help="Lowest score of a candidate.")  # fmt: skip
 @click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.html",
               help="Write a page with pictures.")  # fmt: skip
-@click.option("--profile", type=click.Choice(["nvinfer", "modern"]),
-              help="As for headrace run.")  # fmt: skip
-@click.option("--guard", type=click.Choice(["auto", "always", "never"]),
-              help="As for headrace run.")  # fmt: skip
-@click.option("--generation", type=click.Choice(["9.1", "6.2"]), default="9.1",
-              show_default=True, help="As for headrace run.")  # fmt: skip
-@click.option("--threads", type=click.IntRange(1, 1024), metavar="N",
-              help="CPU threads of each engine.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-@with_results
-@overridable
+@run_options("explain")
 def explain(
     inputs: tuple[str, ...],
     frame: int,
@@ -87,15 +80,15 @@ def explain(
     floor: float,
     out: Path | None,
     as_json: bool,
+    run: RunOptions,
     given: list[GivenKey],
-    **options: Any,
 ) -> int:
     """Show every step from one frame to its objects, and the step that dropped each candidate.
 
     A candidate is a box of the model, also one below the threshold. For each that became no
     object, the step, the figures and the key to change are named.
     """
-    found = _explained(inputs, frame, at, box, floor, given, options, quiet=as_json)
+    found = _explained(inputs, frame, at, box, floor, given, run, quiet=as_json)
     print_notices(found.notices)
     if out is not None:
         found.write_html(out)
@@ -115,21 +108,19 @@ def _explained(
     box: tuple[float, float, float, float] | None,
     floor: float,
     given: list[GivenKey],
-    options: dict[str, Any],
+    run: RunOptions,
     *,
     quiet: bool,
 ) -> Explanation:
     from headrace.custom.in_process import crashes_are_noted
     from headrace.diagnose.explain import explain_frame, place_of
-    from headrace.pipeline.assembly import AssemblyOptions, assemble
+    from headrace.pipeline.assembly import assemble
     from headrace.pipeline.one_frame import for_one_frame
 
     place = place_of(at, box)
     spec, models, notices = for_one_frame(spec_of(inputs).with_models_overridden(given))
     with RunProgress(enabled=not quiet) as progress, crashes_are_noted():
-        made = assemble(
-            spec, AssemblyOptions(streams=1, **options), stages=models, on_stage=progress.stage
-        )
+        made = assemble(spec, replace(run, streams=1), stages=models, on_stage=progress.stage)
         try:
             progress.stage("explaining")
             return explain_frame(

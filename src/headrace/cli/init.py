@@ -13,8 +13,8 @@ import click
 from headrace._core.errors import HeadraceError, ModelError
 from headrace._core.files import os_reason
 from headrace._core.notices import Notice
+from headrace.cli.options import run_options
 from headrace.cli.output import print_notices
-from headrace.cli.overriding import overridable
 
 if TYPE_CHECKING:
     from headrace.config.overrides import GivenKey
@@ -45,7 +45,7 @@ Examples:
               help="Where to write. Default: here for plugins, else a folder named like the "
               "model.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace files that are there.")
-@overridable
+@run_options("init")
 def init(
     bare: Path | None,
     size: str | None,

@@ -11,13 +11,14 @@ import click
 
 from headrace._core.errors import MediaError, StrictError
 from headrace._core.files import os_reason
+from headrace.cli.options import run_options
 from headrace.cli.output import print_json, printable
-from headrace.cli.overriding import overridable, with_results
 
 if TYPE_CHECKING:
     from headrace.config.overrides import GivenKey
     from headrace.diagnose.lint.findings import LintFinding
     from headrace.diagnose.lint.linting import LintReport
+    from headrace.infer.run_options import RunOptions
 
 EPILOG = """\b
 Examples:
@@ -51,8 +52,7 @@ _TARGETS = ("deepstream-6.2", "deepstream-7", "deepstream-8", "deepstream-9")
               help="Write SARIF 2.1.0 for code hosts and editors.")  # fmt: skip
 @click.option("--rules", "listed", is_flag=True, help="List the rules.")
 @click.option("--explain", metavar="RULE", help="Explain a rule.")
-@with_results
-@overridable
+@run_options("lint")
 def lint(
     paths: tuple[Path, ...],
     together: bool,
@@ -67,6 +67,7 @@ def lint(
     sarif: Path | None,
     listed: bool,
     explain: str | None,
+    run: RunOptions,
     given: list[GivenKey],
 ) -> int:
     """Check configs, pipeline files and deepstream-app configs with everything that they name.
@@ -86,8 +87,9 @@ def lint(
 
     for name in (*select, *ignore):
         find_rule(name)
+    given = [*given, *run.keys()]
     if fix and given:
-        text = "--fix mends files, and --set, --conf and --labels do not stand in them"
+        text = "--fix mends files, and what is set over configs does not stand in them"
         raise click.UsageError(text)
     if fix and as_json and not yes:
         raise click.UsageError("--json cannot ask: --fix needs --yes beside it")

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from headrace._core.notices import Notice
     from headrace.config import PipelineSpec
+    from headrace.infer.run_options import RunOptions
     from headrace.live import Address, LiveServer, LiveView
     from headrace.pipeline import Pipeline
-    from headrace.pipeline.assembly import AssemblyOptions
     from headrace.pipeline.events import PipelineEvent
     from headrace.pipeline.outlet import Route
 
@@ -92,7 +92,7 @@ def _tell_source(event: PipelineEvent, notices: Sequence[Notice]) -> None:
 
 def live_page(
     spec: PipelineSpec,
-    options: AssemblyOptions,
+    options: RunOptions,
     address: str,
     *,
     service: bool = False,

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from headrace.cli.inputs import spec_of
+from headrace.cli.options import run_options
 from headrace.cli.output import print_notices, printable
-from headrace.cli.overriding import overridable, with_results
 from headrace.cli.progress import RunProgress
-from headrace.cli.run import spec_of
 
 if TYPE_CHECKING:
     from headrace.config.overrides import GivenKey
+    from headrace.infer.run_options import RunOptions
 
 EPILOG = """\b
 CONFIG and SOURCE are those of headrace run: one or more nvinfer configs, primary ones first, a bare
@@ -52,21 +54,14 @@ class _Frames(click.ParamType["tuple[int, ...]"]):
               help="Most frames to record.")  # fmt: skip
 @click.option("--frames", type=_Frames(), metavar="N,N,…",
               help="Numbers of the frames to record, from 0. Default: all.")  # fmt: skip
-@click.option("--profile", type=click.Choice(["nvinfer", "modern"]),
-              help="As for headrace run.")  # fmt: skip
-@click.option("--guard", type=click.Choice(["auto", "always", "never"]),
-              help="As for headrace run.")  # fmt: skip
-@click.option("--threads", type=click.IntRange(1, 1024), metavar="N",
-              help="CPU threads of each engine.")  # fmt: skip
-@with_results
-@overridable
+@run_options("record")
 def record(
     inputs: tuple[str, ...],
     out: Path,
     limit: int | None,
     frames: tuple[int, ...] | None,
+    run: RunOptions,
     given: list[GivenKey],
-    **options: Any,
 ) -> int:
     """Keep the output tensors of frames in a file, with all that a parser gets.
 
@@ -75,14 +70,12 @@ def record(
     """
     from headrace.custom.in_process import crashes_are_noted
     from headrace.diagnose.recordings import record_frames
-    from headrace.pipeline.assembly import AssemblyOptions, assemble
+    from headrace.pipeline.assembly import assemble
     from headrace.pipeline.one_frame import for_one_frame
 
     spec, models, notices = for_one_frame(spec_of(inputs).with_models_overridden(given))
     with RunProgress(enabled=True) as progress, crashes_are_noted():
-        made = assemble(
-            spec, AssemblyOptions(streams=1, **options), stages=models, on_stage=progress.stage
-        )
+        made = assemble(spec, replace(run, streams=1), stages=models, on_stage=progress.stage)
         try:
             progress.stage("recording")
             done = record_frames(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headrace.cli.options import run_options
 from headrace.cli.output import FiniteRange, print_notices, printable
-from headrace.cli.overriding import overridable
 
 if TYPE_CHECKING:
     from headrace.config.overrides import GivenKey
@@ -65,7 +65,7 @@ _SAME = (
     metavar="SECONDS",
     help="Limit of a call; default: what it was when the call was saved. 0 sets none.",
 )
-@overridable
+@run_options("replay")
 def replay(
     place: Path,
     configs: tuple[Path, ...],
@@ -117,7 +117,7 @@ def _decode(
 
     recording = load_recording(file)
     if given and not configs:
-        raise click.UsageError("--set goes with a CONFIG")
+        raise click.UsageError(f"{given[0].shown[0]} goes with a CONFIG")
     each = distributed(given, [path.name for path in configs]) if configs else ()
     loaded = [ModelConfig.load(p, over) for p, over in zip(configs, each, strict=True)]
     notices: list[Notice] = []

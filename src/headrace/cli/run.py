@@ -6,28 +6,26 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from headrace._core.errors import HeadraceError, MediaError
 from headrace._core.notices import Notice
 from headrace._core.text import quoted
-from headrace.cli.device_option import with_device
+from headrace.cli.inputs import spec_of
+from headrace.cli.options import run_options
 from headrace.cli.output import print_json, print_notices, printable, stdout_is_for_results
-from headrace.cli.overriding import overridable, with_results
 from headrace.cli.running import finish_on_signal, is_routine, say_aside
 
 if TYPE_CHECKING:
     from headrace.cli.live_page import LivePage
     from headrace.config import PipelineSpec
     from headrace.config.overrides import GivenKey
+    from headrace.infer.run_options import RunOptions
     from headrace.pipeline import Pipeline, RunReport
-    from headrace.pipeline.assembly import AssemblyOptions
 
 _LOOK_S = 0.5  # how often a run looks for streams that went away
-CONFIG_SUFFIXES = (".txt", ".yml", ".yaml", ".ini", ".cfg", ".conf", ".onnx")
 
 EPILOG = """\b
 CONFIG is an nvinfer config, INI or YAML. Several run one after the other: first those on
@@ -92,59 +90,11 @@ _VIEW = "view:"  # the output that is a page
     "tracker.",
 )
 @click.option(
-    "--threads", type=click.IntRange(1, 1024), metavar="N", help="CPU threads of each engine."
-)
-@click.option(
-    "--streams",
-    type=click.IntRange(1, 64),
-    metavar="N",
-    help="Batches run at once, sharing the threads. Default: one per thread, at most 4, or 1 for "
-    "live sources.",
-)
-@with_device("Where engines run and videos are decoded", several=True)
-@click.option(
     "--processes",
     type=click.IntRange(1, 64),
     metavar="N",
     help="Share many sources among N processes; one process cannot fill a GPU. Writes JSON Lines "
     "only. Default: one for each device.",
-)
-@click.option(
-    "--limit", type=click.IntRange(1), metavar="N", help="Stop each source after this many frames."
-)
-@click.option(
-    "--abi",
-    type=click.Choice(["auto", "24", "28"]),
-    help="Bytes per box of a C++ parser (24: DeepStream 5 to 8, 28: 9). Default: detect.",
-)
-@click.option(
-    "--guard",
-    type=click.Choice(["auto", "always", "never"]),
-    help="Run custom libraries in worker processes, so that their crashes are survived. auto: C++ "
-    "libraries that are not trusted yet (headrace trust). Default: the config's "
-    "custom-lib-guard, or "
-    "auto.",
-)
-@click.option(
-    "--profile",
-    type=click.Choice(["nvinfer", "modern"]),
-    help="Whose rules scale pictures and place boxes where the config's keys leave it open: those "
-    "of the original, or those that models are trained with. Default: the config's profile, or "
-    "nvinfer.",
-)
-@click.option(
-    "--generation",
-    type=click.Choice(["9.1", "6.2"]),
-    default="9.1",
-    show_default=True,
-    help="Whose rules apply where releases differ.",
-)
-@click.option(
-    "--palette",
-    type=click.Choice(["auto", "config"]),
-    default="auto",
-    show_default=True,
-    help="Box colours: one per class where the config sets none, or exactly the config's.",
 )
 @click.option(
     "--view",
@@ -154,12 +104,10 @@ _VIEW = "view:"  # the output that is a page
     help="Show the run in a browser: a page at 127.0.0.1:8088, or --view=HOST:PORT. Other machines "
     "may connect where HEADRACE_VIEW_TOKEN holds a token. -o view:HOST:PORT does the same.",
 )
-@click.option("--rebuild", is_flag=True, help="Build engines even if valid ones are saved.")
 @click.option("--strict", is_flag=True, help="Treat every warning as an error.")
 @click.option("-q", "--quiet", is_flag=True, help="Only warnings and errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on stdout.")
-@with_results
-@overridable
+@run_options("run")
 def run(
     inputs: tuple[str, ...],
     outs: tuple[str, ...],
@@ -170,12 +118,11 @@ def run(
     quiet: bool,
     strict: bool,
     processes: int | None,
+    run: RunOptions,
     given: list[GivenKey],
-    **options: Any,
 ) -> int:
     """Run models on sources and write annotated videos and what was found."""
     from headrace.cli.live_page import live_page
-    from headrace.pipeline.assembly import AssemblyOptions
 
     outs, view = _without_view(outs, view)
     clash = "--json and -o jsonl:- both write to standard output; choose one"
@@ -185,19 +132,19 @@ def run(
     lines = any(sink.text is not None and sink.text.endswith(":-") for sink in spec.sinks)
     if as_json and lines:
         raise click.UsageError(clash)
-    processes = processes or len(options["device"].split(","))
+    processes = processes or len(run.device.split(","))
     if processes > 1 and view is not None:
         raise click.UsageError("--view shows one process; leave --processes out")
     with stdout_is_for_results() if lines else nullcontext():
-        made, silent = AssemblyOptions(**options), quiet or as_json
+        silent = quiet or as_json
         if processes > 1:
             from headrace.cli.shared_run import execute_shares
 
             again = partial(_spec, inputs, outs, tracker, analytics, given)
-            report = execute_shares(again, made, processes, strict=strict, quiet=silent)
+            report = execute_shares(again, run, processes, strict=strict, quiet=silent)
         else:
-            page = None if view is None else live_page(spec, made, view)
-            report = execute(spec, made, strict=strict, quiet=silent, page=page)
+            page = None if view is None else live_page(spec, run, view)
+            report = execute(spec, run, strict=strict, quiet=silent, page=page)
         if not (quiet or as_json):
             print_report(report)
     if as_json:
@@ -231,73 +178,9 @@ def _spec(
     return spec_of(inputs, outs, tracker, analytics).with_models_overridden(given)
 
 
-def spec_of(
-    inputs: Sequence[str],
-    outs: Sequence[str] = (),
-    tracker: str | None = None,
-    analytics: str | None = None,
-) -> PipelineSpec:
-    """The pipeline that a command line means.
-
-    Args:
-        inputs: a pipeline file, maybe sources instead of its own; or configs, then sources.
-        outs: outputs; with a pipeline file they replace its own.
-        tracker: as `open_tracker` takes it; replaces the pipeline file's.
-        analytics: path of a config file of `nvdsanalytics`; replaces the pipeline file's.
-
-    Raises:
-        click.UsageError: no config or no source is given, or configs and sources are mixed.
-        ConfigError: the pipeline file cannot be read, or there is no such config.
-    """
-    from headrace.config import ModelConfig, is_pipeline_file, load_pipeline
-    from headrace.media.names import IMAGE_SUFFIXES
-    from headrace.pipeline.opening import pipeline_spec
-
-    if is_pipeline_file(inputs[0]):
-        spec, configs, names = load_pipeline(inputs[0]), None, inputs[1:]
-        if any(_is_config(name) for name in names):
-            raise click.UsageError(f"{inputs[0]} is a pipeline file; it names its configs itself")
-    else:
-        count = 1 + next(
-            (i for i, name in enumerate(inputs[1:]) if not _is_config(name)), len(inputs) - 1
-        )
-        spec, configs, names = None, inputs[:count], inputs[count:]
-        if not _is_config(inputs[0]) and any(map(_is_config, inputs[1:])):
-            text = f"{inputs[0]} stands where a config should; configs come first"
-            raise click.UsageError(text)
-        if not names:
-            for name in configs:
-                if not Path(name).exists():
-                    ModelConfig.load(name)  # it says what there is instead
-            taken = ", ".join(configs)
-            text = "Missing argument 'SOURCE...': a video, image, folder or URL"
-            raise click.UsageError(f"{text}, behind the config or model {taken}.")
-        late = next((name for name in names if _is_config(name)), None)
-        if late is not None:
-            raise click.UsageError(f"{late} stands behind a source; configs come first")
-    if len(names) > 1 and all(Path(n).suffix.lower() in IMAGE_SUFFIXES for n in names):
-        raise click.UsageError(
-            f"{len(names)} pictures are given one by one; a pattern must be quoted "
-            "('photos/*.jpg') to be one source, or name their folder"
-        )
-    return pipeline_spec(
-        spec,
-        configs=configs,
-        sources=names,
-        outputs=outs,
-        tracker=tracker,
-        analytics=analytics,
-    )
-
-
-def _is_config(name: str) -> bool:
-    """Whether an argument is one more config and not a source."""
-    return name.lower().endswith(CONFIG_SUFFIXES)
-
-
 def execute(
     spec: PipelineSpec,
-    options: AssemblyOptions | None = None,
+    options: RunOptions | None = None,
     *,
     strict: bool = False,
     quiet: bool = False,
@@ -360,7 +243,7 @@ def execute(
     return report
 
 
-def _total(pipeline: Pipeline, options: AssemblyOptions | None) -> int | None:
+def _total(pipeline: Pipeline, options: RunOptions | None) -> int | None:
     """Frames to come, if every source knows."""
     limit = None if options is None else options.limit
     total = 0

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
-from headrace.cli.device_option import with_device
-from headrace.cli.overriding import overridable
+from headrace.cli.inputs import parted
+from headrace.cli.options import run_options
+
+if TYPE_CHECKING:
+    from headrace.config.overrides import GivenKey
+    from headrace.infer.run_options import RunOptions
 
 EPILOG = """\b
 CONFIG is an nvinfer config; several run one after the other. Or it is one pipeline file, whose own
@@ -48,9 +52,6 @@ Examples:
 )
 @click.option("--tracker", metavar="TRACKER", help="As of headrace run.")
 @click.option("--analytics", type=click.Path(), metavar="FILE", help="As of headrace run.")
-@click.option("--threads", type=click.IntRange(1, 1024), help="CPU threads of each engine.")
-@with_device("Where engines run and streams are decoded")
-@click.option("--guard", type=click.Choice(["auto", "always", "never"]), help="As of headrace run.")
 @click.option(
     "--log-format",
     type=click.Choice(["text", "json"]),
@@ -59,7 +60,7 @@ Examples:
     "notices.",
 )
 @click.option("--strict", is_flag=True, help="Treat every warning of the opening as an error.")
-@overridable
+@run_options("serve", device="Where engines run and streams are decoded")
 def serve(
     configs: tuple[str, ...],
     listen: str,
@@ -68,28 +69,28 @@ def serve(
     analytics: str | None,
     log_format: str,
     strict: bool,
-    given: list[Any],
-    **options: Any,
+    run: RunOptions,
+    given: list[GivenKey],
 ) -> int:
     """Run models on sources that come and go, until it is stopped."""
     from headrace.cli.live_page import live_page
     from headrace.cli.run import execute, print_report
-    from headrace.config import is_pipeline_file, load_pipeline
-    from headrace.pipeline.assembly import AssemblyOptions
+    from headrace.config import load_pipeline
     from headrace.pipeline.opening import pipeline_spec
 
-    if is_pipeline_file(configs[0]):
-        if len(configs) > 1:
-            raise click.UsageError(f"{configs[0]} is a pipeline file; it names its configs itself")
-        base, names = load_pipeline(configs[0]).changed(keep_open=True), None
-    else:
-        base, names = None, configs
+    pipeline, names, others = parted(configs)
+    if pipeline is not None and others:
+        raise click.UsageError(f"{pipeline} is a pipeline file; it names its configs itself")
     spec = pipeline_spec(
-        base, configs=names, outputs=outs, tracker=tracker, analytics=analytics, keep_open=True
+        None if pipeline is None else load_pipeline(pipeline),
+        configs=(*names, *others) if pipeline is None else None,
+        outputs=outs,
+        tracker=tracker,
+        analytics=analytics,
+        keep_open=True,
     ).with_models_overridden(given)
-    made = AssemblyOptions(**options)
-    page = live_page(spec, made, listen, service=True, json_log=log_format == "json")
-    report = execute(spec, made, strict=strict, quiet=True, page=page)
+    page = live_page(spec, run, listen, service=True, json_log=log_format == "json")
+    report = execute(spec, run, strict=strict, quiet=True, page=page)
     if page.log is None:
         print_report(report)
     else:

@@ -13,13 +13,13 @@ from headrace.cli.running import finish_on_signal, is_routine
 
 if TYPE_CHECKING:
     from headrace.config import PipelineSpec
+    from headrace.infer.run_options import RunOptions
     from headrace.pipeline import RunReport
-    from headrace.pipeline.assembly import AssemblyOptions
 
 
 def execute_shares(
     make_spec: Callable[[], PipelineSpec],
-    options: AssemblyOptions,
+    options: RunOptions,
     processes: int,
     *,
     strict: bool = False,

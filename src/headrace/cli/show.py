@@ -12,17 +12,19 @@ import click
 
 from headrace._core.errors import ConfigError, HeadraceError, ModelError
 from headrace._core.notices import Notice
+from headrace.cli.inputs import is_engine, is_model, load_config, refuse_options
+from headrace.cli.options import run_options
 from headrace.cli.output import (
     console,
     plain_table,
     print_json,
     printable,
 )
-from headrace.cli.overriding import load_config, overridable, refuse_options, with_results
 from headrace.cli.tables import counted_layers, layers_of_network, print_layers
 
 if TYPE_CHECKING:
     from headrace.config.overrides import GivenKey
+    from headrace.infer.run_options import RunOptions
 
 
 EPILOG = """\b
@@ -43,14 +45,14 @@ Examples:
 @click.option("--with", "partner", type=click.Path(path_type=Path), metavar="FILE",
               help="The other file of a Caffe or Darknet model.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-@with_results
-@overridable
+@run_options("show")
 def show(
     file: Path,
     set_only: bool,
     layers: bool,
     partner: Path | None,
     as_json: bool,
+    run: RunOptions,
     given: list[GivenKey],
 ) -> int:
     """Show FILE: a config, a pipeline file, a model (.onnx, .caffemodel, .uff, .weights) or engine.
@@ -59,9 +61,10 @@ def show(
     takes and gives, which parser decodes, and why headrace run would refuse it, if it would. The
     network that a function of the custom library makes is made in a process of its own.
     """
+    given = [*given, *run.keys()]
     if os.path.isdir(file):  # unlike Path.is_dir, no error where it may not look
         raise ConfigError("this is a folder", where=str(file), expected="a config, model or engine")
-    engine = file.suffix.lower() in (".engine", ".plan", ".trt")
+    engine = is_engine(file)
     if engine or is_model(file):
         refuse_options(file, given)
     if engine:
@@ -86,22 +89,7 @@ def show(
     return 0
 
 
-_WEIGHTS = (".caffemodel", ".uff", ".weights", ".prototxt", ".onnx")
 _TEXTS = {".caffemodel": ".prototxt", ".weights": ".cfg"}
-
-
-def is_model(path: Path) -> bool:
-    """Whether `path` is named like a model; a .cfg is one if it is a Darknet network."""
-    suffix = path.suffix.lower()
-    if suffix != ".cfg":
-        return suffix in _WEIGHTS
-    try:
-        with open(path, "rb") as file:
-            text = file.read(65536)
-    except OSError:
-        return False
-    lines = (line.strip().lower() for line in text.splitlines())
-    return next((x for x in lines if x and x[:1] not in b"#;"), b"") in (b"[net]", b"[network]")
 
 
 def _model_data(path: Path, partner: Path | None) -> dict[str, Any]:

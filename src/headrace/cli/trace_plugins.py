@@ -15,8 +15,9 @@ import click
 
 from headrace._core.errors import HeadraceError
 from headrace._core.text import shortened
+from headrace.cli.inputs import load_config, refuse_options
+from headrace.cli.options import run_options
 from headrace.cli.output import console, print_error, print_json, print_notices, printable
-from headrace.cli.overriding import load_config, overridable, refuse_options
 
 if TYPE_CHECKING:
     from headrace.config.overrides import GivenKey
@@ -45,7 +46,7 @@ _PHASES = ("parse", "build", "save", "load", "run", "destroy")
               help="How often to run it.")  # fmt: skip
 @click.option("--backend", metavar="NAME", help="The runtime of the rest: onnxruntime, openvino.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-@overridable
+@run_options("trace-plugins")
 def trace_plugins(
     file: Path,
     libraries: tuple[Path, ...],

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from headrace.config.class_attrs import ClassAttrs
     from headrace.config.model_fields import Model
 
+EVERY = -1
+"""The number of an option that is for every model; no text of the command line has it."""
+
 BARE_MODEL = ".onnx"
 """A path that ends so, where a config may stand, is a model without one."""
 
@@ -89,7 +92,7 @@ class Overrides(NamedTuple):
 
 
 class GivenKey(NamedTuple):
-    """One option: `number` is the model that it is for, from 1, None if it does not say.
+    """One option: `number` is the model that it is for, from 1; `EVERY`; None if it does not say.
 
     `shown` is the option as it was written, up to where the number belongs, and the rest.
     """
@@ -249,6 +252,8 @@ def distributed(given: Sequence[GivenKey], names: Sequence[str]) -> list[Overrid
         ConfigError: there is no model, or not the one of that number; or there are several.
     """
     for item in given:
+        if item.number == EVERY:
+            continue
         option, text = item.shown
         place = f"{option} {text}".strip()
         numbered = ", ".join(f"{i} is {quoted(name)}" for i, name in enumerate(names, 1))
@@ -270,7 +275,7 @@ def distributed(given: Sequence[GivenKey], names: Sequence[str]) -> list[Overrid
             where = f"{option} {item.number}:{text}"
             raise ConfigError(f"there is no model {item.number}: {numbered}.", where=where)
     return [
-        sum_of([item.overrides for item in given if (item.number or 1) == number])
+        sum_of([item.overrides for item in given if item.number in (None, EVERY, number)])
         for number in range(1, len(names) + 1)
     ]
 

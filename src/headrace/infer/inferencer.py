@@ -16,10 +16,9 @@ from headrace._core.notices import Notice
 from headrace._core.text import quoted
 from headrace.config import ModelConfig
 from headrace.config.enums import ProcessMode
-from headrace.config.overrides import combined, given_keywords
+from headrace.config.overrides import combined
 from headrace.engine.device import Device, choose_device
 from headrace.engine.machine import usable_cores
-from headrace.infer.attach import Generation
 from headrace.infer.batch import Batch, frame_meta
 from headrace.infer.engine_runs import (
     Arrays,
@@ -32,10 +31,11 @@ from headrace.infer.engine_runs import (
 )
 from headrace.infer.gather import BufferTurns, frame_runs, object_runs, tensor_chunks
 from headrace.infer.items import Items
-from headrace.infer.loaded_model import LoadOptions, Model
+from headrace.infer.loaded_model import Model
 from headrace.infer.parser_choice import Choice
 from headrace.infer.postprocess import DetectorPostprocessor, attach_cached
 from headrace.infer.record import Record, StageTimes
+from headrace.infer.run_options import RunOptions, takes_options
 from headrace.infer.selection import Selector
 from headrace.infer.update import ModelExchange
 from headrace.media.frame import Frame
@@ -43,17 +43,11 @@ from headrace.media.pixel_format import PixelFormat
 from headrace.meta import FrameMeta, NetworkInfo
 
 if TYPE_CHECKING:
-    from headrace.config.profile import Profile
-    from headrace.custom.guard import GuardMode
     from headrace.engine.session import Session
     from headrace.infer.losses import InferenceLosses
     from headrace.infer.update import ModelUpdater
 
 _MAX_LABELS = 12  # in a notebook
-_ARGUMENTS = (
-    "threads", "streams", "abi", "rebuild", "generation", "guard", "unique_id", "name", "parser",
-    "profile", "device", "clip_to_roi",
-)  # fmt: skip
 
 Picture: TypeAlias = "Frame | npt.NDArray[Any] | str | Path"
 
@@ -76,14 +70,14 @@ class Inferencer:
         model: Model,
         record: Record,
         *,
-        options: LoadOptions | None = None,
+        options: RunOptions | None = None,
         streams: int = 1,
         name: str | None = None,
     ) -> None:
         self.streams = streams
         self.interval = model.config.interval
         self._record = record
-        self._options = options or LoadOptions()
+        self._options = options or RunOptions(streams=1)
         self._name = name
         self._models = ModelExchange(model, record)
         self.runs = EngineRuns(model, record, streams)
@@ -91,25 +85,14 @@ class Inferencer:
         self._updater: ModelUpdater | None = None
 
     @classmethod
+    @takes_options(streams=1)
     def from_config(
         cls,
         config: ModelConfig | str | Path,
         *,
-        threads: int | None = None,
-        streams: int | None = 1,
-        abi: str | None = None,
-        rebuild: bool = False,
-        generation: Generation = "9.1",
-        guard: GuardMode | None = None,
-        profile: Profile | None = None,
         unique_id: int | None = None,
         name: str | None = None,
-        parser: Callable[..., Any] | None = None,
-        device: str | Device = "auto",
-        clip_to_roi: bool = True,
-        conf: float | None = None,
-        labels: str | Path | None = None,
-        **keys: Any,
+        **options: Any,
     ) -> Inferencer:
         """Build or load the engine of a config and get everything ready.
 
@@ -117,46 +100,37 @@ class Inferencer:
 
         Args:
             config: loaded, or the path of an INI or YAML nvinfer config, or of a bare model.
-            threads: CPU threads of the engine; None is one per core.
-            streams: batches that run at once, sharing the threads; None is as tuned, unless
-                `threads` is given; else one per thread, at most 4.
-            abi: box layout of a C++ parser, `auto`, `24` or `28` bytes.
-            rebuild: build the engine even if a valid one is saved.
-            generation: `9.1` or `6.2`, whose rules apply where they differ.
-            guard: whether a user's library runs in a worker process.
-            profile: `nvinfer` or `modern`. Of this, `guard` and `abi` None takes the config's.
             unique_id, name: stand in for `gie-unique-id`, and for the file's name in reports.
-            parser: a function `(layers, network, params)` instead of the config's parser.
-            device: `cpu`, `cuda`, `cuda:N`, or `auto`: a GPU that is there and can be used.
-            clip_to_roi: cut objects at the edges of the region that a caller's tensor shows.
-            conf: smallest confidence, 0 to 1: sets the threshold that decides for the network type.
-            labels: label file instead of the config's.
-            keys: keys that win over the config's, with `_` for `-`, of `[class-attrs-all]` too; of
-                a class: `**{"class-attrs-2.topk": 5}`. None leaves the config's. Paths are relative
-                to the working directory.
+            options: see `RunOptions`.
 
         Raises:
             ConfigError, ModelError, EngineError, CustomLibraryError: whatever is wrong, before
                 the first frame.
         """
-        given = given_keywords({"conf": conf, "labels": labels, **keys}, _ARGUMENTS)
+        run, given = RunOptions.of(cls.from_config, options)
         if isinstance(config, ModelConfig):
             cfg = combined(given).on(config)
         else:
-            cfg = ModelConfig.load(config, combined(given).with_parser(Path(config), parser))
-        asked = {"gie_unique_id": unique_id, "profile": profile}
-        cfg = cfg.with_overrides(**{k: v for k, v in asked.items() if v is not None})
+            cfg = ModelConfig.load(config, combined(given).with_parser(Path(config), run.parser))
+        if unique_id is not None:
+            cfg = cfg.with_overrides(gie_unique_id=unique_id)
+        return cls.open(cfg, run, choose_device(run.device, cfg.gpu_id), name)
+
+    @classmethod
+    def open(
+        cls, cfg: ModelConfig, options: RunOptions, device: Device, name: str | None = None
+    ) -> Inferencer:
+        """Do the work of `from_config`, with options that are read and a device that is chosen."""
+        if options.profile is not None:
+            cfg = cfg.with_overrides(profile=options.profile)
+        threads, streams = options.threads, options.streams
         if streams is not None and streams > 1:
             threads = max(1, (threads or usable_cores()) // streams)
-        where = device if isinstance(device, Device) else choose_device(device, cfg.gpu_id)
-        options = LoadOptions(
-            threads, abi, rebuild, generation, streams, guard, parser, where, clip_to_roi
-        )
         record = Record()
-        model = Model.load(cfg, options, record)
+        model = Model.load(cfg, replace(options, threads=threads), record, device)
         if streams is None:
-            streams = model.session.options.streams
-            options = replace(options, threads=model.session.options.threads, streams=streams)
+            streams, threads = model.session.options.streams, model.session.options.threads
+        options = replace(options, threads=threads, streams=streams)
         try:
             return cls(model, record, options=options, streams=streams, name=name)
         except BaseException:
@@ -440,7 +414,7 @@ class Inferencer:
             self.model.selector.clear()
 
     @property
-    def load_options(self) -> LoadOptions:
+    def load_options(self) -> RunOptions:
         """How the model was loaded; the models that replace it are loaded alike."""
         return self._options
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,6 @@ from headrace.config.enums import ClusterMode, NetworkType, ProcessMode
 from headrace.config.profile import with_profile
 from headrace.engine.device import CPU, LANES, Device
 from headrace.engine.machine import usable_cores
-from headrace.infer.attach import Generation
 from headrace.infer.class_checks import outputs_notices, refuse_classes
 from headrace.infer.class_maps import SegmentationPostprocessor
 from headrace.infer.classify import narrow_outputs
@@ -39,6 +38,7 @@ from headrace.infer.postprocess import (
 )
 from headrace.infer.preprocess import Preprocessor
 from headrace.infer.record import Record
+from headrace.infer.run_options import RunOptions
 from headrace.infer.selection import Selector
 from headrace.infer.watch import Watch
 from headrace.meta import ClassifierParams, NetworkInfo
@@ -46,7 +46,6 @@ from headrace.meta import ClassifierParams, NetworkInfo
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
     from headrace.custom import CustomLibrary
-    from headrace.custom.guard import GuardMode
     from headrace.engine.plan import Plan
     from headrace.engine.session import Session
     from headrace.infer.gpu.hits import HitFinder
@@ -54,34 +53,6 @@ if TYPE_CHECKING:
     from headrace.network.tensor_spec import TensorSpec
 
 MAX_STREAMS = 4  # each holds the engine's memory for one batch
-
-
-@dataclass(frozen=True, slots=True)
-class LoadOptions:
-    """How a model is loaded; kept for the models that replace it.
-
-    Attributes:
-        threads: CPU threads of one run of the engine; None is one per core.
-        streams: runs of the engine at the same time; None is what the engine was tuned for, else
-            one per thread, at most 4, sharing the threads.
-        abi: box layout of a C++ parser; None takes the config's.
-        guard: whether a user's library runs in a worker process; None takes the config's.
-        rebuild: build the engine even if a valid one is saved.
-        generation: whose rules apply where they differ.
-        parser: the program's own parser; None takes the config's.
-        device: where the engine runs.
-        clip_to_roi: cut objects at the edges of the region of a caller's tensor.
-    """
-
-    threads: int | None = None
-    abi: str | None = None
-    rebuild: bool = False
-    generation: Generation = "9.1"
-    streams: int | None = 1
-    guard: GuardMode | None = None
-    parser: Callable[..., Any] | None = None
-    device: Device = CPU
-    clip_to_roi: bool = True
 
 
 @dataclass(slots=True, weakref_slot=True)
@@ -137,26 +108,41 @@ class Model:
         return post if isinstance(post, ClassifierPostprocessor) else None
 
     @classmethod
-    def load(cls, cfg: ModelConfig, options: LoadOptions, record: Record) -> Model:
+    def load(
+        cls, cfg: ModelConfig, options: RunOptions, record: Record, device: Device = CPU
+    ) -> Model:
         """Check, load or build the engine, and get everything ready. Source: spec D.7.
+
+        Args:
+            cfg: of the model.
+            options: how it runs, on `device`; what the config decides is None.
+            record: gets what is counted.
+            device: where the engine runs.
 
         Raises:
             ConfigError, ModelError, EngineError, CustomLibraryError, ParserError: whatever is
                 wrong, before the first frame; with the notices so far.
         """
         cfg = with_profile(cfg)
-        notices = [*options.device.notices, *cfg.notices]
+        notices = [*device.notices, *cfg.notices]
         of_parser: list[Notice] = []
-        with options.device.entered(), notices_on_errors(notices, of_parser):
+        with device.entered(), notices_on_errors(notices, of_parser):
             choice, labels = _checked(cfg, options, notices)
             of_parser += choice_notices(choice)
-            session, plan = _open(cfg, options)
+            session, plan = _open(cfg, options, device)
             notices += plan.decisions
-            return cls._ready(cfg, session, choice, labels, notices, options, record, plan.path)
+            return cls._ready(
+                cfg, session, choice, labels, notices, options, record, device, plan.path
+            )
 
     @classmethod
     def around(
-        cls, cfg: ModelConfig, session: Session, options: LoadOptions, record: Record
+        cls,
+        cfg: ModelConfig,
+        session: Session,
+        options: RunOptions,
+        record: Record,
+        device: Device = CPU,
     ) -> Model:
         """`load` with an engine that is open already; it is closed if anything is wrong.
 
@@ -164,14 +150,14 @@ class Model:
             ConfigError, CustomLibraryError, ParserError: as `load`.
         """
         cfg = with_profile(cfg)
-        notices = [*options.device.notices, *cfg.notices]
-        with options.device.entered(), notices_on_errors(notices):
+        notices = [*device.notices, *cfg.notices]
+        with device.entered(), notices_on_errors(notices):
             try:
                 choice, labels = _checked(cfg, options, notices)
             except BaseException:
                 session.close()
                 raise
-            return cls._ready(cfg, session, choice, labels, notices, options, record, None)
+            return cls._ready(cfg, session, choice, labels, notices, options, record, device, None)
 
     @classmethod
     def _ready(
@@ -181,8 +167,9 @@ class Model:
         choice: Choice | None,
         labels: Labels,
         notices: list[Notice],
-        options: LoadOptions,
+        options: RunOptions,
         record: Record,
+        device: Device,
         engine_path: Path | None,
     ) -> Model:
         try:
@@ -215,7 +202,7 @@ class Model:
                 notices=notices,
                 engine_path=engine_path,
                 gpu_scaler=gpu_scaler,
-                device=options.device,
+                device=device,
             )
             if gpu_scaler is not None:
                 model.gpu_hits = _hit_finder(model)
@@ -283,7 +270,7 @@ def choice_notices(choice: Choice | None) -> list[Notice]:
 
 
 def _checked(
-    cfg: ModelConfig, options: LoadOptions, notices: list[Notice]
+    cfg: ModelConfig, options: RunOptions, notices: list[Notice]
 ) -> tuple[Choice | None, Labels]:
     """Parser and labels, which need no engine; adds to `notices`."""
     cfg.check_files(skip=skipped_files(cfg))
@@ -291,7 +278,7 @@ def _checked(
 
 
 def parser_and_labels(
-    cfg: ModelConfig, options: LoadOptions, notices: list[Notice]
+    cfg: ModelConfig, options: RunOptions, notices: list[Notice]
 ) -> tuple[Choice | None, Labels]:
     """Choose the parser and read the labels; adds to `notices`.
 
@@ -343,7 +330,7 @@ def require_runnable(cfg: ModelConfig) -> None:
             )
 
 
-def _library(cfg: ModelConfig, choice: Choice | None, options: LoadOptions) -> CustomLibrary | None:
+def _library(cfg: ModelConfig, choice: Choice | None, options: RunOptions) -> CustomLibrary | None:
     """The custom library, loaded for its parser already or for its other functions now."""
     if choice is not None and choice.library is not None:
         return choice.library
@@ -369,7 +356,7 @@ def postprocessor_of(
     choice: Choice | None,
     labels: Labels,
     selector: Selector | None,
-    options: LoadOptions,
+    options: RunOptions,
     record: Record,
 ) -> Postprocessor | None:
     """The steps from the outputs of a model to metadata; None if nothing is parsed."""
@@ -388,12 +375,12 @@ def postprocessor_of(
     return DetectorPostprocessor(cfg, network, choice.parser, choice.source, labels=names, **rules)
 
 
-def _open(cfg: ModelConfig, options: LoadOptions) -> tuple[Session, Plan]:
+def _open(cfg: ModelConfig, options: RunOptions, device: Device) -> tuple[Session, Plan]:
     if options.guard is not None:
         cfg = cfg.with_overrides(custom_lib_guard=options.guard)
     threads, streams = options.threads, options.streams
     free = threads is None and streams is None
-    if streams is None and options.device.is_gpu:
+    if streams is None and device.is_gpu:
         streams = LANES
     elif streams is None:
         total = threads or usable_cores()
@@ -404,7 +391,7 @@ def _open(cfg: ModelConfig, options: LoadOptions) -> tuple[Session, Plan]:
         threads=threads,
         streams=streams,
         rebuild=options.rebuild,
-        device=options.device.kind,
+        device=device.kind,
     )
     if free and plan.decides_sharing:
         plan.threads, threads, streams = None, None, None

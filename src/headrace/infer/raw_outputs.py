@@ -16,7 +16,6 @@ from headrace.infer.class_checks import outputs_notices
 from headrace.infer.geometry import Rect, ScaleTransform, fit
 from headrace.infer.items import Items, roi_transform
 from headrace.infer.loaded_model import (
-    LoadOptions,
     choice_notices,
     parser_and_labels,
     postprocessor_of,
@@ -26,6 +25,7 @@ from headrace.infer.parsers import parse_coverage_bbox
 from headrace.infer.parsers.labels import Labels
 from headrace.infer.postprocess import Postprocessor
 from headrace.infer.record import Record
+from headrace.infer.run_options import RunOptions
 from headrace.infer.selection import Selection
 from headrace.meta import FrameMeta, Roi, TensorOutput
 from headrace.network.tensor_spec import TensorSpec
@@ -83,10 +83,10 @@ class RawOutputParser:
         ConfigError, CustomLibraryError: parser or labels cannot be had.
     """
 
-    def __init__(self, config: ModelConfig, options: LoadOptions | None = None) -> None:
+    def __init__(self, config: ModelConfig, options: RunOptions | None = None) -> None:
         self.config = config
         self.record = Record()
-        self._options = options or LoadOptions()
+        self._options = options or RunOptions()
         self._found: list[Notice] = list(config.notices)
         self._choice: Choice | None
         self._labels: Labels

@@ -185,7 +185,7 @@ class ModelUpdater:
             EngineError: they do not.
         """
         inferencer = self._inferencer
-        model = Model.load(cfg, inferencer.load_options, inferencer.record)
+        model = Model.load(cfg, inferencer.load_options, inferencer.record, inferencer.model.device)
         size = (inferencer.network.width, inferencer.network.height)
         new_size = (model.network.width, model.network.height)
         batch_size, new_max_batch = inferencer.config.batch_size, model.session.max_batch

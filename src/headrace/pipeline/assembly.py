@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import (
     ConfigError,
@@ -22,6 +22,7 @@ from headrace.config.enums import NetworkType, ProcessMode
 from headrace.config.origin import OVERRIDE
 from headrace.engine.device import Device, check_device_name, choose_device, lanes_of_one
 from headrace.infer.inferencer import Inferencer
+from headrace.infer.run_options import RunOptions
 from headrace.media import (
     check_sinks,
     expand_sink_path,
@@ -38,49 +39,12 @@ from headrace.pipeline.stage import is_stage, is_tracker
 
 if TYPE_CHECKING:
     from headrace.config.pipeline_spec import PipelineSpec, TilerSpec
-    from headrace.config.profile import Profile
-    from headrace.custom.guard import GuardMode
-    from headrace.infer.attach import Generation
     from headrace.media import Frame, Sink, Source
     from headrace.media.draw import Tiler
     from headrace.meta import FrameMeta
     from headrace.pipeline.analytics import AnalyticsRules
     from headrace.pipeline.report import RunReport
     from headrace.pipeline.track import Tracker
-
-
-@dataclass(frozen=True, slots=True)
-class AssemblyOptions:
-    """Options of a run beside those in its files.
-
-    Attributes:
-        threads: CPU threads of each engine; None is one per core.
-        streams: batches each engine runs at once; None is what it was tuned for, else one per
-            thread, at most 4, for files and 1 for live sources.
-        abi: box layout of C++ parsers; None takes each config's.
-        generation: whose rules apply where they differ.
-        palette: colours of the painter.
-        rebuild: build engines even if valid ones are saved.
-        limit: frames of each source.
-        guard: whether users' libraries run in worker processes; None takes each config's.
-        profile: `nvinfer` or `modern`; None takes each config's.
-        parser: the program's own parser of the only model.
-        device: where engines run and videos are decoded: `auto`, `cpu`, `cuda` or `cuda:N`.
-        sharing: processes that share the GPU.
-    """
-
-    threads: int | None = None
-    streams: int | None = None
-    abi: str | None = None
-    generation: Generation = "9.1"
-    palette: Literal["auto", "config"] = "auto"
-    rebuild: bool = False
-    limit: int | None = None
-    guard: GuardMode | None = None
-    profile: Profile | None = None
-    parser: Callable[..., Any] | None = None
-    device: str = "auto"
-    sharing: int = 1
 
 
 @dataclass(slots=True)
@@ -104,7 +68,7 @@ class Assembly:
 
 def assemble(
     spec: PipelineSpec,
-    options: AssemblyOptions | None = None,
+    options: RunOptions | None = None,
     *,
     stages: Sequence[Any] | None = None,
     rules: AnalyticsRules | None = None,
@@ -142,7 +106,7 @@ def assemble(
         HeadraceError: whatever is wrong, with nothing left open or half-written; with the notices
             that `on_ready` was not called with.
     """
-    options, opened = options or AssemblyOptions(), opened or {}
+    options, opened = options or RunOptions(), opened or {}
     where = str(spec.path) if spec.path.exists() else None
     items, notices = numbered(spec.load_models() if stages is None else stages, where)
     configs = [item for item in items if isinstance(item, ModelConfig)]
@@ -351,7 +315,7 @@ def _inputs(spec: PipelineSpec, configs: Sequence[ModelConfig]) -> list[str | Pa
 
 def open_model(
     cfg: ModelConfig,
-    options: AssemblyOptions,
+    options: RunOptions,
     device: Device | None = None,
     *,
     live: bool = False,
@@ -373,18 +337,7 @@ def open_model(
         streams = 1
     if device.is_gpu and streams is None and options.sharing > 1:
         streams = lanes_of_one(options.sharing)
-    return Inferencer.from_config(
-        cfg,
-        threads=options.threads,
-        streams=streams,
-        abi=options.abi,
-        rebuild=options.rebuild,
-        generation=options.generation,
-        guard=options.guard,
-        profile=options.profile,
-        parser=options.parser,
-        device=device,
-    )
+    return Inferencer.open(cfg, replace(options, streams=streams), device)
 
 
 def _analytics(spec: PipelineSpec, rules: AnalyticsRules | None) -> Tracker | None:
@@ -415,7 +368,7 @@ def tracker_of(spec: PipelineSpec) -> Tracker | None:
     return open_tracker(spec.tracker.config or spec.tracker.text, **spec.tracker.options)
 
 
-def _painter(spec: PipelineSpec, options: AssemblyOptions) -> Any:
+def _painter(spec: PipelineSpec, options: RunOptions) -> Any:
     if not spec.osd.show:
         return _Undrawn()
     from headrace.media.draw import Painter

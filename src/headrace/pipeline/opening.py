@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from mimetypes import guess_type
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import HeadraceError
 from headrace._core.named_settings import split_settings
 from headrace._core.notices import Notice, refuse_warnings, warn_of
 from headrace.config import ModelConfig, is_pipeline_file, load_pipeline
-from headrace.config.overrides import GivenKey, Overrides, distributed, given_keywords
+from headrace.config.overrides import GivenKey, Overrides, distributed
 from headrace.config.pipeline_spec import (
     ModelSpec,
     PipelineSpec,
@@ -20,18 +20,16 @@ from headrace.config.pipeline_spec import (
     SourceSpec,
     TrackerSpec,
 )
+from headrace.infer.run_options import RunOptions, takes_options
 from headrace.media import Sink, Source
 from headrace.media.names import IMAGE_SUFFIXES
 from headrace.media.sinks.opening import split_spec
-from headrace.pipeline.assembly import AssemblyOptions, after_primaries, assemble, without_results
+from headrace.pipeline.assembly import after_primaries, assemble, without_results
 from headrace.pipeline.outlet import Route
 from headrace.pipeline.pipeline import Pipeline
 from headrace.pipeline.stage import is_stage, is_tracker
 
 if TYPE_CHECKING:
-    from headrace.config.profile import Profile
-    from headrace.custom.guard import GuardMode
-    from headrace.infer.attach import Generation
     from headrace.infer.inferencer import Inferencer
     from headrace.media.draw import Painter
     from headrace.meta import FrameMeta
@@ -40,11 +38,6 @@ if TYPE_CHECKING:
     from headrace.pipeline.track import Tracker
 
 _WHERE = "open_pipeline"
-_ARGUMENTS = (
-    "sources", "tracker", "analytics", "outputs", "limit", "on_result", "painter", "threads",
-    "streams", "abi", "guard", "generation", "palette", "rebuild", "strict", "parser",
-    "profile", "device",
-)  # fmt: skip
 
 
 def pipeline_spec(
@@ -103,29 +96,17 @@ def _tracker_spec(text: str) -> TrackerSpec:
     return TrackerSpec(name=name, settings=settings)
 
 
+@takes_options()
 def open_pipeline(
     *stages: str | PathLike[str] | PipelineSpec | ModelConfig | Inferencer | Tracker | Probe,
     sources: str | PathLike[str] | int | Source | Sequence[str | PathLike[str] | int | Source] = (),
     tracker: str | PathLike[str] | Tracker | None = None,
     analytics: str | PathLike[str] | AnalyticsRules | None = None,
     outputs: str | PathLike[str] | Sink | Sequence[str | PathLike[str] | Sink | Route] = (),
-    limit: int | None = None,
     on_result: Callable[[FrameMeta], None] | None = None,
     painter: Painter | None = None,
-    threads: int | None = None,
-    streams: int | None = None,
-    abi: str | None = None,
-    guard: GuardMode | None = None,
-    profile: Profile | None = None,
-    generation: Generation = "9.1",
-    palette: Literal["auto", "config"] = "auto",
-    rebuild: bool = False,
     strict: bool = False,
-    parser: Callable[..., Any] | None = None,
-    device: str = "auto",
-    conf: float | None = None,
-    labels: str | PathLike[str] | None = None,
-    **keys: Any,
+    **options: Any,
 ) -> Pipeline:
     """Open everything that `headrace run` would, by the same rules, and give the pipeline.
 
@@ -152,38 +133,19 @@ def open_pipeline(
             rules; they work behind the tracker.
         outputs: paths or `kind:path`; `{source}` and `{id}` in them make one for each source.
             Opened sinks are taken too.
-        limit: frames of each source.
         on_result: called with each frame's metadata, in order, when all stages are done with it.
         painter: draws for the outputs that show pixels; None is what the pipeline file says, or the
             defaults.
-        threads: CPU threads of each engine; None is one per core.
-        streams: batches that each engine runs at once, sharing its threads; None is what it was
-            tuned for, else one per thread, at most 4, and 1 for live sources.
-        abi: bytes per box of a C++ parser, `24` (DeepStream 5 to 8), `28` (9) or `auto`, which
-            detects it; None takes each config's `custom-lib-abi`.
-        guard: whether custom libraries run in worker processes, so that their crashes are survived:
-            `auto` guards C++ libraries that are not trusted yet, `always` guards Python files, too,
-            `never` guards none; None takes each config's `custom-lib-guard`.
-        profile: whose rules apply where the configs' keys leave them open: `nvinfer` for those of
-            the original, `modern` for those that models are trained with; None takes each config's
-            `profile`.
-        generation: whose rules apply where releases of the original differ, `9.1` or `6.2`.
-        palette: box colours: `auto` gives each class its own where the config sets none, `config`
-            takes exactly the config's; not used with `painter`.
-        rebuild: build engines even if valid ones are saved.
         strict: refuse warnings of the opening, before an output is created.
-        device: where engines run and videos are decoded: `auto` takes an NVIDIA GPU that is there
-            and that the runtime can use; `cpu`, `cuda`, `cuda:N`.
-        parser, conf, labels, keys: of the only model, as `Inferencer.from_config` takes them. Of
-            several, set them on each: `ModelConfig.load(path).with_overrides(conf=0.4)`.
+        options: see `RunOptions`.
 
     Raises:
         HeadraceError: whatever is wrong, with nothing left open or half-written.
         StrictError: `strict`, and there was a warning.
     """
     try:
-        given_keys = given_keywords({"conf": conf, "labels": labels, **keys}, _ARGUMENTS)
-        base, items = _stages(stages, given_keys, parser)
+        run, keys = RunOptions.of(open_pipeline, options)
+        base, items = _stages(stages, keys, run.parser)
     except HeadraceError as error:
         warn_of(error.notices)
         raise
@@ -216,19 +178,7 @@ def open_pipeline(
     try:
         made = assemble(
             spec,
-            AssemblyOptions(
-                threads,
-                streams,
-                abi,
-                generation,
-                palette,
-                rebuild,
-                limit,
-                guard,
-                profile,
-                parser,
-                device,
-            ),
+            run,
             stages=items,
             rules=rules,
             opened={i: s for i, s in enumerate(given) if isinstance(s, Source)},

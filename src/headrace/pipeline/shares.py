@@ -25,9 +25,10 @@ from headrace._core.notices import Notice, refuse_warnings
 from headrace._core.processes import SpawnedProcess
 from headrace.config.pipeline_spec import SinkSpec
 from headrace.engine.machine import usable_cores
+from headrace.infer.run_options import RunOptions
 from headrace.media.sinks.jsonl import JsonLinesSink, standard_output_is
 from headrace.media.sinks.opening import check_sinks, open_sink
-from headrace.pipeline.assembly import AssemblyOptions, assemble
+from headrace.pipeline.assembly import assemble
 from headrace.pipeline.report import ModelReport, RunReport, SourceReport
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class SharedRun:
     """
 
     make_spec: SpecMaker
-    options: AssemblyOptions
+    options: RunOptions
     processes: int
     strict: bool = False
     on_notices: Callable[[list[Notice]], None] = lambda _: None
@@ -332,7 +333,7 @@ def _sum(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 def _serve(
     talk: Connection,
     make_spec: SpecMaker,
-    options: AssemblyOptions,
+    options: RunOptions,
     place: int,
     count: int,
     strict: bool,

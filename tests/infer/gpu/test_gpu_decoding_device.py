@@ -21,10 +21,10 @@ from headrace.config.pipeline_spec import SourceSpec
 from headrace.engine.device import CPU, Device
 from headrace.engine.session import Session
 from headrace.infer.inferencer import Inferencer
+from headrace.infer.run_options import RunOptions
 from headrace.media.sources import gpu_decoding as decoding
 from headrace.media.sources import video as video_module
 from headrace.pipeline import pipeline as pipeline_module
-from headrace.pipeline.assembly import AssemblyOptions
 from headrace.pipeline.opening import pipeline_spec
 from headrace.pipeline.source_opening import decoding_device, gpu_of
 from tests.infer.gpu.test_gpu_runs import boxes, frames, gpu
@@ -197,7 +197,7 @@ def test_videos_of_a_batch_are_decoded_where_its_model_computes(
 ) -> None:
     gpus(2)
     spec = pipeline_spec(configs=[mean_config()], sources=["x"])
-    worker = Worker(Work(spec, AssemblyOptions(device="cuda:1")), None)
+    worker = Worker(Work(spec, RunOptions(device="cuda:1")), None)
     result = worker.do(BatchUnit(str(video)))
     worker.close()
     assert (result.outcome, result.frames) == ("done", 3), result.error

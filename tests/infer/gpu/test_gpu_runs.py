@@ -26,11 +26,12 @@ from headrace.engine.tuning import precisions
 from headrace.engine.tuning.tune import TuneOptions
 from headrace.infer.gpu import hits
 from headrace.infer.model.planning import load_or_build
+from headrace.infer.run_options import RunOptions
 from headrace.infer.watch.watch import Watch
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import ColorSpace, PixelFormat
-from headrace.pipeline.assembly import AssemblyOptions, open_model
 from tests.engine.backends.test_backends_gpu import FakeBinding, FakeSession
+from headrace.pipeline.assembly import open_model
 from tests.infer.gpu.test_scaler import on_gpu, picture
 from tests.infer.watch.detectors import config_for
 from tests.infer.watch.detectors import frames as frames_of
@@ -300,7 +301,7 @@ def test_kernels_are_planned_before_live_frames_come(
 def test_processes_that_share_a_gpu_have_fewer_lanes_each(
     gpu: None, mean_config: Config, processes: int, lanes: int
 ) -> None:
-    options = AssemblyOptions(device="cuda", sharing=processes)
+    options = RunOptions(device="cuda", sharing=processes)
     with open_model(ModelConfig.load(mean_config()), options) as model:
         assert model.streams == lanes
     with open_model(ModelConfig.load(mean_config()), replace(options, streams=3)) as model:

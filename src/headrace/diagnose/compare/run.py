@@ -35,6 +35,7 @@ from headrace.infer.calibration import select_frames, selected_frames
 from headrace.infer.candidates import Candidates
 from headrace.infer.inferencer import Inferencer
 from headrace.infer.postprocess import ClassifierPostprocessor, DetectorPostprocessor
+from headrace.infer.run_options import RunOptions, takes_options
 from headrace.infer.trace import trace_frame
 from headrace.media import as_frame
 from headrace.media.frame import Frame
@@ -59,6 +60,7 @@ ModelLike = SideSpec | ModelConfig | str | Path
 Pictures = str | Path | Sequence[Any]
 
 
+@takes_options()
 def compare(
     a: ModelLike,
     b: ModelLike,
@@ -67,8 +69,8 @@ def compare(
     frames: int = DEFAULT_FRAMES,
     tolerance: Tolerance | None = None,
     layers: bool = True,
-    threads: int | None = None,
     on_frame: Callable[[int, int], None] | None = None,
+    **options: Any,
 ) -> Comparison:
     """Run two models on the same frames, and find the stage that makes them differ.
 
@@ -83,18 +85,19 @@ def compare(
         frames: how many to compare, spread evenly over the source.
         tolerance: differences that do not count; by default IoU 0.98 and score 0.01.
         layers: False leaves out the comparison layer by layer.
-        threads: CPU threads of each engine.
         on_frame: called with the number of frames done and of all.
+        options: see `RunOptions`.
 
     Raises:
         ConfigError, ModelError, EngineError, CustomLibraryError: a model cannot be used, or the
             two are of different kinds.
         MediaError: the source cannot be read, or has no frame.
     """
+    chosen, _ = RunOptions.of(compare, options)
     if frames < 1:
         raise ConfigError(f"frames={frames}", expected="1 or more")
     pictures, total, notices, name = _pictures(source, frames)
-    first, second = open_sides(_spec(a), _spec(b), threads)
+    first, second = open_sides(_spec(a), _spec(b), chosen)
     run = None
     try:
         run = _Run((first, second), tolerance or Tolerance(), name)

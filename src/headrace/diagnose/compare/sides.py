@@ -12,12 +12,14 @@ from headrace.config import ModelConfig
 from headrace.config.enums import ProcessMode
 from headrace.config.overrides import Overrides
 from headrace.config.profile import with_profile
+from headrace.engine.device import CPU, Device, choose_device
 from headrace.engine.plan import Plan
 from headrace.engine.plan_header import Precision
 from headrace.engine.tensorrt_plan import plan_from_tensorrt
-from headrace.infer.loaded_model import LoadOptions, Model
+from headrace.infer.loaded_model import Model
 from headrace.infer.model import load_or_build
 from headrace.infer.record import Record
+from headrace.infer.run_options import RunOptions
 from headrace.network.model_bytes import is_tensorrt_file
 
 if TYPE_CHECKING:
@@ -85,13 +87,13 @@ class Side:
 
 
 def open_sides(
-    first: SideSpec | ModelConfig, second: SideSpec | ModelConfig, threads: int | None = None
+    first: SideSpec | ModelConfig, second: SideSpec | ModelConfig, run: RunOptions
 ) -> tuple[Side, Side]:
     """Open both models; engines of given precision or runtime are built in memory.
 
     Args:
         first, second: what A and B are.
-        threads: CPU threads of each engine.
+        run: how they run.
 
     Raises:
         ConfigError, ModelError, EngineError, CustomLibraryError: one cannot be used; both are
@@ -106,9 +108,9 @@ def open_sides(
             expected="a config on one side at least: the engine runs with it",
             fix="headrace compare CONFIG ENGINE SOURCE",
         )
-    a = _open("A", first, configs[0] or known, threads)
+    a = _open("A", first, configs[0] or known, run)
     try:
-        b = _open("B", second, configs[1] or known, threads)
+        b = _open("B", second, configs[1] or known, run)
     except BaseException:
         a.close()
         raise
@@ -131,9 +133,7 @@ def _name(given: SideSpec | ModelConfig) -> str:
     return given.path.name
 
 
-def _open(
-    letter: str, given: SideSpec | ModelConfig, cfg: ModelConfig, threads: int | None
-) -> Side:
+def _open(letter: str, given: SideSpec | ModelConfig, cfg: ModelConfig, run: RunOptions) -> Side:
     notices = list(cfg.notices)
     where = str(cfg.path)
     if cfg.input_tensor_from_meta:
@@ -144,29 +144,34 @@ def _open(
         cfg = cfg.with_overrides(process_mode=ProcessMode.PRIMARY)
         text = "a model of objects (process-mode=2): each whole picture is taken as one object"
         notices.append(Notice("info", text, where))
-    cfg = with_profile(cfg.with_overrides(interval=0, stabilize_buffer_count=0))
-    plan = _plan(given, cfg, threads)
+    cfg = run.over(cfg.with_overrides(interval=0, stabilize_buffer_count=0))
+    cfg = with_profile(cfg)
+    fixed = isinstance(given, SideSpec) and (given.is_engine or given.backend)
+    device = CPU if fixed else choose_device(run.device, cfg.gpu_id)
+    plan = _plan(given, cfg, run, device)
     notices += plan.decisions
     if isinstance(given, SideSpec):
         _check_precision(given, plan, notices)
-    record, options = Record(), LoadOptions(threads=threads)
-    session: Session = plan.open_session(threads=threads)
-    model = Model.around(cfg, session, options, record)
+    record = Record()
+    with device.entered():
+        session: Session = plan.open_session(threads=run.threads)
+    model = Model.around(cfg, session, run, record, device)
     # those of a config that takes pictures whole are of no interest
     notices += [notice for notice in model.notices if notice not in cfg.notices]
     return Side(letter, _title(given, plan), plan, model, record, notices)
 
 
-def _plan(given: SideSpec | ModelConfig, cfg: ModelConfig, threads: int | None) -> Plan:
+def _plan(given: SideSpec | ModelConfig, cfg: ModelConfig, run: RunOptions, device: Device) -> Plan:
     if isinstance(given, ModelConfig):
-        return load_or_build(cfg, threads=threads)
+        return load_or_build(cfg, threads=run.threads, device=device.kind)
     if given.is_engine:
         path = given.path
         return plan_from_tensorrt(path) if is_tensorrt_file(path) else Plan.load(path)
     forced = given.precision is not None or given.backend is not None
     return load_or_build(
         cfg,
-        threads=threads,
+        threads=run.threads,
+        device=device.kind,
         precision=given.precision,
         backend=given.backend,
         save=not forced,

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from headrace._core.errors import ConfigError, HeadraceError
 from headrace.config import ModelConfig
 from headrace.config.enums import NetworkType
+from headrace.config.profile import with_profile
 from headrace.diagnose.evaluate.class_map import ClassMap, match_classes
 from headrace.diagnose.evaluate.classification import best_attribute, evaluate_classifier
 from headrace.diagnose.evaluate.datasets import Dataset, load_dataset
@@ -24,10 +25,7 @@ from headrace.diagnose.evaluate.running import (
 )
 from headrace.diagnose.evaluate.segmentation import evaluate_segmentation
 from headrace.infer.parsers.labels import load_labels
-
-if TYPE_CHECKING:
-    from headrace.config.profile import Profile
-    from headrace.custom.guard import GuardMode
+from headrace.infer.run_options import RunOptions, takes_options
 
 _TYPES = {
     "boxes": (NetworkType.DETECTOR, NetworkType.INSTANCE_SEGMENTATION),
@@ -43,6 +41,7 @@ _NEEDS = {
 Config = str | PathLike[str] | ModelConfig
 
 
+@takes_options()
 def evaluate(
     configs: Config | Sequence[Config],
     dataset: Dataset | str | PathLike[str],
@@ -50,12 +49,9 @@ def evaluate(
     class_map: Mapping[str, str] | None = None,
     as_configured: bool = False,
     limit: int | None = None,
-    threads: int | None = None,
-    streams: int | None = None,
-    guard: GuardMode | None = None,
-    profile: Profile | None = None,
     on_stage: Callable[[str, int | None], None] | None = None,
     on_frame: Callable[[], None] | None = None,
+    **options: Any,
 ) -> EvaluationReport:
     """Measure how good models are on pictures with truth, side by side.
 
@@ -73,9 +69,9 @@ def evaluate(
         class_map: label of the model -> class of the data set, where their names differ.
         as_configured: average precision of what the config's own thresholds leave.
         limit: the most pictures, spread evenly.
-        threads, streams, guard, profile: as `open_pipeline` takes them.
         on_stage: called with the work that begins, and its number of pictures.
         on_frame: called after each picture.
+        options: see `RunOptions`.
 
     Raises:
         ConfigError: a config is refused; model and data set do not fit.
@@ -83,22 +79,24 @@ def evaluate(
         MissingExtraError: detectors need the extra `eval`.
         HeadraceError: a model cannot be run.
     """
+    run, _ = RunOptions.of(evaluate, options)
     several = [configs] if isinstance(configs, str | PathLike | ModelConfig) else list(configs)
     if not several:
         raise HeadraceError("there is no config", where="evaluate")
     say = on_stage or (lambda text, total: None)
     loaded = [c if isinstance(c, ModelConfig) else ModelConfig.load(fspath(c)) for c in several]
+    loaded = [with_profile(run.over(cfg)) for cfg in loaded]  # their thresholds are compared
     data = dataset if isinstance(dataset, Dataset) else load_dataset(dataset)
     for cfg in loaded:
         _refuse_other_kinds(cfg, data)
     chosen = data.limited(limit)
-    options = EvaluationOptions(threads, streams, guard, profile, on_frame or (lambda: None))
+    running = EvaluationOptions(run, on_frame or (lambda: None))
     taken: dict[str, Path] = {}
     results = []
     for cfg in loaded:
         name = config_name(cfg.path, taken)
         say(name, len(chosen.pictures))
-        results.append(_evaluated(cfg, chosen, name, class_map, as_configured, options))
+        results.append(_evaluated(cfg, chosen, name, class_map, as_configured, running))
     return EvaluationReport(chosen, tuple(results))
 
 

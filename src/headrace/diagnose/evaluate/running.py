@@ -12,6 +12,7 @@ from headrace._core.errors import ConfigError, MediaError
 from headrace._core.notices import HeadraceWarning, Notice
 from headrace.config.enums import ClusterMode, ProcessMode
 from headrace.diagnose.evaluate.datasets.dataset import Dataset, left_out
+from headrace.infer.run_options import RunOptions
 from headrace.media.sources.base import Source, SteppedSource
 from headrace.media.sources.images import ImageSource
 from headrace.media.sources.opening import open_source
@@ -20,8 +21,6 @@ from headrace.pipeline.opening import open_pipeline
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
     from headrace.config.class_attrs import ClassAttrs
-    from headrace.config.profile import Profile
-    from headrace.custom.guard import GuardMode
     from headrace.media import Frame
     from headrace.meta import FrameMeta
 
@@ -34,15 +33,9 @@ AVERAGING = (ClusterMode.GROUP_RECTANGLES, ClusterMode.DBSCAN, ClusterMode.HYBRI
 
 @dataclass(frozen=True, slots=True)
 class EvaluationOptions:
-    """How models are run; see `open_pipeline` for each.
+    """How models are run; `on_frame` is called after each picture."""
 
-    `on_frame` is called after each picture.
-    """
-
-    threads: int | None = None
-    streams: int | None = None
-    guard: GuardMode | None = None
-    profile: Profile | None = None
+    run: RunOptions
     on_frame: Callable[[], None] = lambda: None
 
 
@@ -87,15 +80,9 @@ def run_over(
     done = EvaluationRun()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadraceWarning)  # they are notices of the run
-        pipeline = open_pipeline(
-            cfg,
-            sources=_source(dataset),
-            threads=options.threads,
-            streams=options.streams,
-            guard=options.guard,
-            profile=options.profile,
-            limit=len(dataset.pictures) if dataset.video else None,
-        )
+        limit = len(dataset.pictures) if dataset.video else None
+        run = replace(options.run, limit=limit).arguments(open_pipeline)
+        pipeline = open_pipeline(cfg, sources=_source(dataset), **run)
         with pipeline:
             for frame, meta in pipeline:
                 place = meta.frame if dataset.video else places[frame.source]

@@ -14,9 +14,10 @@ from headrace.diagnose.evaluate.class_map import match_classes
 from headrace.diagnose.evaluate.datasets.coco import load_coco
 from headrace.infer.calibration import Selected
 from headrace.infer.inferencer import Inferencer
-from headrace.infer.loaded_model import LoadOptions, Model
+from headrace.infer.loaded_model import Model
 from headrace.infer.parsers.labels import load_labels
 from headrace.infer.record import Record
+from headrace.infer.run_options import RunOptions
 from headrace.media.frame import Frame
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def scored(
     cfg: ModelConfig, session: Session, frames: Iterable[Frame], *, threads: int | None = None
 ) -> list[Scored]:
     """The objects of each frame, which is inferred alone. Closes the session."""
-    record, options = Record(), LoadOptions(threads=threads)
+    record, options = Record(), RunOptions(threads=threads, streams=1)
     model = Model.around(cfg, session, options, record)
     with Inferencer(model, record, options=options) as inferencer:
         return [_scored_frame(inferencer, frame) for frame in frames]

@@ -15,7 +15,6 @@ from headrace.config import ModelConfig
 from headrace.config.profile import with_profile
 from headrace.infer.items import Items
 from headrace.infer.loaded_model import (
-    LoadOptions,
     choice_notices,
     parser_and_labels,
     postprocessor_of,
@@ -26,6 +25,7 @@ from headrace.infer.recordings.compare import TOLERANCE, Result, class_names, fi
 from headrace.infer.recordings.recording import RecordedItem, Recording, recorded_config
 from headrace.infer.recordings.records import RecordedModel
 from headrace.infer.recordings.writer import KINDS
+from headrace.infer.run_options import RunOptions
 from headrace.infer.steps import ItemSteps
 from headrace.meta import Classification, Segmentation
 
@@ -175,7 +175,7 @@ class _Decoder:
             )
         if function is not None:
             cfg = cfg.with_overrides(**{_FUNCTIONS[model.kind]: function})
-        options = LoadOptions(guard=guard, parser=parser)
+        options = RunOptions(guard=guard, parser=parser)
         self._choice, of_config = parser_and_labels(cfg, options, notices)
         self._record = Record()
         self._post: Postprocessor | None = None
