@@ -24,6 +24,7 @@ from rich.table import Table
 from benchmarks.common import ROOT, data_dir
 from headrace.config import ModelConfig
 from headrace.config.enums import NetworkMode
+from headrace.diagnose.calibrate.scales import calibrate, select_frames, selected_frames
 from headrace.diagnose.compare.int8_agreement import Judge
 from headrace.diagnose.compare.int8_choice import choose_int8
 from headrace.diagnose.evaluate.truth import scored
@@ -34,7 +35,6 @@ from headrace.engine.precision.explicit import as_network
 from headrace.engine.precision.prepare import prepare
 from headrace.engine.precision.qdq import MIN_OPSET
 from headrace.engine.session import Session
-from headrace.infer.calibration import calibrate, select_frames, selected_frames
 from headrace.infer.model import load_or_build
 from headrace.infer.model.picture_input import network_dims
 from headrace.infer.model.source import model_source

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from headrace._core.notices import Notice
     from headrace.config import ModelConfig
     from headrace.config.overrides import GivenKey
+    from headrace.diagnose.calibrate.scales import CalibrationReport
     from headrace.diagnose.compare.int8_choice import ChosenInt8
     from headrace.diagnose.compare.sensitivity import SensitivityReport
     from headrace.engine.precision.cache import CalibrationTable
-    from headrace.infer.calibration import CalibrationReport
     from headrace.infer.run_options import RunOptions
 
 _SHOWN = 20
@@ -141,10 +141,10 @@ def calibrate(
     from headrace._core.errors import HeadraceError
     from headrace._core.notices import Notice, refuse_warnings
     from headrace.cli.progress import RunProgress
+    from headrace.diagnose.calibrate.scales import calibrate as find_scales
+    from headrace.diagnose.calibrate.scales import calibration_path
     from headrace.engine.precision.cache import CalibrationTable, table_header
     from headrace.engine.precision.choice import choice_path
-    from headrace.infer.calibration import calibrate as find_scales
-    from headrace.infer.calibration import calibration_path
 
     sources = [*images, *video]
     if not sources:

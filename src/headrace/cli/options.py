@@ -106,7 +106,7 @@ def _key_option(name: str, help: str) -> Any:
 
 
 def _given(texts: dict[str, Sequence[str]]) -> list[GivenKey]:
-    """Read what is set over configs, in the order in which the later wins."""
+    """Read the keys that are set over configs; a later one wins."""
     if not any(texts.values()):
         return []
     from headrace.config.overrides import given_conf, given_labels, given_line

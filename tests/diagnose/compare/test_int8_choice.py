@@ -15,6 +15,7 @@ from PIL import Image
 from headrace.cli import main
 from headrace.config import ModelConfig
 from headrace.config.enums import ClusterMode, NetworkMode
+from headrace.diagnose.calibrate.scales import select_frames
 from headrace.diagnose.compare import int8_choice
 from headrace.diagnose.compare.int8_agreement import Judge, moved
 from headrace.diagnose.compare.int8_choice import choose_int8
@@ -22,7 +23,6 @@ from headrace.diagnose.evaluate.box_matching import Scored
 from headrace.diagnose.evaluate.truth import scored
 from headrace.engine.precision import CalibrationTable
 from headrace.engine.precision.choice import Agreement, Int8Choice
-from headrace.infer.calibration import select_frames
 from headrace.infer.model import load_or_build
 from headrace.infer.model.export import export_onnx
 from headrace.media import open_source

@@ -12,12 +12,12 @@ from onnx import numpy_helper
 from headrace.config import ModelConfig
 from headrace.config.enums import ColorFormat
 from headrace.config.overrides import combined, given_keywords
+from headrace.diagnose.calibrate.scales import calibrate
 from headrace.diagnose.compare import SideSpec, Tolerance, compare
 from headrace.diagnose.compare.chain import PURE, Chain, ChainTimes
 from headrace.diagnose.compare.sides import open_sides
 from headrace.engine.precision import CalibrationTable, export
 from headrace.errors import ConfigError, MediaError
-from headrace.infer.calibration import calibrate
 from headrace.infer.inferencer import Inferencer
 from headrace.infer.model import load_or_build
 from headrace.network import network_from_onnx

@@ -13,6 +13,7 @@ from PIL import Image
 from headrace.cli import main
 from headrace.config import ModelConfig
 from headrace.config.enums import NetworkMode
+from headrace.diagnose.calibrate.scales import calibrate
 from headrace.diagnose.compare.sensitivity import sensitivity
 from headrace.diagnose.evaluate.box_matching import agreement
 from headrace.diagnose.evaluate.truth import read_truth, scored
@@ -20,7 +21,6 @@ from headrace.engine.backends import installed_backends
 from headrace.engine.precision import CalibrationTable, export
 from headrace.engine.precision.explicit import Variants
 from headrace.errors import ConfigError, MediaError
-from headrace.infer.calibration import calibrate
 from headrace.infer.model import load_or_build
 from headrace.infer.model.export import export_onnx
 from headrace.media import open_source

@@ -30,8 +30,8 @@ from headrace.infer.run_options import RunOptions
 from headrace.infer.watch.watch import Watch
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import ColorSpace, PixelFormat
-from tests.engine.backends.test_backends_gpu import FakeBinding, FakeSession
 from headrace.pipeline.assembly import open_model
+from tests.engine.backends.test_backends_gpu import FakeBinding, FakeSession
 from tests.infer.gpu.test_scaler import on_gpu, picture
 from tests.infer.watch.detectors import config_for
 from tests.infer.watch.detectors import frames as frames_of

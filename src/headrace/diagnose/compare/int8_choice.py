@@ -13,6 +13,7 @@ from headrace._core.errors import ConfigError
 from headrace._core.files import sha256_of
 from headrace._core.notices import Notice
 from headrace.config.enums import ClusterMode
+from headrace.diagnose.calibrate.scales import selected_frames
 from headrace.diagnose.compare.int8_agreement import Judge, moved, with_thresholds
 from headrace.diagnose.compare.sensitivity import Bench
 from headrace.diagnose.evaluate.box_matching import Scored
@@ -25,7 +26,6 @@ from headrace.engine.precision.explicit import Variants
 from headrace.engine.precision.prepare import Proto, fold_batch_norms, prepare
 from headrace.engine.precision.qdq import MIN_OPSET, WEIGHTED
 from headrace.engine.precision.ranges import Channels, choose_ranges, sample_places
-from headrace.infer.calibration import selected_frames
 from headrace.infer.model.picture_input import network_dims
 from headrace.infer.model.source import model_source
 from headrace.infer.preprocess import Preprocessor

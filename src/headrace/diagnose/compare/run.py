@@ -15,6 +15,7 @@ import numpy as np
 from headrace._core.errors import ConfigError, MediaError
 from headrace._core.notices import Notice
 from headrace.config import ModelConfig
+from headrace.diagnose.calibrate.scales import select_frames, selected_frames
 from headrace.diagnose.compare.chain import (
     PURE,
     Arrays,
@@ -31,7 +32,6 @@ from headrace.diagnose.compare.matching import LEAST_IOU, BoxPairs, Tolerance
 from headrace.diagnose.compare.sides import Side, SideSpec, open_sides
 from headrace.diagnose.compare.stage_drift import FrameDrift, StageDrift, StageTime
 from headrace.diagnose.evaluate.box_matching import Scored
-from headrace.infer.calibration import select_frames, selected_frames
 from headrace.infer.candidates import Candidates
 from headrace.infer.inferencer import Inferencer
 from headrace.infer.postprocess import ClassifierPostprocessor, DetectorPostprocessor

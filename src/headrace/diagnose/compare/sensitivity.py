@@ -14,6 +14,7 @@ import numpy.typing as npt
 from headrace._core.errors import ConfigError, MediaError
 from headrace._core.notices import Notice
 from headrace.config.enums import NetworkType, ProcessMode
+from headrace.diagnose.calibrate.scales import select_frames, selected_frames
 from headrace.diagnose.evaluate.average_precision import average_precision
 from headrace.diagnose.evaluate.box_matching import Scored, Truth, agreement
 from headrace.diagnose.evaluate.truth import read_truth, scored
@@ -22,7 +23,6 @@ from headrace.engine.builder import BuildOptions, build
 from headrace.engine.input_shapes import complete_infer_dims
 from headrace.engine.precision.capability import unsigned_int8, weight_bits
 from headrace.engine.precision.explicit import Variants
-from headrace.infer.calibration import select_frames, selected_frames
 from headrace.infer.model.picture_input import axis_order, network_dims
 from headrace.infer.model.source import model_source
 from headrace.infer.preprocess import Preprocessor

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headrace.diagnose.calibrate.scales import Selected
 from headrace.diagnose.evaluate.box_matching import Scored, Truth
 from headrace.diagnose.evaluate.class_map import match_classes
 from headrace.diagnose.evaluate.datasets.coco import load_coco
-from headrace.infer.calibration import Selected
 from headrace.infer.inferencer import Inferencer
 from headrace.infer.loaded_model import Model
 from headrace.infer.parsers.labels import load_labels

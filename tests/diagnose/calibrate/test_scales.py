@@ -12,10 +12,10 @@ from PIL import Image
 
 from headrace.cli import main
 from headrace.config import ModelConfig
+from headrace.diagnose.calibrate.scales import calibrate, calibration_path, select_frames
 from headrace.engine.precision import CalibrationTable
 from headrace.engine.precision.collect import ActivationRunner, Collector
 from headrace.errors import EngineError, MediaError
-from headrace.infer.calibration import calibrate, calibration_path, select_frames
 from headrace.network import network_from_onnx
 from tests.engine.precision.graphs import small_net
 

@@ -1,0 +1,1 @@
+"""The INT8 scales of a model, found from images."""
