@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from headrace._core.errors import ModelError
 from headrace._core.files import (
     PartFile,
     hash_file,
     lock_path,
     locked,
+    os_errors,
     os_reason,
     sha256_of,
     try_lock,
@@ -279,6 +281,25 @@ def test_a_pipe_in_place_of_the_lock_is_not_waited_for(tmp_path):
 )
 def test_the_reason_of_an_error_is_the_systems_text_without_file_and_number(error, reason):
     assert os_reason(error) == reason
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [("no/such.bin", "No such file or directory"), ("a\0b", "embedded null byte")],
+)
+def test_an_error_of_the_system_is_worded(path, reason):
+    with (
+        pytest.raises(ModelError) as caught,
+        os_errors(ModelError, "cannot be read", path, fix="x"),
+    ):
+        Path(path).read_bytes()
+    assert (caught.value.found, caught.value.where) == (f"cannot be read: {reason}", path)
+    assert isinstance(caught.value.__cause__, OSError | ValueError)
+
+
+def test_other_errors_pass_as_they_are():
+    with pytest.raises(ModelError, match="is empty"), os_errors(ModelError, "cannot be read"):
+        raise ModelError("is empty")
 
 
 def test_a_second_writer_is_refused_until_the_first_has_closed(tmp_path):

@@ -17,7 +17,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
-from typing import BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+if TYPE_CHECKING:
+    from headrace._core.errors import HeadraceError
 
 LOCK_TIMEOUT_S = 600.0
 _POLL_S = 0.05
@@ -29,6 +32,25 @@ _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBL
 def os_reason(error: BaseException | str) -> str:
     """The reason that the system gives for an `OSError`; the text of any other error."""
     return str(getattr(error, "strerror", None) or error)
+
+
+@contextmanager
+def os_errors(
+    kind: type[HeadraceError], words: str, where: str | Path | None = None, **more: Any
+) -> Iterator[None]:
+    """Raise `kind` for an error of the system in the block: `words`, then the reason.
+
+    Args:
+        kind: of the error that is raised.
+        words: the beginning of its text, as `the table cannot be read`.
+        where: the file.
+        more: other arguments of `kind`.
+    """
+    try:
+        yield
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL byte
+        place = None if where is None else str(where)
+        raise kind(f"{words}: {os_reason(error)}", where=place, **more) from error
 
 
 def sha256_of(*parts: bytes | memoryview) -> str:

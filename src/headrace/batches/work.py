@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import HeadraceError, MediaError
-from headrace._core.files import hash_file, os_reason
+from headrace._core.files import hash_file, os_errors
 from headrace._core.text import quoted
 from headrace.batches.folder import SUFFIXES
 from headrace.batches.inputs import shown
@@ -232,11 +232,8 @@ class Worker:
             return
         if path.exists() and not path.is_file():  # a pipe would be waited for without an end
             raise MediaError("is no file", where=shown(unit.input), expected="a video or picture")
-        try:
+        with os_errors(MediaError, "cannot be read", shown(unit.input)):
             size, digest = hash_file(path)
-        except OSError as error:
-            reason = os_reason(error)
-            raise MediaError(f"cannot be read: {reason}", where=shown(unit.input)) from error
         yield path, size, digest
 
     @contextmanager

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from headrace._core.errors import MediaError
-from headrace._core.files import PartFile, os_reason
+from headrace._core.files import PartFile, os_errors
 from headrace.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -133,15 +133,14 @@ def _draw_sheet(video: Path, sheet: Path, count: int) -> None:
 
 def _copy_scene(source: Path, target: Path) -> None:
     """Copy the files of the run; those that the user has changed there are left as they are."""
-    try:
+    with os_errors(
+        MediaError,
+        f"the scene cannot be copied to {target}",
+        fix="choose another folder: headrace demo --out FOLDER",
+    ):
         target.mkdir(parents=True, exist_ok=True)
         for item in sorted(source.iterdir()):
             copy = target / item.name
             if item.is_file() and item.suffix != ".engine" and not copy.exists():
                 with PartFile(copy, copy.with_name(f".{copy.name}.{os.getpid()}")) as part:
                     shutil.copyfile(item, part)
-    except OSError as error:
-        raise MediaError(
-            f"the scene cannot be copied to {target}: {os_reason(error)}",
-            fix="choose another folder: headrace demo --out FOLDER",
-        ) from error

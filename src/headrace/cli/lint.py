@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from headrace._core.errors import MediaError, StrictError
-from headrace._core.files import os_reason
+from headrace._core.files import os_errors
 from headrace.cli.options import run_options
 from headrace.cli.output import print_json, printable
 
@@ -158,10 +158,8 @@ def _mended(report: LintReport, *, yes: bool) -> bool:
 
 
 def _write(path: Path, text: str) -> None:
-    try:
+    with os_errors(MediaError, "it cannot be written", path):
         path.write_text(text, "utf-8")
-    except OSError as error:
-        raise MediaError(f"it cannot be written: {os_reason(error)}", where=str(path)) from error
 
 
 def _print_finding(finding: LintFinding, edit: str | None) -> None:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import headrace
 from headrace._core.errors import EngineError
-from headrace._core.files import locked, os_reason, sha256_of, write_atomically
+from headrace._core.files import locked, os_errors, sha256_of, write_atomically
 from headrace._core.json_record import RecordError
 from headrace._core.notices import Notice
 from headrace.engine.backends import (
@@ -298,12 +298,8 @@ class Plan:
 
     def write(self, path: Path) -> None:
         """Write the plan without a check of the file in its place; the caller holds its lock."""
-        try:
+        with os_errors(EngineError, "the plan cannot be written", path):
             write_atomically(path, self.to_chunks())
-        except OSError as error:
-            raise EngineError(
-                f"the plan cannot be written: {os_reason(error)}", where=str(path)
-            ) from error
         self.path = path
 
     @classmethod
@@ -407,14 +403,12 @@ def read_header(path: Path) -> PlanHeader:
 def _opened(path: Path) -> Iterator[tuple[BinaryIO, int, int, bytes]]:
     """Open a plan file; yields it, its size, the size of its header and the header's hash."""
     where = str(path)
-    try:
+    with os_errors(EngineError, "the plan cannot be read", where):
         if not stat.S_ISREG(path.stat().st_mode):  # before open: a pipe would block
             raise EngineError("is not a regular file", where=where)
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             yield file, size, *_check_prefix(file.read(HEAD_BYTES), size, where)
-    except (OSError, ValueError) as error:
-        raise EngineError(f"the plan cannot be read: {os_reason(error)}", where=where) from error
 
 
 def _check_prefix(head: bytes, size_bytes: int, where: str) -> tuple[int, bytes]:

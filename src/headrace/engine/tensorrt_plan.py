@@ -6,7 +6,7 @@ from pathlib import Path
 
 import headrace
 from headrace._core.errors import EngineError
-from headrace._core.files import os_reason, sha256_of
+from headrace._core.files import os_errors, sha256_of
 from headrace.engine.backends import CompilingBackend, RunnerOptions, get_backend
 from headrace.engine.plan import COMPILED_BLOB, MODEL_BLOB, Plan, blob_record
 from headrace.engine.plan_header import (
@@ -29,10 +29,8 @@ def plan_from_tensorrt(path: Path) -> Plan:
     Raises:
         EngineError: TensorRT is not installed, or cannot run it here.
     """
-    try:
+    with os_errors(EngineError, "cannot be read", path):
         data = without_wrapper(path.read_bytes())
-    except OSError as error:
-        raise EngineError(f"cannot be read: {os_reason(error)}", where=str(path)) from error
     who = built_by(data)
     what = f"is a TensorRT engine: code for one GPU model, built by {who}"
     try:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import ModelError
-from headrace._core.files import os_reason
+from headrace._core.files import os_errors, os_reason
 
 if TYPE_CHECKING:
     from headrace.network.network import Network
@@ -273,19 +273,15 @@ def split_proto(network: Network) -> tuple[Any, memoryview]:
 
 
 def _read_into(target: memoryview, part: ExternalRange, where: str) -> None:
-    try:
-        with open(part.path, "rb", buffering=0) as file:
-            file.seek(part.offset)
-            done = 0
-            while done < len(target):
-                count = file.readinto(target[done:])
-                if not count:
-                    raise ModelError(
-                        f"external data file {part.location!r} shrank while it was read",
-                        where=where,
-                    )
-                done += count
-    except OSError as error:
-        raise ModelError(
-            f"external data file {part.location!r} cannot be read: {os_reason(error)}", where=where
-        ) from error
+    refused = os_errors(ModelError, f"external data file {part.location!r} cannot be read", where)
+    with refused, open(part.path, "rb", buffering=0) as file:
+        file.seek(part.offset)
+        done = 0
+        while done < len(target):
+            count = file.readinto(target[done:])
+            if not count:
+                raise ModelError(
+                    f"external data file {part.location!r} shrank while it was read",
+                    where=where,
+                )
+            done += count

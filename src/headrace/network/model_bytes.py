@@ -7,7 +7,7 @@ import struct
 from pathlib import Path
 
 from headrace._core.errors import ModelError
-from headrace._core.files import os_reason
+from headrace._core.files import os_errors
 
 PLAN_MAGIC = b"HEADRPLN"
 """First bytes of a plan that headrace wrote; foreign files have others."""
@@ -158,7 +158,7 @@ def read_model_file(path: Path, what: str, *, max_bytes: int = MAX_FILE_BYTES) -
     One that is missing, not regular, empty or longer than `max_bytes` is refused unread.
     """
     where = str(path)
-    try:
+    with os_errors(ModelError, "the model cannot be read", where, expected=what):
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
             kind = "is a folder" if stat.S_ISDIR(status.st_mode) else "is not a regular file"
@@ -170,9 +170,6 @@ def read_model_file(path: Path, what: str, *, max_bytes: int = MAX_FILE_BYTES) -
                 expected=f"{what} of at most {max_bytes} bytes",
             )
         data = path.read_bytes()
-    except (OSError, ValueError) as error:
-        said = os_reason(error)
-        raise ModelError(f"the model cannot be read: {said}", where=where, expected=what) from error
     if not data:
         raise ModelError("the file is empty", where=where, expected=what)
     return data

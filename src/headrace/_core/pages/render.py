@@ -17,7 +17,7 @@ from PIL import Image
 
 import headrace
 from headrace._core.errors import MediaError
-from headrace._core.files import os_reason, write_atomically
+from headrace._core.files import os_errors, write_atomically
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -46,11 +46,8 @@ def write_page(path: str | PathLike[str], page: str) -> Path:
         MediaError: it cannot be written.
     """
     target = Path(path)
-    try:
+    with os_errors(MediaError, "the report cannot be written", target):
         write_atomically(target, [page.encode("utf-8", "backslashreplace")])
-    except (OSError, ValueError) as error:
-        reason = os_reason(error)
-        raise MediaError(f"the report cannot be written: {reason}", where=str(target)) from error
     return target
 
 

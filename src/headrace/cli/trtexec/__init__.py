@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import EngineError, HeadraceError
-from headrace._core.files import os_reason
+from headrace._core.files import os_errors
 from headrace.cli.trtexec.engine import Profile, engine_for
 from headrace.cli.trtexec.inference import input_values, run_timed
 from headrace.cli.trtexec.options import CommandLineError, Options, help_text, parse
@@ -124,11 +124,8 @@ def _load_plugins(options: Options, screen: Log) -> None:
 def _print_plan_version(options: Options) -> None:
     path = options.path("loadEngine")
     assert path is not None
-    try:
-        with open(path, "rb") as file:
-            head = file.read(28)
-    except OSError as error:
-        raise EngineError(f"cannot be read: {os_reason(error)}", where=str(path)) from error
+    with os_errors(EngineError, "cannot be read", path), open(path, "rb") as file:
+        head = file.read(28)
     if head[:4] == b"ftrt" and len(head) == 28:
         version = ".".join(map(str, head[24:28]))
         print(f"Plan was created with TensorRT version {version}")
@@ -250,7 +247,7 @@ def _feeds(plan: Plan, profile: Profile, options: Options, screen: Log) -> dict[
 
 def _from_file(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
     expected = int(np.prod(shape)) * dtype.itemsize
-    try:
+    with os_errors(EngineError, "cannot be read", path):
         if path.stat().st_size != expected:
             raise EngineError(
                 f"{path.stat().st_size} bytes",
@@ -258,6 +255,4 @@ def _from_file(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Arra
                 expected=f"{expected} bytes: raw {dtype.name} of {'x'.join(map(str, shape))}",
             )
         data = path.read_bytes()
-    except OSError as error:
-        raise EngineError(f"cannot be read: {os_reason(error)}", where=str(path)) from error
     return np.frombuffer(data, dtype).reshape(shape).copy()

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 import headrace
 from headrace._core.errors import EngineError
-from headrace._core.files import os_reason, write_where_named
+from headrace._core.files import os_errors, write_where_named
 from headrace.cli.trtexec.inference import Measured, Query
 from headrace.cli.trtexec.options import Options, Shapes
 from headrace.engine.backends import get_backend, installed_backends
@@ -337,11 +337,8 @@ def check_export(path: Path) -> None:
         )
     if not path.is_file() or not path.stat().st_size:
         return
-    try:
-        with open(path, "rb") as file:
-            head = file.read(64).lstrip()
-    except OSError as error:
-        raise EngineError(f"cannot be read: {os_reason(error)}", where=str(path)) from error
+    with os_errors(EngineError, "cannot be read", path), open(path, "rb") as file:
+        head = file.read(64).lstrip()
     if not head.startswith((b"{", b"[")):
         raise EngineError(
             "is not a JSON file and is not overwritten", where=str(path), fix="choose another name"
@@ -356,10 +353,8 @@ def export_json(path: Path, data: Any) -> None:
     """
     check_export(path)
     text = json.dumps(data, indent=1, allow_nan=False) + "\n"
-    try:
+    with os_errors(EngineError, "cannot be written", path):
         write_where_named(path, text.encode())
-    except OSError as error:
-        raise EngineError(f"cannot be written: {os_reason(error)}", where=str(path)) from error
 
 
 def percentile(values: Sequence[float], percent: str | float) -> float:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from headrace._core.errors import CustomLibraryError
-from headrace._core.files import hash_file, locked, os_reason, write_atomically
+from headrace._core.files import hash_file, locked, os_errors, write_atomically
 from headrace.custom.guard.options import state_folder
 
 
@@ -94,9 +94,5 @@ def content_hash(path: Path) -> str:
     Raises:
         CustomLibraryError: it cannot be read.
     """
-    try:
+    with os_errors(CustomLibraryError, "the library cannot be read", path):
         return hash_file(path).sha256
-    except OSError as error:
-        raise CustomLibraryError(
-            f"the library cannot be read: {os_reason(error)}", where=str(path)
-        ) from error

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from headrace._core.errors import EngineError
-from headrace._core.files import os_reason, write_atomically
+from headrace._core.files import os_errors, write_atomically
 
 MAX_TABLE_BYTES = 64 * 2**20
 DEFAULT_HEADER = "TRT-100300-EntropyCalibration2"
@@ -114,16 +114,12 @@ class CalibrationTable:
         Raises:
             EngineError: it cannot be read, or is no calibration table.
         """
-        try:
+        with os_errors(EngineError, "the calibration table cannot be read", path):
             if not stat.S_ISREG(os.stat(path).st_mode):  # before open: a pipe would block
                 raise EngineError("is not a regular file", where=os.fspath(path),
                                   expected="a calibration table")  # fmt: skip
             with open(path, "rb") as file:
                 data = file.read(MAX_TABLE_BYTES + 1)
-        except (OSError, ValueError) as error:
-            raise EngineError(
-                f"the calibration table cannot be read: {os_reason(error)}", where=os.fspath(path)
-            ) from error
         return cls.from_bytes(data, os.fspath(path))
 
     def to_bytes(self) -> bytes:
@@ -136,13 +132,8 @@ class CalibrationTable:
         Raises:
             EngineError: it cannot be written.
         """
-        try:
+        with os_errors(EngineError, "the calibration table cannot be written", path):
             write_atomically(Path(path), [self.to_bytes()])
-        except (OSError, ValueError) as error:
-            said = os_reason(error)
-            raise EngineError(
-                f"the calibration table cannot be written: {said}", where=os.fspath(path)
-            ) from error
 
     @property
     def algorithm(self) -> str:

@@ -12,7 +12,7 @@ from msgspec import Meta, field
 from msgspec.json import encode, format
 
 from headrace._core.errors import EngineError
-from headrace._core.files import os_reason, sha256_of, write_atomically
+from headrace._core.files import os_errors, os_reason, sha256_of, write_atomically
 from headrace._core.json_record import JsonRecord, RecordError
 from headrace._core.notices import Notice
 from headrace.engine.plan_header import Sha256
@@ -107,10 +107,8 @@ class Int8Choice(JsonRecord, frozen=True, kw_only=True):
             EngineError: it cannot be written.
         """
         path = choice_path(table)
-        try:
+        with os_errors(EngineError, "cannot be written", path):
             write_atomically(path, [self.to_bytes()])
-        except (OSError, ValueError) as error:
-            raise EngineError(f"cannot be written: {os_reason(error)}", where=str(path)) from error
         return path
 
     def notice(self, where: str) -> Notice:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import EngineError
-from headrace._core.files import os_reason, sha256_of, write_atomically
+from headrace._core.files import os_errors, sha256_of, write_atomically
 from headrace._core.types import Array
 from headrace.engine.backends import DEFAULT_BACKEND, RunnerOptions, get_backend
 from headrace.engine.precision.explicit import activation_names
@@ -146,13 +146,8 @@ class Collector:
             tops=np.array([[h.top, h.largest] for h in seen], np.float64),
             rest=np.array([[h.zeros, h.odd] for h in seen], np.int64),
         )
-        try:
+        with os_errors(EngineError, "the state of the calibration cannot be written", path):
             write_atomically(path, [made.getbuffer()])
-        except OSError as error:
-            raise EngineError(
-                f"the state of the calibration cannot be written: {os_reason(error)}",
-                where=str(path),
-            ) from error
 
     def load(self, path: Path) -> str | None:
         """Continue a saved state; return the reason if that fails."""

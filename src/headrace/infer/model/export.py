@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace._core.errors import EngineError
-from headrace._core.files import os_reason, write_atomically
+from headrace._core.files import os_errors, write_atomically
 from headrace.config.model_files import model_paths
 from headrace.engine.input_shapes import complete_infer_dims, resolve_shape
 from headrace.engine.onnx_message import model_bytes
@@ -88,11 +88,8 @@ def write_onnx(cfg: ModelConfig, done: Exported, path: str | Path) -> None:
     """
     _check_target(cfg, done, Path(path))
     data = _fixed_bytes(cfg, done)
-    try:
+    with os_errors(EngineError, "the model cannot be written", path):
         write_atomically(Path(os.path.realpath(path)), [data])
-    except (OSError, ValueError) as error:
-        reason = os_reason(error)
-        raise EngineError(f"the model cannot be written: {reason}", where=str(path)) from error
 
 
 def _check_target(cfg: ModelConfig, done: Exported, path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace._core.errors import MediaError
-from headrace._core.files import PartFile, os_reason
+from headrace._core.files import PartFile, os_errors
 from headrace.media.frame import Frame
 from headrace.media.pixels import to_rgb
 from headrace.media.sinks.base import make_folder
@@ -64,13 +64,8 @@ def contact_sheet(
             text = f"frame {frame.frame}   {frame.pts_ns / 1e9:.2f} s"
             ink.text((x + 1, y + tile_height + 4), text, fill=_INK, font=font)
     make_folder(path.parent, str(path))
-    try:
-        with PartFile(path) as part:
-            sheet.save(part, "PNG", optimize=True)
-    except OSError as error:
-        raise MediaError(
-            f"the contact sheet cannot be written: {os_reason(error)}", where=str(path)
-        ) from error
+    with os_errors(MediaError, "the contact sheet cannot be written", path), PartFile(path) as part:
+        sheet.save(part, "PNG", optimize=True)
     return path
 
 

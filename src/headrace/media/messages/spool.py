@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from headrace._core.errors import MediaError
-from headrace._core.files import os_reason, sha256_of, try_lock
+from headrace._core.files import os_errors, sha256_of, try_lock
 
 _HEADER = struct.Struct("<II")  # length, CRC-32 of the message
 _CURSOR = struct.Struct("<QQI")  # segment, offset, CRC-32 of both
@@ -54,11 +54,9 @@ class Spool:
         self._limit, self._segment_bytes = limit_bytes, segment_bytes
         self._refused_limit = refused_bytes
         self._guard = threading.Lock()
-        try:
+        with os_errors(MediaError, "cannot be used", folder):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._cursor_fd = os.open(folder / "cursor", os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise MediaError(f"cannot be used: {os_reason(error)}", where=str(folder)) from error
         try:
             try_lock(self._cursor_fd)
         except BlockingIOError as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import MediaError
-from headrace._core.files import os_reason
+from headrace._core.files import os_errors
 from headrace._core.lazy import import_extra, lazy
 from headrace._core.near import near_names
 from headrace._core.urls import has_login, url_scheme, without_secrets
@@ -150,11 +150,8 @@ def _checked(spec: str, inputs: Sequence[str | Path]) -> tuple[str, Path]:
     """Kind and path of an output that may be written."""
     if not spec:
         raise MediaError("the output is empty", expected="a path or kind:PATH")
-    try:
+    with os_errors(MediaError, "cannot be written", without_secrets(spec)):
         kind, path = split_spec(spec)
-    except (OSError, ValueError) as error:  # too long, forbidden, a NUL byte
-        reason = os_reason(error)
-        raise MediaError(f"cannot be written: {reason}", where=without_secrets(spec)) from error
     for source in inputs:
         if _same(path, Path(source)):
             raise MediaError(

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from headrace._core.errors import MediaError
-from headrace._core.files import os_reason
+from headrace._core.files import os_errors
 from headrace._core.near import did_you_mean
 from headrace._core.notices import Notice, warn_of
 from headrace._core.text import counted
@@ -97,12 +97,8 @@ def open_source(
         live = scheme in _LIVE_SCHEMES if live is None else live
         return StreamSource(opener, url_name(url), live=live, **waiting)
     path = Path(url)
-    try:
+    with os_errors(MediaError, "cannot be read", without_secrets(url)):
         there, folder = path.exists(), path.is_dir()
-    except OSError as error:  # too long, or in a folder that may not be searched
-        raise MediaError(
-            f"cannot be read: {os_reason(error)}", where=without_secrets(url)
-        ) from error
     if folder:
         return _folder(path, url, source_id, fps)
     if not there:
@@ -150,10 +146,8 @@ def as_frame(picture: Any, format: PixelFormat | str = PixelFormat.BGR, *, place
 
 
 def _folder(path: Path, name: str, source_id: int, fps: float | None) -> Source:
-    try:
+    with os_errors(MediaError, "the folder cannot be read", name):
         files = [p for p in path.iterdir() if p.is_file() and not p.name.startswith(".")]
-    except OSError as error:
-        raise MediaError(f"the folder cannot be read: {os_reason(error)}", where=name) from error
     return _images(files, name, source_id, fps, what="the folder has")
 
 

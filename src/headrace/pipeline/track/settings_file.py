@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from headrace._core.errors import ConfigError
-from headrace._core.files import os_reason
+from headrace._core.files import os_errors
 from headrace._core.notices import Notice
 from headrace.config.yaml_nodes import MalformedError, MapNode, Node, only_document, plain_value
 
@@ -31,11 +31,8 @@ def read_entries(path: Path) -> dict[str, FileSetting]:
 
     What is nested deeper is passed over.
     """
-    try:
-        with path.open("rb") as file:
-            data = file.read(_LARGEST_BYTES + 1)
-    except OSError as error:
-        raise ConfigError(f"the file cannot be read: {os_reason(error)}", where=str(path)) from None
+    with os_errors(ConfigError, "the file cannot be read", path), path.open("rb") as file:
+        data = file.read(_LARGEST_BYTES + 1)
     if len(data) > _LARGEST_BYTES:
         raise ConfigError("the file is larger than 1 MiB", where=str(path))
     try:

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from headrace._core.errors import MediaError
-from headrace._core.files import os_reason
+from headrace._core.files import os_errors
 from headrace._core.notices import Notice
 from headrace.diagnose.evaluate.box_matching import Truth
 
@@ -170,9 +170,7 @@ def read_bytes(path: Path, what: str) -> bytes:
     Raises:
         MediaError: it cannot be read, or has more than 1 GiB.
     """
-    try:
+    with os_errors(MediaError, f"{what} cannot be read", path):
         if path.stat().st_size > MOST_BYTES:
             raise MediaError(f"is too large for {what}", where=str(path), expected="at most 1 GiB")
         return path.read_bytes()
-    except OSError as error:
-        raise MediaError(f"{what} cannot be read: {os_reason(error)}", where=str(path)) from error

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from headrace._core.errors import MediaError
-from headrace._core.files import os_reason
+from headrace._core.files import os_errors
 from headrace._core.text import quoted
 from headrace.diagnose.evaluate.datasets.dataset import Dataset, Picture, left_out
 from headrace.media.names import IMAGE_SUFFIXES, natural_key
@@ -106,9 +106,5 @@ def _images(folder: Path) -> list[Path]:
 
 
 def _listed(folder: Path) -> list[Path]:
-    try:
+    with os_errors(MediaError, "the folder cannot be read", folder):
         return [p for p in folder.iterdir() if not p.name.startswith(".")]
-    except OSError as error:
-        raise MediaError(
-            f"the folder cannot be read: {os_reason(error)}", where=str(folder)
-        ) from error
