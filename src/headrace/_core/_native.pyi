@@ -678,3 +678,27 @@ def memory_view(address: int, size: int, writable: bool) -> memoryview:
     """
     Bytes at an address, which must stay what they are as long as the view is used.
     """
+
+def dlpack_capsule(address: int, shape: Sequence[int], strides: Sequence[int] | None, code: int, bits: int, owner: object, device: int, number: int) -> object:
+    """
+    A DLPack capsule over memory that `owner` keeps; strides count elements, None is row-major.
+    """
+
+class BorrowedTensor:
+    """A tensor taken from a DLPack capsule, held with it."""
+
+    def __init__(self, capsule: object) -> None: ...
+
+    @property
+    def address(self) -> int: ...
+
+    @property
+    def shape(self) -> list[int]: ...
+
+    @property
+    def strides(self) -> list[int]:
+        """In elements."""
+
+    @property
+    def dtype(self) -> tuple[int, int, int]:
+        """DLPack's code, bits and lanes."""

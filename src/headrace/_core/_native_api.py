@@ -1,3 +1,3 @@
 """Digest of the native functions that this Python code is written for: `make stubs`."""
 
-NATIVE_API = "cbdf1e406b5a"
+NATIVE_API = "8167493f3ce6"

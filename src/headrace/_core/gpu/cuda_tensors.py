@@ -2,91 +2,22 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
-from ctypes import (
-    CFUNCTYPE,
-    POINTER,
-    PYFUNCTYPE,
-    Structure,
-    c_char_p,
-    c_int,
-    c_int32,
-    c_int64,
-    c_uint8,
-    c_uint16,
-    c_uint64,
-    c_void_p,
-    cast,
-    py_object,
-)
 from math import prod
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from headrace._core import _native
 from headrace._core.errors import EngineError
 from headrace._core.gpu.cuda import Memory, Stream, entered
 
 DEVICE_KIND = 2  # kDLCUDA
 
-# DLPack 0.x, its C structures. Source: dlpack.h.
-
-
-class _Device(Structure):
-    _fields_ = (("kind", c_int32), ("number", c_int32))
-
-
-class _Type(Structure):
-    _fields_ = (("code", c_uint8), ("bits", c_uint8), ("lanes", c_uint16))
-
-
-class _Tensor(Structure):
-    _fields_ = (
-        ("data", c_void_p),
-        ("device", _Device),
-        ("ndim", c_int32),
-        ("dtype", _Type),
-        ("shape", POINTER(c_int64)),
-        ("strides", POINTER(c_int64)),
-        ("byte_offset", c_uint64),
-    )
-
-
-class _Managed(Structure):
-    pass
-
-
-_Deleter = CFUNCTYPE(None, POINTER(_Managed))
-_Managed._fields_ = (("tensor", _Tensor), ("context", c_void_p), ("deleter", _Deleter))
-
+# DLPack's codes of NumPy's kinds. Source: dlpack.h.
 _CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
 _KINDS = {code: kind for kind, code in _CODES.items()}
-_NAME = b"dltensor"
-_python = ctypes.pythonapi
-_python.PyCapsule_New.restype = py_object
-_python.PyCapsule_New.argtypes = (c_void_p, c_char_p, c_void_p)
-_python.PyCapsule_GetPointer.restype = c_void_p
-_python.PyCapsule_GetPointer.argtypes = (py_object, c_char_p)
-_raw_pointer = PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", _python))
-_is_valid = PYFUNCTYPE(c_int, c_void_p, c_char_p)(("PyCapsule_IsValid", _python))
-
-_lent: dict[int, Any] = {}  # address of a _Managed -> what it needs alive
-
-
-def _give_back(managed: Any) -> None:
-    _lent.pop(ctypes.addressof(managed.contents), None)
-
-
-def _drop_unused(capsule: int) -> None:
-    """A capsule that was not consumed releases its tensor itself."""
-    if _is_valid(capsule, _NAME):
-        _lent.pop(_raw_pointer(capsule, _NAME), None)
-
-
-_GIVE_BACK = _Deleter(_give_back)
-_DROP_UNUSED = PYFUNCTYPE(None, c_void_p)(_drop_unused)
 
 
 def dlpack_capsule(
@@ -107,21 +38,9 @@ def dlpack_capsule(
         strides: elements from entry to entry of each axis; None is C-contiguous.
         gpu: number of the GPU.
     """
-    managed, extents = _Managed(), c_int64 * len(shape)
-    sizes = extents(*shape)
-    steps = None if strides is None else extents(*strides)
-    tensor = managed.tensor
-    tensor.data = pointer
-    tensor.device = _Device(DEVICE_KIND, gpu)
-    tensor.ndim = len(shape)
-    tensor.dtype = _Type(_CODES[dtype.kind], dtype.itemsize * 8, 1)
-    tensor.shape = cast(sizes, POINTER(c_int64))
-    if steps is not None:
-        tensor.strides = cast(steps, POINTER(c_int64))
-    managed.deleter = _GIVE_BACK
-    address = ctypes.addressof(managed)
-    _lent[address] = (managed, sizes, steps, owner)
-    return _python.PyCapsule_New(address, _NAME, cast(_DROP_UNUSED, c_void_p))
+    return _native.dlpack_capsule(
+        pointer, shape, strides, _CODES[dtype.kind], dtype.itemsize * 8, owner, DEVICE_KIND, gpu
+    )
 
 
 class CudaTensor:
@@ -195,22 +114,20 @@ class Imported:
     """
 
     def __init__(self, tensor: Any, stream: Stream) -> None:
-        self._capsule = tensor.__dlpack__(stream=stream.handle)
-        address = _python.PyCapsule_GetPointer(self._capsule, _NAME)
-        view = cast(address, POINTER(_Managed)).contents.tensor
-        self.shape = tuple(view.shape[i] for i in range(view.ndim))
-        kind = _KINDS.get(view.dtype.code)
-        if kind is None or view.dtype.lanes != 1 or view.dtype.bits % 8:
-            raise EngineError(f"a tensor of DLPack type {view.dtype.code}, {view.dtype.bits} bits")
-        size = view.dtype.bits // 8
-        self.dtype = np.dtype("?" if kind == "b" else f"{kind}{size}")
-        if view.strides and prod(self.shape) > 1:
+        self._tensor = _native.BorrowedTensor(tensor.__dlpack__(stream=stream.handle))
+        self.shape = tuple(self._tensor.shape)
+        self.pointer: int = self._tensor.address
+        code, bits, lanes = self._tensor.dtype
+        kind = _KINDS.get(code)
+        if kind is None or lanes != 1 or bits % 8:
+            raise EngineError(f"a tensor of DLPack type {code}, {bits} bits")
+        self.dtype = np.dtype("?" if kind == "b" else f"{kind}{bits // 8}")
+        if prod(self.shape) > 1:
             step = 1
-            for axis in reversed(range(view.ndim)):
-                if self.shape[axis] > 1 and view.strides[axis] != step:
+            for extent, stride in zip(self.shape[::-1], self._tensor.strides[::-1], strict=True):
+                if extent > 1 and stride != step:
                     raise EngineError(
                         f"a tensor of shape {self.shape} whose strides are not C-contiguous",
                         fix="make it contiguous first",
                     )
-                step *= self.shape[axis]
-        self.pointer: int = (view.data or 0) + view.byte_offset
+                step *= extent
