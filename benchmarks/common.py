@@ -41,8 +41,8 @@ def require_device(name: str, asker: str) -> None:
     try:
         choose_device(name)
     except HeadraceError as error:
-        found = error.found.removeprefix(f"--device {name}: ")
-        expected = error.expected or "an NVIDIA GPU and onnxruntime-gpu"
+        found = error.finding.sentence.removeprefix(f"--device {name}: ")
+        expected = error.finding.expectation or "an NVIDIA GPU and onnxruntime-gpu"
         sys.exit(f"{asker}: {found}; expected {expected}")
 
 

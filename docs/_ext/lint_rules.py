@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from headrace.diagnose.lint.catalogue import Example, LintRule, all_rules
+from headrace.diagnose.lint.catalogue import Example, LintRule, all_codes, all_rules
 from tests.diagnose.lint.setups import BASES, split_line
 
 _TEXT = """\
@@ -14,10 +14,10 @@ _TEXT = """\
 <!-- written by make schema -->
 
 Every rule that [`headrace lint`](cli/lint.md), [`headrace show`](cli/show.md) and `headrace run`
-know. The id stands in messages, in JSON (`rule`) and in SARIF; `headrace lint --explain ID` prints
-a rule. The
-severity is the usual one: whatever stops a run is an error. *In a run* marks the rules of the
-[plausibility watch](watch.md) that need pictures.
+know. The id stands in messages, in JSON (`code`) and in SARIF; `headrace lint --explain ID` prints
+a rule. The severity is the usual one: whatever stops a run is an error. *In a run* marks the rules
+of the [plausibility watch](watch.md) that need pictures. [Other codes](#other-codes) are those of
+findings that no rule is about. Codes are stable; sentences are not.
 
 The examples are lines of a config that is right otherwise; a test runs both forms of each.
 """
@@ -43,6 +43,9 @@ def page() -> str:
     for area, rules in groupby(all_rules().values(), key=lambda rule: rule.area):
         parts.append(f"## {_AREAS[area]}\n")
         parts += [_section(rule) for rule in rules]
+    others = {code: text for code, text in all_codes().items() if code not in all_rules()}
+    rows = [f"| `{code}` | {text} |" for code, text in others.items()]
+    parts += ["## Other codes\n", "| Code | Meaning |", "|---|---|", *rows, ""]
     return "\n".join(parts)
 
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
         trt,
     )
     from headrace._core.errors import HeadraceError
-    from headrace._core.notices import HeadraceWarning, Notice
+    from headrace._core.findings import Finding
+    from headrace._core.notices import HeadraceWarning
     from headrace.batches import BatchReport, batch, ray
     from headrace.config import (
         ModelConfig,
@@ -110,7 +111,8 @@ else:
                 "LabelInfo Layer NetworkInfo ObjectMeta Objects Roi Segmentation "
                 "SegmentationMeta Space TensorOutput"
             ),
-            "._core.notices": "HeadraceWarning Notice",
+            "._core.findings": "Finding",
+            "._core.notices": "HeadraceWarning",
             ".pipeline.opening": "open_pipeline",
             ".pipeline.outlet": "Route",
             ".pipeline.pipeline": "Pipeline",
@@ -152,6 +154,7 @@ __all__ = [
     "DetectionParams",
     "Detections",
     "EvaluationReport",
+    "Finding",
     "Frame",
     "FrameMeta",
     "HeadraceError",
@@ -164,7 +167,6 @@ __all__ = [
     "ModelSpec",
     "ModelUpdater",
     "NetworkInfo",
-    "Notice",
     "ObjectMeta",
     "Objects",
     "Painter",

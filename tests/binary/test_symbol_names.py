@@ -30,7 +30,7 @@ PARSERS = {
 def hints(path: Path, parser: str, name: str) -> list[str]:
     with pytest.raises(CustomLibraryError, match="no function") as caught:
         getattr(open_library(path), parser)(name)
-    return caught.value.fix
+    return caught.value.finding.remedies
 
 
 @pytest.mark.parametrize("name", PARSERS)
@@ -69,14 +69,14 @@ def test_without_a_name_the_parsers_of_the_library_are_told(
     path.write_text(f"[property]\ncustom-lib-path={library}\n{keys}")
     with pytest.raises(ParserError, match="no parse-bbox-func-name is set") as caught:
         require_grid_outputs(ModelConfig.load(path), outputs)
-    assert caught.value.fix[0] == (
+    assert caught.value.finding.remedies[0] == (
         f"{library.name} has NvDsInferParseAbcBoxes, NvDsInferParseCustomYolo, "
         "NvDsInferParseCustomYoloTiny: set parse-bbox-func-name to one of them"
     )
     path.write_text(f"[property]\n{keys}")
     with pytest.raises(ParserError) as caught:
         require_grid_outputs(ModelConfig.load(path), outputs)
-    assert not any(" has " in hint for hint in caught.value.fix)
+    assert not any(" has " in hint for hint in caught.value.finding.remedies)
 
 
 def test_engine_creators(compile_parser: Compile, tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_engine_creators(compile_parser: Compile, tmp_path: Path) -> None:
     with pytest.raises(CustomLibraryError, match="no function") as caught:
         library_source(ModelConfig.load(path), [])
     assert caught.value.where == f"{path}:3: {compile_parser('named.cpp')}"
-    meant, there = caught.value.fix
+    meant, there = caught.value.finding.remedies
     assert meant == "did you mean NvDsInferYoloCudaEngineGet?"
     assert there.startswith("its exported functions: NvDsInferYoloCudaEngineGet, ")
 
@@ -105,7 +105,7 @@ def test_functions_of_a_library_come_before_built_in_parsers(
         )
         with pytest.raises(CustomLibraryError) as caught:
             choose_parser(ModelConfig.load(path))
-        return caught.value.fix
+        return caught.value.finding.remedies
 
     broken, loaded = compile_parser("named.cpp", "-DBROKEN"), compile_parser("named.cpp")
     fix = told(broken, "NvDsInferParseCustomYol")
@@ -136,10 +136,10 @@ def test_annotated_python_functions(tmp_path: Path) -> None:
     for parser, meant in (("bbox_parser", "colors"), ("classifier_parser", "colours or colors")):
         with pytest.raises(CustomLibraryError) as caught:
             getattr(library, parser)("colouurs")
-        assert caught.value.fix[0] == f"did you mean {meant}?"
+        assert caught.value.finding.remedies[0] == f"did you mean {meant}?"
     with pytest.raises(CustomLibraryError) as caught:
         library.bbox_parser("colouurs")
-    assert caught.value.fix[1] == "colours, which returns Classification"
+    assert caught.value.finding.remedies[1] == "colours, which returns Classification"
 
 
 LETTERS = st.sampled_from("abcdefghijklmnopqrstuvwxyz")

@@ -189,8 +189,10 @@ def test_two_packages_of_one_runtime_are_a_problem(monkeypatch: pytest.MonkeyPat
 
 def test_a_driver_that_fails_is_a_problem_and_none_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "why_no_gpu", lambda: "there is no NVIDIA driver (libcuda.so.1)")
+    monkeypatch.setattr(gpu, "no_gpu_driver", lambda: True)
     assert [c.state for c in gpu.gpu_checks()] == ["absent"]
     monkeypatch.setattr(gpu, "why_no_gpu", lambda: "cuInit: unknown error")
+    monkeypatch.setattr(gpu, "no_gpu_driver", lambda: False)
     (check,) = gpu.gpu_checks()
     assert check.state == "problem"
     assert check.fix

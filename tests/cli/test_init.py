@@ -203,7 +203,7 @@ def test_bare_models_behind_one_another(tmp_path: Path) -> None:
     # half the map is text: one region; the reader works on it
     assert [m.component_id for m in report.models] == [1, 2]
     assert report.models[1].inferred == report.objects["text"] == 1
-    assert any("it works on the objects found" in n.message for n in report.notices)
+    assert any("it works on the objects found" in n.sentence for n in report.notices)
 
 
 def test_a_bare_classifier_behind_a_config(

@@ -71,7 +71,7 @@ def test_warnings_fail_with_strict_only() -> None:
 def test_json_has_the_places() -> None:
     data = json.loads(_lint("config.txt", "--json", "--select", "clustering-missing").stdout)
     (found,) = data["findings"]
-    assert (found["rule"], found["severity"], found["line"]) == (
+    assert (found["code"], found["level"], found["line"]) == (
         "clustering-missing", "warning", 14,
     )  # fmt: skip
     assert (found["column"], found["end_column"]) == (14, 15)

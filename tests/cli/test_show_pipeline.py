@@ -44,7 +44,7 @@ def test_problems_of_models_and_of_the_whole_are_reported(write: Callable[..., P
     result = _show(folder, "config_app.txt", "--json")
     data = json.loads(result.stdout)
     assert result.exit_code == 3
-    assert "class-ids-beyond" in [notice["rule"] for notice in data["notices"]]
+    assert "class-ids-beyond" in [notice["code"] for notice in data["notices"]]
     assert "lost.txt" in data["models"][0]["problems"][0]
     assert data["models"][1]["problems"] == []
     assert {row["group"] for row in data["values"]} >= {"sources 0", "models 0", "sinks 0"}

@@ -40,7 +40,7 @@ def read(tmp_path: Path) -> Read:
 
 
 def told(spec: PipelineSpec, word: str) -> list[str]:
-    return [f"{n.level} {n.message}" for n in spec.notices if word in n.message]
+    return [f"{n.level} {n.sentence}" for n in spec.notices if word in n.sentence]
 
 
 # --- whole files ----------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ def test_notices_name_what_is_not_applied_once(
     app: Callable[[str], PipelineSpec], tmp_path: Path
 ) -> None:
     (tmp_path / "tracker.yml").write_text("tracker: iou\n")
-    messages = [f"{n.level} {n.message}" for n in app("street.txt").notices]
+    messages = [f"{n.level} {n.sentence}" for n in app("street.txt").notices]
     for expected in (
         "info [sink0] is not applied: there is no window",
         "info width, height: not applied, frames keep their own size",
@@ -135,7 +135,7 @@ def test_origins_are_the_apps_lines(app: Callable[[str], PipelineSpec], tmp_path
     assert str(cfg.origin("gie-unique-id")) == line("gie-unique-id=1")
     assert cfg.class_attrs(0).border_color == (1, 0, 0, 1)
     assert str(cfg.origin("border-color", class_id=0)) == line("bbox-border-color0=1;0;0;1")
-    assert any("class 2 has no effect" in n.message for n in cfg.notices)
+    assert any("class 2 has no effect" in n.sentence for n in cfg.notices)
 
 
 def test_yaml_with_a_table_of_sources(app: Callable[[str], PipelineSpec], tmp_path: Path) -> None:
@@ -332,9 +332,11 @@ def test_no_source_left(read: Read) -> None:
     groups = "[streammux]\nbatch-size=1\n[source0]\nenable=1\ntype=5\n[source1]\nenable=0\n"
     with pytest.raises(ConfigError, match="no sources") as caught:
         read(groups, source=False)
-    assert "type=5 is left out: CSI cameras of Jetson boards cannot" in caught.value.found
-    assert "(line 3)" in caught.value.found
-    assert "[source1] is off (line 6)" in caught.value.found
+    assert (
+        "type=5 is left out: CSI cameras of Jetson boards cannot" in caught.value.finding.sentence
+    )
+    assert "(line 3)" in caught.value.finding.sentence
+    assert "[source1] is off (line 6)" in caught.value.finding.sentence
 
 
 @pytest.mark.parametrize("grid", ["rows=0\ncolumns=0\n", "rows=2\ncolumns=0\n"])
@@ -365,7 +367,7 @@ def test_what_a_desktop_shows_is_no_mistake(read: Read) -> None:
         "[sink0]\nenable=1\ntype=2\n[sink1]\nenable=1\ntype=5\n"
         "[streammux]\nwidth=1920\nheight=1080\nwidth=1920\nenable-padding=0\n"
     )
-    assert [n.message for n in spec.notices if n.level == "warning"] == []
+    assert [n.sentence for n in spec.notices if n.level == "warning"] == []
     assert told(spec, "no window") == [
         "info [sink0] is not applied: there is no window to show frames in"
     ]
@@ -413,7 +415,7 @@ def test_a_version_before_the_groups_is_passed_over(read: Read, head: str) -> No
         name="app.yml",
     )
     assert len(spec.sources) == 1
-    assert [n.level for n in spec.notices if "the last one counts" in n.message] == ["info"]
+    assert [n.level for n in spec.notices if "the last one counts" in n.sentence] == ["info"]
 
 
 def test_sources_and_models_have_their_gpus(tmp_path: Path) -> None:

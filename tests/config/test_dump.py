@@ -183,10 +183,10 @@ class TestOverrides:
 
     def test_notices_follow_the_values(self, load: Load) -> None:
         cfg = load("symmetric-padding=1\nnetword-mode=1\n")
-        assert any("symmetric-padding has no effect" in n.message for n in cfg.notices)
+        assert any("symmetric-padding has no effect" in n.sentence for n in cfg.notices)
         cfg = cfg.with_overrides(maintain_aspect_ratio=True)
-        assert not any("symmetric-padding has no effect" in n.message for n in cfg.notices)
-        assert any("netword-mode" in n.message for n in cfg.notices)
+        assert not any("symmetric-padding has no effect" in n.sentence for n in cfg.notices)
+        assert any("netword-mode" in n.sentence for n in cfg.notices)
 
     def test_another_type_drops_class_settings(self, load: Load) -> None:
         cfg = load("num-detected-classes=4\n[class-attrs-3]\ntopk=1\n")

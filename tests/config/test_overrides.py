@@ -75,7 +75,7 @@ def test_a_key_wins_over_the_file_and_names_its_option(path: Path) -> None:
     assert str(cfg.origin("batch_size")) == cfg.where("batch_size") == "--set"
     assert cfg.origin("batch-size").kind == "override"
     assert str(cfg.origin("net_scale_factor")).endswith(f"{path.name}:5")
-    assert [str(n) for n in cfg.notices if "replaces" in n.message] == []
+    assert [str(n) for n in cfg.notices if "replaces" in n.sentence] == []
 
 
 def test_the_last_one_of_a_key_counts(path: Path) -> None:
@@ -172,9 +172,9 @@ def test_a_foreign_file_is_not_made_a_config(tmp_path: Path) -> None:
 
 def test_notices_name_the_option(path: Path) -> None:
     cfg = ModelConfig.load(path, lines("is-classifier=1", "onnx-file=m.onnx # mine"))
-    found = {n.where: n.message for n in cfg.notices if n.where == "--set"}
+    found = {n.where: n.sentence for n in cfg.notices if n.where == "--set"}
     assert "looks like a comment" in found["--set"]
-    legacy = [n for n in cfg.notices if "is-classifier is an old key" in n.message]
+    legacy = [n for n in cfg.notices if "is-classifier is an old key" in n.sentence]
     assert legacy[0].where == "--set"
 
 
@@ -199,7 +199,7 @@ def test_a_later_threshold_does_not_decide_instead(path: Path) -> None:
     cfg = both(path, post.plus(conf("0.3")))
     assert [a.post_cluster_threshold for a in cfg.per_class] == [0, 0.1, 0]
     told = [n for n in cfg.notices if n.where == "--conf"]
-    assert "post-cluster-threshold=0.6 would drop more" in told[0].message
+    assert "post-cluster-threshold=0.6 would drop more" in told[0].sentence
 
 
 @pytest.mark.parametrize(
@@ -340,7 +340,7 @@ def test_a_line_given_is_a_line_written(
         try:
             return ModelConfig.load(path, overrides).values()
         except ConfigError as error:
-            return error.found, error.expected, error.fix
+            return error.finding.sentence, error.finding.expectation, error.finding.remedies
 
     assert outcome(plain, lines(f"{group}.{key.name}={text}")) == outcome(written, None)
 
@@ -352,10 +352,10 @@ def test_a_line_given_is_a_line_written(
 def test_an_argument_of_another_name_is_hinted_at(name: str, says: str) -> None:
     with pytest.raises(ConfigError, match="neither an argument nor a key") as caught:
         given_keywords({name: 0.8}, ["sources"])
-    assert caught.value.fix == [says]
+    assert caught.value.finding.remedies == (says,)
 
 
 def test_a_name_like_none_has_no_empty_hint() -> None:
     with pytest.raises(ConfigError) as caught:
         given_keywords({"qqqqqq": 1}, ["sources"])
-    assert caught.value.fix == []
+    assert caught.value.finding.remedies == ()

@@ -343,7 +343,7 @@ def test_colours_by_class(read: Read, tmp_path: Path) -> None:
     plain = blue.models[0].load()
     assert plain.class_attrs(1).border_color == (0, 0, 1, 1)
     assert str(plain.origin("border_color", class_id=1)) == f"{tmp_path / 'det.txt'}:8"
-    assert any("class 5 has no effect" in n.message for n in cfg.notices)
+    assert any("class 5 has no effect" in n.sentence for n in cfg.notices)
 
 
 def test_a_missing_model_names_the_pipelines_line(read: Read, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from tests.config.conftest import Load
 
 
 def messages(cfg: ModelConfig) -> list[str]:
-    return [n.message for n in cfg.notices]
+    return [n.sentence for n in cfg.notices]
 
 
 def said(cfg: ModelConfig, *words: str) -> bool:
@@ -180,7 +180,7 @@ def test_a_repeat_with_the_same_value_is_for_the_record(load: Load, again: str, 
     (notice,) = [
         n
         for n in load(f"batch-size=4\nbatch-size={again}\n").notices
-        if "the last one counts" in n.message
+        if "the last one counts" in n.sentence
     ]
     assert notice.level == level
 

@@ -16,7 +16,7 @@ SCALE = "net-scale-factor=0.5\n"
 
 
 def told(cfg: ModelConfig) -> list[str]:
-    return [n.message for n in cfg.notices]
+    return [n.sentence for n in cfg.notices]
 
 
 def test_a_config_without_oddities_has_no_notices(load: Load) -> None:
@@ -84,7 +84,7 @@ def test_a_config_without_oddities_has_no_notices(load: Load) -> None:
 def test_told_and_placed(load: Load, level: str, lines: str, words: str) -> None:
     assert not any(words in message for message in told(load(BASE)))
     cfg = load(BASE + lines + "\n")
-    (notice,) = [n for n in cfg.notices if words in n.message]
+    (notice,) = [n for n in cfg.notices if words in n.sentence]
     assert notice.level == level
     assert notice.where is not None
     assert "model.txt" in notice.where
@@ -93,11 +93,11 @@ def test_told_and_placed(load: Load, level: str, lines: str, words: str) -> None
 def test_absent_cluster_mode_is_for_the_record_only(load: Load) -> None:
     text = BASE.replace("cluster-mode=2\n", "") + SCALE
     (notice,) = load(text).notices
-    assert (notice.level, "cluster-mode is absent" in notice.message) == ("info", True)
+    assert (notice.level, "cluster-mode is absent" in notice.sentence) == ("info", True)
     same = load(text + "[class-attrs-all]\ntopk=20\nnms-iou-threshold=0.5\n")
     assert [n.level for n in same.notices] == ["info"]  # what runs is what is asked for
     (notice,) = load(text + "[class-attrs-all]\ntopk=5\n").notices
-    assert (notice.level, "topk of this file lose" in notice.message) == ("warning", True)
+    assert (notice.level, "topk of this file lose" in notice.sentence) == ("warning", True)
 
 
 def test_missing_id_is_told(load: Load) -> None:
@@ -113,24 +113,24 @@ def test_idle_keys_are_told_once_and_together(load: Load, monkeypatch: pytest.Mo
     cfg = load(BASE + SCALE + idle)
     (notice,) = cfg.notices
     assert notice.level == "warning"
-    assert "output-io-formats (line 7)" in notice.message
-    assert "int8-calib-file (line 8)" in notice.message
-    assert "classifier-threshold" not in notice.message  # its default: nothing was asked for
+    assert "output-io-formats (line 7)" in notice.sentence
+    assert "int8-calib-file (line 8)" in notice.sentence
+    assert "classifier-threshold" not in notice.sentence  # its default: nothing was asked for
 
 
 def test_keys_that_do_not_apply_say_why(load: Load) -> None:
     cfg = load(BASE + SCALE + "workspace-size=10\ntensor-meta-pool-size=4\nauto-inc-mem=1\n")
     assert [n.level for n in cfg.notices] == ["info", "info"]
     first, second = cfg.notices
-    assert "workspace-size has no effect: the runtime takes the memory it needs" in first.message
+    assert "workspace-size has no effect: the runtime takes the memory it needs" in first.sentence
     assert str(first.where).endswith("model.txt:7")
-    assert "there is no pool" in second.message
+    assert "there is no pool" in second.sentence
 
 
 def test_what_a_tensor_of_the_caller_makes_useless_is_said_once(load: Load) -> None:
     cfg = load(BASE + SCALE + "input-tensor-from-meta=1\ninterval=2\nscaling-compute-hw=1\n")
     (notice,) = cfg.notices
-    assert "net-scale-factor, scaling-compute-hw, interval" in notice.message
+    assert "net-scale-factor, scaling-compute-hw, interval" in notice.sentence
 
 
 SAMPLE = {
@@ -167,4 +167,4 @@ def test_an_absent_scale_is_for_the_record(load: Load) -> None:
     cfg = load(BASE)
     (notice,) = cfg.notices
     assert notice.level == "info"
-    assert "up to 255" in notice.message
+    assert "up to 255" in notice.sentence

@@ -110,7 +110,7 @@ def test_refused_files(load: Load, text: str | bytes, words: str) -> None:
 )
 def test_keys_of_the_ini_form_only(load_yaml: Load, lines: str) -> None:
     cfg = load_yaml(lines)
-    (notice,) = [n for n in cfg.notices if "not read in YAML" in n.message]
+    (notice,) = [n for n in cfg.notices if "not read in YAML" in n.sentence]
     assert notice.level == "warning"
     assert (cfg.network_type, cfg.infer_dims, cfg.cluster_mode) == (0, None, 0)
 
@@ -118,7 +118,7 @@ def test_keys_of_the_ini_form_only(load_yaml: Load, lines: str) -> None:
 def test_threshold_is_not_read_in_yaml(load: Load) -> None:
     cfg = load("property: {}\nclass-attrs-all:\n  threshold: 0.7\n", name="a.yml")
     assert cfg.all_classes.pre_cluster_threshold == 0.2
-    assert any("write pre-cluster-threshold" in n.message for n in cfg.notices)
+    assert any("write pre-cluster-threshold" in n.sentence for n in cfg.notices)
 
 
 def test_class_groups_and_lines(load: Load) -> None:
@@ -138,7 +138,7 @@ def test_foreign_content_and_second_document_are_skipped(load: Load) -> None:
         name="a.yml",
     )
     assert cfg.batch_size == 2
-    assert any("only the first document" in n.message for n in cfg.notices)
+    assert any("only the first document" in n.sentence for n in cfg.notices)
 
 
 def test_alias_bomb_costs_nothing(load: Load) -> None:
@@ -161,7 +161,7 @@ def test_alias_bomb_costs_nothing(load: Load) -> None:
 )
 def test_short_texts_of_the_original_are_told(load_yaml: Load, line: str, words: str) -> None:
     cfg = load_yaml(line)
-    found = [(n.level, words in n.message) for n in cfg.notices if " cuts it " in n.message]
+    found = [(n.level, words in n.sentence) for n in cfg.notices if " cuts it " in n.sentence]
     assert found == ([("info", True)] if words else [])
 
 
@@ -196,8 +196,8 @@ def test_keys_that_lost_their_indent_are_told_with_their_group(load: Load) -> No
     )
     assert (cfg.all_classes.topk, cfg.batch_size) == (-1, 1)
     found = {n.where.rpartition(":")[2]: n for n in cfg.notices if n.where}
-    assert "pre-cluster-threshold, topk stand" in found["4"].message
-    assert found["4"].message.endswith("indent under class-attrs-all:")
-    assert "batch-size stands outside" in found["8"].message
-    assert found["8"].message.endswith("indent under property:")
+    assert "pre-cluster-threshold, topk stand" in found["4"].sentence
+    assert found["4"].sentence.endswith("indent under class-attrs-all:")
+    assert "batch-size stands outside" in found["8"].sentence
+    assert found["8"].sentence.endswith("indent under property:")
     assert (found["4"].level, found["8"].level, found["9"].level) == ("warning", "warning", "info")

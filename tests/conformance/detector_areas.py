@@ -56,7 +56,7 @@ def _layers_found(names: list[str]) -> Any:
     try:
         found = parse_coverage_bbox(layers, NetworkInfo(640, 640, 3), params)
     except ParserError as error:
-        lost = "coverage" if "coverage" in error.found else "bbox"
+        lost = "coverage" if "coverage" in error.finding.sentence else "bbox"
         return Judge(
             lambda e: isinstance(e, str) and "fail" in e and (lost in e or "layer" not in e),
             f"failure: no {lost} layer",

@@ -56,7 +56,7 @@ def _parser_fails(given: Given) -> dict[str, Any]:
 
     with stage({"network_type": kind}, engine({"out": (1,)}), parser=told) as running:
         metas, posted = _pipeline(running.inferencer, len(returns))
-        said = [n.message for n in running.inferencer.notices if "told to fail" in n.message]
+        said = [n.sentence for n in running.inferencer.notices if "told to fail" in n.sentence]
         failed = running.inferencer.failed_items
     found = [len(m.objects) + len(m.segmentations) for m in metas]
     assert failed == returns.count(False)
@@ -102,7 +102,7 @@ def _engine_fails(given: Given) -> dict[str, Any]:
         if ("enqueue" in failure or "queue input" in failure) and "dequeue" not in failure:
             _no_memory_for_input(running.inferencer)
         metas, posted = _pipeline(running.inferencer, frames)
-        said = [n.message for n in running.inferencer.notices]
+        said = [n.sentence for n in running.inferencer.notices]
     with stage(values, engine({"out": (1,)}, fails)) as running:
         forwarded = len(metas) == frames or _survives(running, frames)
     attached = any(m.tensors or m.inferred or len(m.objects) for m in metas)
@@ -253,7 +253,7 @@ def _two_at_once(given: Given) -> dict[str, Any]:
                 updater.update(engine=Path(f"missing{number}.engine"))
                 accepted.append(True)
             except ConfigError as error:
-                said = error.found
+                said = error.finding.sentence
                 accepted.append(False)
         gate.set()
         assert updater.wait(20)
@@ -307,7 +307,7 @@ def _candidates(given: Given) -> dict[str, Any]:
                 before = model.session
                 model.process([])
                 assert (model.session is not before) == accepted[-1]
-            warnings = [n for n in model.notices if "was not updated" in n.message]
+            warnings = [n for n in model.notices if "was not updated" in n.sentence]
         assert len(warnings) == accepted.count(False)
     told = [path for _, path in statuses] == paths
     return {

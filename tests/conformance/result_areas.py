@@ -251,7 +251,7 @@ def segmentation(case: Case, given: Given) -> dict[str, Any]:
     with stage(values, session, parser=parser, generation=case.generation) as model:
         model.process(batch)
         failed = model.inferencer.failed_items
-        said = [n.message for n in model.inferencer.notices]
+        said = [n.sentence for n in model.inferencer.notices]
     if failed:
         assert not meta.segmentations
         return {

@@ -319,8 +319,8 @@ def _chosen(given: Given) -> dict[str, Any]:
             running.process(batch)
         except HeadraceError as error:
             failed = str(error)
-        before = {n.message for n in running.inferencer.config.notices}
-        said = [n for n in running.inferencer.notices if n.message not in before]
+        before = {n.sentence for n in running.inferencer.config.notices}
+        said = [n for n in running.inferencer.notices if n.sentence not in before]
     used = [sorted({int(data[0, 0]) for data in fed.values()}) for fed in session.fed]
     return {
         "used": sorted(number for run in used for number in run),

@@ -345,7 +345,7 @@ def _play(
                 seen.inferred += [t for i, t in _placed(event) if i in chosen]
                 _labels(event, batch, seen)
             told = running.inferencer.notices[known:]
-            seen.warnings += [n.message for n in told if n.level == "warning"]
+            seen.warnings += [n.sentence for n in told if n.level == "warning"]
         finally:
             for _, pending in waiting:
                 _release(gate, pending)

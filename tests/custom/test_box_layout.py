@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.binary.abi import candidates, plausibility
 from headrace.custom import CustomLibrary, open_library
 from headrace.custom.guard import GuardMode, keeper
@@ -43,8 +43,8 @@ def run(library: CustomLibrary, count: int) -> bool:
     return back.shape == rows.shape and bool((back == rows).all())
 
 
-def said(decisions: list[Notice], words: str, level: str = "info") -> bool:
-    return any(words in d.message and d.level == level for d in decisions)
+def said(decisions: list[Finding], words: str, level: str = "info") -> bool:
+    return any(words in d.sentence and d.level == level for d in decisions)
 
 
 @pytest.mark.parametrize("layout", [24, 28])

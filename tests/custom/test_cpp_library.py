@@ -51,7 +51,7 @@ def test_boxes_of_both_layouts_are_what_the_parser_wrote(
     result = library.bbox_parser(name)(rows_layer(rows), network, params)
     np.testing.assert_array_equal(rows_of(result), rows)
     assert result.angles is None
-    assert any("marker" in d.message for d in library.decisions)
+    assert any("marker" in d.sentence for d in library.decisions)
 
 
 @settings(max_examples=examples(50))
@@ -221,7 +221,7 @@ def test_broken_boxes_are_removed_and_said_once(
         result = parser(layers, network, params)
         np.testing.assert_array_equal(rows_of(result), [[1, 1, 2, 3, 4, 0.5]])
     assert len(parser.notices) == 1
-    assert "3 of 4 boxes" in parser.notices[0].message
+    assert "3 of 4 boxes" in parser.notices[0].sentence
 
 
 def test_class_ids_beyond_any_configuration_are_dropped_as_the_original_does(
@@ -233,7 +233,7 @@ def test_class_ids_beyond_any_configuration_are_dropped_as_the_original_does(
         np.testing.assert_array_equal(parser(layers, network, params).class_ids, [0])
     warnings = [d for d in library.decisions if d.level == "warning"]
     assert len(warnings) == 1
-    assert "4294967295" in warnings[0].message
+    assert "4294967295" in warnings[0].sentence
 
 
 def test_ten_million_boxes_are_refused(

@@ -67,7 +67,7 @@ def outcome(parse: CheckedParser, *given: Any) -> Any:
     try:
         found = parse(*given)
     except HeadraceError as error:
-        return type(error), error.found
+        return type(error), error.finding.sentence
     return found.boxes.tolist(), found.scores.tolist(), found.class_ids.tolist()
 
 
@@ -207,7 +207,7 @@ def test_a_library_is_trusted_after_exactly_as_many_calls(
     parsers = [library.bbox_parser("ParseCommand") for _ in range(2)]
 
     def trusted() -> bool:
-        return any("from the next start on it is trusted" in n.message for n in library.decisions)
+        return any("from the next start on it is trusted" in n.sentence for n in library.decisions)
 
     for i in range(20):  # by turns of five: most calls are like the last one
         assert not trusted()

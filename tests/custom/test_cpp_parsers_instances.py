@@ -84,7 +84,7 @@ def test_objects_keep_their_own_masks(
             assert mask.ndim == 2
             if mask.size:
                 np.testing.assert_array_equal(mask, MASKS[i % 3])
-    said = [n.message for n in parse.notices]
+    said = [n.sentence for n in parse.notices]
     assert len(said) == (name == "ParseMaskSizeForgotten")
     assert all("1 of 3 masks" in text and "mask_size" in text for text in said)
 
@@ -107,7 +107,7 @@ def test_masks_with_odd_numbers_are_taken_from_their_objects_and_said_once(
         assert found.masks is not None
         assert [m.size for m in found.masks] == [0, 20, 0]
         assert len(found) == 3
-    assert [n.message[:34] for n in parse.notices] == ["2 of 3 masks of a frame had NaN or"]
+    assert [n.sentence[:34] for n in parse.notices] == ["2 of 3 masks of a frame had NaN or"]
 
 
 def test_broken_boxes_go_with_their_masks(

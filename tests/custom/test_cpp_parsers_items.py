@@ -71,7 +71,7 @@ def test_odd_texts_and_numbers(items: Path) -> None:
         found = parse(TWO, NET, PARAMS)
         assert found.attributes == [(0, 4294967295, 0.5, "\ufffd\ufffd café")]
         assert found.text == "seen"
-    assert [n.message[:24] for n in parse.notices] == ["1 of 2 attributes of an "]
+    assert [n.sentence[:24] for n in parse.notices] == ["1 of 2 attributes of an "]
 
 
 def test_one_label_in_two_attributes_is_freed_once(items: Path) -> None:
@@ -131,7 +131,7 @@ def test_arguments_of_segmentation_arrive(items: Path) -> None:
     found = parse(TWO, NET, SegmentationParams(9, 0.5))
     assert found.class_map.shape == (3, 4)
     assert found.class_map.ravel()[:6].tolist() == [-1, 4, 3, 2, 1, 0]  # 9 is no class of 9
-    assert "class 9 in a class map" in parse.notices[0].message
+    assert "class 9 in a class map" in parse.notices[0].sentence
     assert found.probabilities is None
 
 
@@ -164,8 +164,8 @@ def test_classes_out_of_range_and_foreign_memory_are_said_once(items: Path) -> N
         found = parse(TWO, NET, SegmentationParams(21))
         assert found.class_map.ravel().tolist() == [-1, -1, 0, *[-1] * 9]
         assert found.probabilities is None
-    assert [n.message[:24] for n in parse.notices] == ["class 255 in a class map"]
-    assert "outside of the output layers" in library.decisions[-1].message
+    assert [n.sentence[:24] for n in parse.notices] == ["class 255 in a class map"]
+    assert "outside of the output layers" in library.decisions[-1].sentence
     assert len(library.decisions) == before + 1
 
 

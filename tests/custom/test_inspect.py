@@ -154,7 +154,7 @@ def test_boxes_are_spoken_of_where_a_parser_returns_them(tmp_path: Path, name: s
     assert report.box_bytes == (24 if parses else None)
     opened = open_library(library, guard="never")
     opened.bbox_parser(name)  # whoever names it takes it for a parser
-    assert ["boxes have 24 bytes" in d.message for d in opened.decisions] == [True]
+    assert ["boxes have 24 bytes" in d.sentence for d in opened.decisions] == [True]
     shown = headrace("inspect", "--no-load", library)
     assert shown.returncode == 0, shown.stderr
     assert ("\nboxes " in shown.stdout) == parses

@@ -43,7 +43,7 @@ def test_points_and_scores_arrive(items: Path, guard: str) -> None:
     np.testing.assert_array_equal(found.boxes, ROWS[:, 1:5])
     np.testing.assert_array_equal(found.raw_masks, POSES.astype(np.float32))
     assert parser.notices == []
-    said = [n.message for n in library.decisions if "17 keypoints" in n.message]
+    said = [n.sentence for n in library.decisions if "17 keypoints" in n.sentence]
     assert said == [
         "its objects have 17 keypoints in the place of a mask; mask-content=mask leaves them out"
     ]
@@ -115,7 +115,7 @@ def test_other_numbers_are_masks_of_a_wrong_size(items: Path, values: np.ndarray
     assert found.keypoints is None
     assert found.masks is None
     (notice,) = parser.notices
-    assert "mask_size" in notice.message
+    assert "mask_size" in notice.sentence
 
 
 def test_points_that_are_no_numbers_go_with_their_object(items: Path) -> None:
@@ -125,7 +125,7 @@ def test_points_that_are_no_numbers_go_with_their_object(items: Path) -> None:
     assert len(found) == 2
     assert found.keypoints is not None
     assert found.keypoints.shape == (2, 17, 3)
-    assert "NaN" in parser.notices[0].message
+    assert "NaN" in parser.notices[0].sentence
 
 
 def test_the_config_decides(items: Path) -> None:

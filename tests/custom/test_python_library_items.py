@@ -130,7 +130,7 @@ def test_class_maps_of_any_integers_become_classes(
         found = parse({}, NET, SegmentationParams(classes))
         assert found.class_map.tolist() == expected
         assert found.class_map.dtype == np.int32
-    assert [n.message.partition(" in")[0] for n in parse.notices] == said
+    assert [n.sentence.partition(" in")[0] for n in parse.notices] == said
 
 
 @pytest.mark.parametrize(

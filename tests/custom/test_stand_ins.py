@@ -67,7 +67,7 @@ def frame(layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionPa
 
 
 def test_it_loads_and_says_how(library: CustomLibrary, frame: Arguments) -> None:
-    said = " ".join(notice.message for notice in library.decisions)
+    said = " ".join(notice.sentence for notice in library.decisions)
     assert "not installed: libcudart.so.12, libnvinfer.so.8; headrace stands in" in said
     assert "while it was loaded, it called cudaFirst of libcudart.so.12: the answer was 0" in said
     assert library.bbox_parser("ParseMemory")(*frame).boxes[0, 3] == 1  # memory taken at load

@@ -96,7 +96,7 @@ def test_masks_with_odd_numbers_are_taken_from_their_objects() -> None:
         assert [m.shape for m in found.masks] == [(0, 0), (1, 2), (0, 0)]
     assert result.masks is not None
     assert result.masks[0].size == 2  # the parser's own list is left alone
-    assert [n.message[:20] for n in parser.notices] == ["2 of 3 masks of a fr"]
+    assert [n.sentence[:20] for n in parser.notices] == ["2 of 3 masks of a fr"]
 
 
 def test_masks_of_absurd_size_are_refused(check: Call) -> None:

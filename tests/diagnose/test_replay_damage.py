@@ -111,10 +111,10 @@ def test_a_damaged_folder_is_refused_with_its_file(
     with pytest.raises(CustomLibraryError) as caught:
         load_case(folder)
     assert caught.value.where == str(folder / name)
-    assert caught.value.found.startswith("there is no saved call to replay: ")
-    assert words in caught.value.found
-    assert caught.value.expected
-    assert caught.value.fix
+    assert caught.value.finding.sentence.startswith("there is no saved call to replay: ")
+    assert words in caught.value.finding.sentence
+    assert caught.value.finding.expectation
+    assert caught.value.finding.remedies
 
 
 def test_layers_are_files_of_the_folder(folder: Path) -> None:
@@ -188,7 +188,7 @@ def _saved(kind: str, args: LoadArgs, to: Path, arrays: int) -> Path:
 def _fails(folder: Path, words: str) -> None:
     with pytest.raises(CustomLibraryError, match="no saved call to replay") as caught:
         load_case(folder)
-    assert words in caught.value.found
+    assert words in caught.value.finding.sentence
 
 
 @pytest.mark.parametrize(

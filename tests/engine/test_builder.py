@@ -131,9 +131,9 @@ def test_batch_range(tmp_path, batch):
 def test_a_fixed_batch_is_said(tmp_path):
     plan = built(picture_model((3, 3, 4, 6)), tmp_path, max_batch=8)
     assert plan.header.fixed_batch == 3
-    assert any("batch 8 runs as 3 runs of 3" in n.message for n in plan.decisions)
+    assert any("batch 8 runs as 3 runs of 3" in n.sentence for n in plan.decisions)
     plan = built(picture_model((3, 3, 4, 6)), tmp_path, max_batch=2)
-    assert any("batches of 2 are padded" in n.message for n in plan.decisions)
+    assert any("batches of 2 are padded" in n.sentence for n in plan.decisions)
     assert built(picture_model((3, 3, 4, 6)), tmp_path, max_batch=3).decisions == []
 
 
@@ -150,7 +150,7 @@ def test_what_is_not_built_as_asked_is_told_once(tmp_path, precision, level):
     plan = built(picture_model(), tmp_path, precision=precision)
     assert plan.header.precision == "fp32"
     assert [n.level for n in plan.decisions] == [level]
-    assert "FP16" in plan.decisions[0].message
+    assert "FP16" in plan.decisions[0].sentence
 
 
 def test_external_data_is_inside_the_plan(tmp_path):

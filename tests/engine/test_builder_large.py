@@ -58,7 +58,7 @@ def test_a_large_model_is_built_kept_loaded_and_right(model, backend, monkeypatc
     assert WEIGHTS_BLOB in plan.blobs
     assert len(plan.blobs["model"]) < 60_000
     loaded = load_or_build(cfg, backend=backend)
-    assert any("loaded" in n.message for n in loaded.decisions)
+    assert any("loaded" in n.sentence for n in loaded.decisions)
     for made in (plan, loaded, Plan.from_bytes(b"".join(map(bytes, loaded.to_chunks())))):
         with made.open_session() as session:
             np.testing.assert_allclose(next(iter(session.run({"x": x}).values())), expected, 1e-4)
@@ -68,7 +68,7 @@ def test_what_is_not_done_for_large_models_is_told(model, monkeypatch):
     monkeypatch.setattr("headrace.network.network.MAX_MODEL_BYTES", 1000)
     cfg = ModelConfig(onnx_file=model, input_tensor_from_meta=True)
     plan = load_or_build(cfg, tuning=TuneOptions(budget_s=5), precision="fp16")
-    warnings = "\n".join(n.message for n in plan.decisions if n.level == "warning")
+    warnings = "\n".join(n.sentence for n in plan.decisions if n.level == "warning")
     assert "not tuned" in warnings
     assert "precision is left as it is" in warnings
 

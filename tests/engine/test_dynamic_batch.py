@@ -141,7 +141,7 @@ def test_what_would_be_wrong_stays_fixed_and_is_told(name, tmp_path):
     network = network_from_onnx(save(make(), tmp_path / "m.onnx"))
     plan = build(network, BuildOptions(max_batch=4, dynamic_batch=True))
     assert plan.header.fixed_batch == 1
-    (warning,) = [n.message for n in plan.decisions if n.level == "warning"]
+    (warning,) = [n.sentence for n in plan.decisions if n.level == "warning"]
     assert warning.startswith("the batch stays fixed at 1: ")
     assert reason in warning
 

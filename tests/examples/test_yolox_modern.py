@@ -116,7 +116,7 @@ def test_nvinfer_says_what_modern_avoids(config: Path, data_dir: Path) -> None:
     report = headrace.open_pipeline(config, sources=video, limit=120).run()
     (model,) = report.models
     lost = model.results.get("edge_dropped", 0), model.results.get("edge_shifted", 0)
-    said = [n for n in report.notices if "profile=modern" in n.message]
+    said = [n for n in report.notices if "profile=modern" in n.sentence]
     assert sum(lost) > 0
     assert len(said) == 1
     assert said[0].level == "info"

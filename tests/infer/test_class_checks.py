@@ -46,7 +46,7 @@ def told(
     found = load_labels(folder / "l.txt") if labels is not None else load_labels("/dev/null")
     notices = outputs_notices(cfg, choose_parser(cfg), specs, COCO, found)
     assert {n.level for n in notices} <= {"warning"}
-    return [n.message for n in notices]
+    return [str(n) for n in notices]
 
 
 def names(count: int) -> list[str]:

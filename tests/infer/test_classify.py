@@ -154,4 +154,4 @@ def test_outputs_of_which_one_value_is_read_are_told() -> None:
     }
     specs = [TensorSpec(name, np.dtype(np.float32), shape) for name, shape in shapes.items()]
     (notice,) = narrow_outputs(specs)
-    assert "output wide" in notice.message
+    assert "output wide" in notice.sentence

@@ -24,8 +24,8 @@ def test_group_rectangles_becomes_nms_and_says_so() -> None:
     assert result.kept.tolist() == [*range(29, 9, -1)]
     (notice,) = clusterer.notices
     assert notice.level == "warning"
-    assert "nms-iou-threshold=0.5" in notice.message
-    assert "topk=20" in notice.message
+    assert "nms-iou-threshold=0.5" in notice.sentence
+    assert "topk=20" in notice.sentence
 
 
 def test_group_rectangles_on_request() -> None:

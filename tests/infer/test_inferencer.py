@@ -84,7 +84,7 @@ def test_a_failing_parser_costs_the_frame_only_and_is_said_once(mean_config: Con
     config = mean_config(parse_bbox_func_name="fails_on_black")
     with Inferencer.from_config(config) as model:
         metas = model.process([red(0), red(255), red(0, number=2)])
-        said = [n for n in model.notices if "nothing to see" in n.message]
+        said = [n for n in model.notices if "nothing to see" in n.sentence]
     assert [len(m.objects) for m in metas] == [0, 1, 0]
     assert model.failed_items == 2
     assert len(said) == 1
@@ -111,7 +111,7 @@ def test_a_frame_without_area_is_not_inferred(mean_config: Config) -> None:
     with Inferencer.from_config(mean_config()) as model:
         metas = model.process([red(255, 1, 40), red(255, 40, 40)])
     assert [len(m.objects) for m in metas] == [0, 1]
-    assert sum("nothing is inferred" in n.message for n in model.notices) == 1
+    assert sum("nothing is inferred" in n.sentence for n in model.notices) == 1
 
 
 def test_no_parser_and_no_grid_outputs_says_what_would_fit(mean_config: Config) -> None:
@@ -136,7 +136,7 @@ def test_missing_library_of_a_well_known_parser_falls_back_and_says_so(
     )
     with Inferencer.from_config(config) as model:
         assert model.parser.source == "built-in NvDsInferParseYolo"
-        (said,) = [n for n in model.notices if "instead" in n.message]
+        (said,) = [n for n in model.notices if "instead" in n.sentence]
     assert said.level == "warning"
     assert "libnvdsinfer_custom_impl_Yolo.so" in str(said)
 
@@ -169,7 +169,7 @@ def test_a_unique_id_can_be_given_by_the_program(
 ) -> None:
     with Inferencer.from_config(mean_config(gie_unique_id=None), unique_id=given) as model:
         (meta,) = model.process([red(255)])
-        told = [n.message for n in model.notices if "gie-unique-id is absent: 1" in n.message]
+        told = [n.sentence for n in model.notices if "gie-unique-id is absent: 1" in n.sentence]
     assert meta.objects[0].component_id == used
     assert len(told) == (given is None)
 
@@ -177,7 +177,7 @@ def test_a_unique_id_can_be_given_by_the_program(
 def test_zero_classes_are_said(mean_config: Config) -> None:
     with Inferencer.from_config(mean_config(num_detected_classes=0, labelfile_path=None)) as model:
         (meta,) = model.process([red(255)])
-        assert sum("is dropped" in n.message for n in model.notices) == 1
+        assert sum("is dropped" in n.sentence for n in model.notices) == 1
     assert len(meta.objects) == 0
 
 
@@ -200,7 +200,7 @@ def test_a_library_that_cannot_be_loaded_here_is_replaced_and_said(mean_config: 
     (config.parent / "libyolo.so").write_bytes(b"\x7fELF built for a Jetson")
     with Inferencer.from_config(config) as model:
         assert model.parser.source == "built-in NvDsInferParseYolo"
-        assert any("libyolo.so" in str(n) or "instead" in n.message for n in model.notices)
+        assert any("libyolo.so" in str(n) or "instead" in n.sentence for n in model.notices)
 
 
 def test_an_unknown_name_without_a_library_does_nothing_and_is_said(mean_config: Config) -> None:
@@ -213,7 +213,7 @@ def test_a_well_known_name_needs_no_library(mean_config: Config) -> None:
     config = mean_config(custom_lib_path=None, parse_bbox_func_name="NvDsInferParseYolo")
     with Inferencer.from_config(config) as model:
         assert model.parser.source == "built-in NvDsInferParseYolo"
-        assert any("no custom-lib-path" in n.message for n in model.notices)
+        assert any("no custom-lib-path" in n.sentence for n in model.notices)
 
 
 @pytest.mark.parametrize(("mode", "level"), [(None, "info"), (0, "warning")])
@@ -221,7 +221,7 @@ def test_what_runs_for_cluster_mode_0_is_said_once(
     mean_config: Config, mode: int | None, level: str
 ) -> None:
     with Inferencer.from_config(mean_config(cluster_mode=mode)) as model:
-        said = [n for n in model.notices if "cluster-mode" in n.message]
+        said = [n for n in model.notices if "cluster-mode" in n.sentence]
     assert [n.level for n in said] == [level]
 
 
@@ -245,5 +245,5 @@ def normalised(layers, network, params):
     )
     with Inferencer.from_config(config) as model:
         model.process([red(255), red(255)])
-        said = [n for n in model.notices if "0..1" in n.message and "multiply" in n.message]
+        said = [n for n in model.notices if "0..1" in n.sentence and "multiply" in n.sentence]
     assert len(said) == 1

@@ -117,7 +117,7 @@ def test_a_model_is_exchanged_between_two_batches(mean_config: Config, tmp_path:
         assert told == [(0, half)]
         assert model.update_model(config=tmp_path / "gone.txt").wait(30)
         assert model(red(255), format="rgb").objects[0].confidence == pytest.approx(0.5, abs=1e-3)
-        assert any("was not updated" in n.message for n in model.notices)
+        assert any("was not updated" in n.sentence for n in model.notices)
         assert len(told) == 1
         with pytest.raises(ConfigError, match="config or an engine"):
             model.update_model()

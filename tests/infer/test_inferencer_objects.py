@@ -118,7 +118,7 @@ def test_absurd_boxes_go_through_every_model_and_sink(
         sink.close()
     for model in chain:
         assert model.failed_items == 0
-        assert sum("leaves nothing to crop" in n.message for n in model.notices) <= 1
+        assert sum("leaves nothing to crop" in n.sentence for n in model.notices) <= 1
 
     def refuse(constant: str) -> None:
         pytest.fail(f"{constant} is no JSON")

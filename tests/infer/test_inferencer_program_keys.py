@@ -73,7 +73,7 @@ def test_a_function_is_the_parser(mean_config: Config, function: Any) -> None:
         assert one(model).rect == (0, 0, 16, 12)
         assert model.parser is not None
         assert model.parser.source.endswith("of the program")
-        told = [n for n in model.notices if "is not called" in n.message]
+        told = [n for n in model.notices if "is not called" in n.sentence]
         assert told[0].level == "info"
         assert told[0].where is not None
         assert "config.txt:" in told[0].where
@@ -92,7 +92,7 @@ def test_its_errors_name_the_line(mean_config: Config) -> None:
     with headrace.Inferencer.from_config(mean_config(), parser=fails) as model:
         model(GRAY)
         assert model.failed_items == 1
-        (notice,) = [n for n in model.notices if "KeyError" in n.message or "raised" in n.message]
+        (notice,) = [n for n in model.notices if "KeyError" in n.sentence or "raised" in n.sentence]
     assert "test_program_keys.py:" in str(notice)
     assert "the network's outputs are" in str(notice)
 
@@ -102,7 +102,7 @@ def test_its_results_are_checked(mean_config: Config, result: Any) -> None:
     with headrace.Inferencer.from_config(mean_config(), parser=lambda a, b, c: result) as model:
         assert len(model(GRAY).objects) == 0
         assert model.failed_items == 1
-        assert any("the parser returned" in n.message for n in model.notices)
+        assert any("the parser returned" in n.sentence for n in model.notices)
 
 
 async def coroutine(layers: Any, network: Any, params: Any) -> None: ...
@@ -186,7 +186,7 @@ def test_a_function_reads_a_bare_model(tmp_path: Path, shape: tuple[int, ...]) -
     keys = {"num_detected_classes": 1, "net_scale_factor": 1}
     with headrace.Inferencer.from_config(path, parser=corner, **keys) as model:
         assert one(model).confidence == pytest.approx(0.9)
-        assert not [n for n in model.notices if "is not called" in n.message]
+        assert not [n for n in model.notices if "is not called" in n.sentence]
     pictures = headrace.ArraySource([GRAY] * 2)
     pipeline = headrace.open_pipeline(
         path, sources=pictures, parser=lambda *given: corner(*given), **keys

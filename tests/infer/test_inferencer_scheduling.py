@@ -52,9 +52,9 @@ def test_warm_up_runs_every_batch_size_once(mean_config: Config) -> None:
 def test_a_warm_up_that_fails_is_told_only(mean_config: Config) -> None:
     sizes: list[int] = []
     model = loaded(mean_config(warmup_engine=1, batch_size=3), sizes, fails=2)
-    (told,) = [n for n in model.notices if "warm-up" in n.message]
+    (told,) = [n for n in model.notices if "warm-up" in n.sentence]
     assert (told.level, sizes) == ("warning", [1, 2])
-    assert "batch of 2 failed: cold" in told.message
+    assert "batch of 2 failed: cold" in told.sentence
     record = Record()
     with Inferencer(model, record) as inferencer:
         assert inferencer.process([picture([])])[0].inferred

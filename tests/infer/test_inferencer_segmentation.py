@@ -84,7 +84,7 @@ def test_an_output_smaller_than_the_input(tmp_path: Path) -> None:
     with Inferencer.from_config(semantic(tmp_path, segmentation_threshold=0.9)) as model:
         for number in range(2):
             (meta,) = model.process([picture(HALVES, size=(64, 64), number=number)])
-        said = [n for n in model.notices if "size of the output" in n.message]
+        said = [n for n in model.notices if "size of the output" in n.sentence]
     (found,) = meta.segmentations
     assert found.class_map.tolist() == [[0, 0, 2, 2]] * 3 + [[0, 0, -1, -1]]
     assert len(said) == 1
@@ -108,7 +108,7 @@ def test_a_wrong_number_of_classes_costs_results_only(tmp_path: Path) -> None:
     with Inferencer.from_config(semantic(tmp_path, num_detected_classes=4)) as model:
         metas = model.process([picture(HALVES), picture([])])
         assert model.failed_items == 2
-        assert sum("3 classes, num-detected-classes=4" in n.message for n in model.notices) == 1
+        assert sum("3 classes, num-detected-classes=4" in n.sentence for n in model.notices) == 1
     assert [m.segmentations for m in metas] == [[], []]
 
 

@@ -206,7 +206,7 @@ def test_another_models_tensors_and_unknown_names(tmp_path: Path) -> None:
         said = [n for n in model.notices if n.level == "warning"]
         assert model.inferred_items == 0
     (notice,) = said
-    assert "called 'c'; the model's inputs are a, b: it is not used" in notice.message
+    assert "called 'c'; the model's inputs are a, b: it is not used" in notice.sentence
 
 
 def test_a_batch_without_tensors_goes_through(tmp_path: Path) -> None:

@@ -195,7 +195,7 @@ def test_an_asynchronous_classifier_labels_later_frames(mean_config: Config) -> 
             labels.append(texts(batch)[0][0])
         untracked = batch_of([[GREEN]], number=9)
         assert ran(model, untracked) == 0
-        assert any("tracker" in n.message for n in model.notices)
+        assert any("tracker" in n.sentence for n in model.notices)
     assert labels == ["thing", "thing", "thing red ", "thing red ", "thing red "]
 
 
@@ -232,7 +232,7 @@ def test_no_memory_for_outputs_drops_the_batch_only(mean_config: Config) -> None
         for batch in batches:
             model.process(batch)
         assert [texts(b) for b in batches] == [[["thing"]], [["thing red "]]]
-        assert sum("no memory for the outputs" in n.message for n in model.notices) == 1
+        assert sum("no memory for the outputs" in n.sentence for n in model.notices) == 1
 
 
 def test_a_primary_classifier_adds_an_object_as_large_as_the_frame(mean_config: Config) -> None:
@@ -287,7 +287,7 @@ def seventh(layers, network, params):
     )
     with Inferencer.from_config(config) as model:
         (meta, _) = model.process([picture([]), picture([])])
-        said = [n.message for n in model.notices if "num-detected-classes=1" in n.message]
+        said = [n.sentence for n in model.notices if "num-detected-classes=1" in n.sentence]
     assert len(meta.objects) == 1
     assert len(said) == 1
     assert "class 7" in said[0]

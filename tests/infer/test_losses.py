@@ -107,20 +107,20 @@ def test_outputs_that_nobody_reads_are_a_warning(mean_config: Config) -> None:
     config = classifier(mean_config, network_type=100)
     with Inferencer.from_config(config) as model:
         model.process(batch_of([PATCHES]))
-        (notice,) = [n for n in model.notices if "nobody reads the outputs" in n.message]
+        (notice,) = [n for n in model.notices if "nobody reads the outputs" in n.sentence]
     assert notice.level == "warning"
-    assert "output-tensor-meta=1" in notice.message
+    assert "output-tensor-meta=1" in notice.sentence
     with Inferencer.from_config(config) as model:
         model.on_raw_output = lambda raw: None
         model.process(batch_of([PATCHES]))
-        assert not any("nobody reads" in n.message for n in model.notices)
+        assert not any("nobody reads" in n.sentence for n in model.notices)
 
 
 def test_tensors_instead_of_objects_are_told(mean_config: Config) -> None:
     config = classifier(mean_config, network_type=100, output_tensor_meta=1)
     with Inferencer.from_config(config) as model:
         model.process(batch_of([PATCHES]))
-        assert not any("nobody reads" in n.message for n in model.notices)
+        assert not any("nobody reads" in n.sentence for n in model.notices)
         (reason,) = model.losses.reasons
     assert reason.startswith("network-type=100: the outputs are attached as tensors")
 

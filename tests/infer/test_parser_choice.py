@@ -125,7 +125,9 @@ def test_a_well_known_name_needs_no_library(load: Load, kind: str) -> None:
     choice = choose(cfg)
     assert choice.source == f"built-in {name}"
     assert [n.level for n in choice.notices] == ["info"]
-    assert not any("custom-lib-path" in n.message for n in cfg.notices)  # one owner of what is said
+    assert not any(
+        "custom-lib-path" in n.sentence for n in cfg.notices
+    )  # one owner of what is said
 
 
 BUILT_IN = {
@@ -139,7 +141,7 @@ BUILT_IN = {
 def test_without_a_name_the_built_in_parser_is_used(load: Load, kind: str) -> None:
     choice = choose(load(kind))
     assert choice.source == f"built-in {BUILT_IN[kind]}"
-    assert not [n for n in choice.notices if "labelfile-path" not in n.message]
+    assert not [n for n in choice.notices if "labelfile-path" not in n.sentence]
     assert (choice.parser is None) == (kind == "classifier")
     assert choose(load(kind, None, "my.py")).source == choice.source
 
@@ -150,17 +152,17 @@ def test_an_unknown_name_without_library_has_no_effect_and_is_said(load: Load, k
     choice = choose(cfg)
     assert choice.source == f"built-in {BUILT_IN[kind]}"
     notice, *others = choice.notices
-    assert not [n for n in others if "labelfile-path" not in n.message]
+    assert not [n for n in others if "labelfile-path" not in n.sentence]
     assert notice.level == "warning"
-    assert f"{KINDS[kind][1]}=MyOwn has no effect without custom-lib-path" in notice.message
+    assert f"{KINDS[kind][1]}=MyOwn has no effect without custom-lib-path" in notice.sentence
     assert str(notice).startswith(f"{cfg.path}:6")
-    assert not any("custom-lib-path" in n.message for n in cfg.notices)
+    assert not any("custom-lib-path" in n.sentence for n in cfg.notices)
 
 
 def test_a_built_in_classifier_without_labels_is_a_warning(load: Load, tmp_path: Path) -> None:
     """It attaches what has a text, and without labels there is none."""
     (notice,) = choose(load("classifier")).notices
-    assert (notice.level, "labelfile-path is not given" in notice.message) == ("warning", True)
+    assert (notice.level, "labelfile-path is not given" in notice.sentence) == ("warning", True)
     (tmp_path / "l.txt").write_text("cat;dog\n")
     for keys in ({"labelfile_path": tmp_path / "l.txt"}, {"output_tensor_meta": True}):
         assert choose(load("classifier").with_overrides(**keys)).notices == []
@@ -204,7 +206,7 @@ def test_a_built_in_that_others_outdo_is_told(
     outputs = [TensorSpec("output0", np.dtype(np.float32), tuple(d or "n" for d in shape))]
     notices = misfit_notices(cfg, WELL_KNOWN[name], outputs, NetworkInfo(640, 640, 3))
     assert [n.level for n in notices] == ([] if fits else ["warning"])
-    assert fits or "HeadraceParseYoloV8 or NvDsInferParseYoloV11 would" in notices[0].message
+    assert fits or "HeadraceParseYoloV8 or NvDsInferParseYoloV11 would" in notices[0].sentence
 
 
 @pytest.mark.parametrize("shape", [(1, 6, 24, 40), (1, 6, "height", 40)])
@@ -222,7 +224,7 @@ def test_a_built_in_that_cannot_read_the_outputs_and_has_no_better(
     if "height" in shape:
         assert notices == []
     else:
-        assert "no built-in parser does; write your own" in notices[0].message
+        assert "no built-in parser does; write your own" in notices[0].sentence
 
 
 def test_outputs_that_fit_but_for_their_names_are_told(tmp_path: Path) -> None:
@@ -233,7 +235,7 @@ def test_outputs_that_fit_but_for_their_names_are_told(tmp_path: Path) -> None:
     parser = WELL_KNOWN["NvDsInferParseCustomSSDTLT"]
     (notice,) = misfit_notices(cfg, parser, outputs, NetworkInfo(320, 240, 3))
     wanted = "it finds them by name, and 'detection_out' must be 'NMS' in the model; "
-    assert wanted in notice.message
+    assert wanted in notice.sentence
 
 
 def test_the_warning_of_a_stand_in_says_how_to_have_the_library(tmp_path: Path) -> None:
@@ -242,7 +244,7 @@ def test_the_warning_of_a_stand_in_says_how_to_have_the_library(tmp_path: Path) 
     (tmp_path / "c.txt").write_text(f"{text}parse-bbox-func-name=NvDsInferParseYolo\n")
     choice = choose_parser(ModelConfig.load(tmp_path / "c.txt"))
     assert choice.parser is WELL_KNOWN["NvDsInferParseYolo"]
-    assert "\n  fetch it: git lfs pull" in choice.notices[0].message
+    assert "\n  fetch it: git lfs pull" in str(choice.notices[0])
 
 
 @pytest.mark.parametrize(
@@ -264,7 +266,7 @@ def test_without_a_parser_the_outputs_tell_what_the_model_is(
     outputs = [TensorSpec("output0", np.dtype(np.float32), shape)]
     with pytest.raises(ParserError) as caught:
         require_grid_outputs(cfg, outputs, NetworkInfo(640, 640, 3))
-    assert words in caught.value.fix[0]
+    assert words in caught.value.finding.remedies[0]
 
 
 @pytest.mark.parametrize(

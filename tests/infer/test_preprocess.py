@@ -304,7 +304,7 @@ def test_a_scale_that_is_not_positive():
 def test_the_filter_a_gpu_ignores_is_nearest_and_said():
     frame = make_frame(PixelFormat.RGB, 50, 40)
     pre = Preprocessor(20, 20, scaling_filter=ScalingFilter.ALGO4)
-    assert "scaling-filter=5" in pre.notices[0].message
+    assert "scaling-filter=5" in pre.notices[0].sentence
     nearest, _ = bytes_of(Preprocessor(20, 20, scaling_filter=0), frame)
     np.testing.assert_array_equal(bytes_of(pre, frame)[0], nearest)
     np.testing.assert_array_equal(bytes_of(Preprocessor(20, 20), frame)[0], nearest)

@@ -117,7 +117,7 @@ def test_the_smallest_object():  # SEC-003
     assert selector.select(meta).infer.tolist() == [0]
     (notice,) = selector.notices
     assert notice.level == "warning"
-    assert "an object of 1x1 pixels at 0,0 leaves nothing to crop from frame 0" in notice.message
+    assert "an object of 1x1 pixels at 0,0 leaves nothing to crop from frame 0" in notice.sentence
     selector.select(frame_of(1, objects))
     assert len(selector.notices) == 1
 
@@ -200,7 +200,7 @@ def test_untracked_objects_are_told_every_five_minutes():
         selector.select(frame_of(number, [thing(UNTRACKED, width)], pts_ns=pts))
     assert [n.level for n in selector.notices] == ["warning"] * 3
     for notice, number in zip(selector.notices, (3, 503, 1003), strict=True):
-        assert f"frame {number} of cam0; put a tracker before" in notice.message
+        assert f"frame {number} of cam0; put a tracker before" in notice.sentence
 
 
 def test_the_cached_result_is_attached():  # SEC-010
@@ -511,7 +511,7 @@ def test_agrees_with_one_object_at_a_time(cfg, steps, generation):
                 assert remembered(selector, source) == len(known["objects"])
     while pending:
         complete(False)
-    assert len([n for n in selector.notices if "async" in n.message]) == len(literal.warned)
+    assert len([n for n in selector.notices if "async" in n.sentence]) == len(literal.warned)
 
 
 def test_two_threads():

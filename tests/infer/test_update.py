@@ -126,12 +126,12 @@ def test_what_does_not_fit_keeps_the_old_model(tmp_path: Path, spoil: str) -> No
         session = model.session
         (meta,) = model.process([picture([])])
         assert model.session is session
-        (warning,) = [n for n in model.notices if "was not updated" in n.message]
+        (warning,) = [n for n in model.notices if "was not updated" in n.sentence]
     assert float(meta.tensors[0]["out"].item()) == pytest.approx(60)
     ((status, told_path),) = told.calls
     assert (status != 0, told_path) == (True, path)
     (error,) = updater.errors
-    assert str(error) in warning.message
+    assert str(error) in warning.sentence
     assert re.search(words, str(error))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.live.log import log_as_json, log_end, log_sources
 from headrace.pipeline import Pipeline
 from tests.pipeline.fakes import FakeModel, FakeSource
@@ -29,7 +29,7 @@ def stream() -> Iterator[io.StringIO]:
 def test_sources_that_come_and_go(stream: io.StringIO) -> None:
     hostile = 'a"\n\x1b[31m\u2028b'
     sources = [FakeSource(3, name=hostile), FakeSource(3, fail_at=1, name="bad")]
-    sources[0].notices = [Notice("warning", "ended early", "a")]
+    sources[0].notices = [Finding("guard", "warning", "ended early", "a")]
     pipeline = Pipeline(sources, FakeModel())
     log_sources(pipeline)
     pipeline.run()

@@ -183,7 +183,7 @@ def _rules(folder: Path) -> list[str]:
     """The rules that found something, in the order of the report."""
     printed = _invoked(folder, "--json").stdout
     notices = json.loads(printed)["notices"] if printed.startswith("{") else []
-    return [notice["rule"] for notice in notices if notice.get("rule")]
+    return [notice["code"] for notice in notices if notice.get("code")]
 
 
 def faults(outcome: Outcome) -> list[str]:

@@ -104,7 +104,7 @@ def test_functions_are_left_alone() -> None:
 @pytest.mark.parametrize("runtime", ["onnxruntime", "openvino"])
 def test_a_model_of_tomorrow_runs_and_is_told(runtime: str) -> None:
     plan = build(Network(ir.from_proto(model())), BuildOptions(runtime=runtime))
-    told = [d.message for d in plan.decisions if "newer" in d.message]
+    told = [d.sentence for d in plan.decisions if "newer" in d.sentence]
     assert told == [
         f"the model is marked IR {NEWEST_IR}, opset {NEWEST_OPSET}; nothing in it is newer than "
         f"IR {SURE_IR}, opset {SURE_OPSET}, and so it is run"

@@ -68,8 +68,8 @@ def test_models_without_objects_are_told(stages: list[Any], words: list[str]) ->
     assert len(found) == len(words)
     for notice, text in zip(found, words, strict=True):
         assert notice.level == "warning"
-        assert text in notice.message
-        assert "nothing is inferred" in notice.message
+        assert text in notice.sentence
+        assert "nothing is inferred" in notice.sentence
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_models_without_objects_are_told(stages: list[Any], words: list[str]) ->
 def test_a_classifier_that_sees_frames_behind_a_detector_is_told(
     stages: list[Any], told: bool
 ) -> None:
-    found = [n.message for n in idle_models(stages)]
+    found = [n.sentence for n in idle_models(stages)]
     assert [text.startswith("process-mode is absent") for text in found] == [True] * told
 
 

@@ -182,7 +182,7 @@ def test_warnings_are_shown_once_at_the_callers_line(mean_config: Config, photos
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         pipeline.run()  # what was told is not told again
-    told = [n for n in pipeline.report.notices if "network-mode" in n.message]
+    told = [n for n in pipeline.report.notices if "network-mode" in n.sentence]
     assert len(told) == len(set(told)) > 0
     assert set(pipeline.notices) == set(pipeline.report.notices)
 
@@ -198,11 +198,11 @@ def test_warnings_are_shown_before_the_error_that_they_explain(
     ):
         headrace.open_pipeline(config, sources=photos)
     assert [w.filename for w in caught] == [__file__]
-    assert [n.level for n in raised.value.notices if told in n.message] == ["warning"]
+    assert [n.level for n in raised.value.notices if told in n.sentence] == ["warning"]
     with pytest.raises(ParserError) as raised:
         headrace.Inferencer.from_config(config)
     notices = raised.value.notices
-    assert [n.level for n in notices if told in n.message] == ["warning"]
+    assert [n.level for n in notices if told in n.sentence] == ["warning"]
     assert len(notices) == len(set(notices))
     config.write_text(config.read_text() + "batch-size=x\n")
     with (

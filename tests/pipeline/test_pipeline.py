@@ -78,7 +78,7 @@ def test_a_slow_sink_makes_a_live_source_drop() -> None:
     numbers = [m.frame for m in sink.got]
     assert numbers == sorted(set(numbers))
     assert numbers[-1] == 199, "the newest frames are kept"
-    assert any("dropped" in n.message for n in report.notices)
+    assert any("dropped" in n.sentence for n in report.notices)
 
 
 def test_stop_finishes_what_was_read() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from headrace import Pipeline
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.errors import HeadraceError, MediaError
 from headrace.infer.batch import Batch
 from headrace.media.draw import Tiler
@@ -67,7 +67,7 @@ def test_sources_come_end_and_are_removed() -> None:
     with Running(FakeModel(), batch_timeout_s=0.01) as run:
         video = FakeSource(30, name="a")
         video.decoder = "cuda"
-        video.notices = [Notice("warning", "ended early", "a")]
+        video.notices = [Finding("guard", "warning", "ended early", "a")]
         first = run.pipeline.add_source(video)
         wait_until(lambda: run.states(first) == ["added", "ended"])
         second = run.pipeline.add_source(FakeSource(10_000_000, delay_s=0.001, name="b"))
@@ -87,7 +87,7 @@ def test_sources_come_end_and_are_removed() -> None:
     assert [s.decoder for s in report.sources] == ["cuda", "", ""]
     assert report.frames == sum(s.frames for s in report.sources)
     assert [s.frames for s in report.sources] == [run.frames()[n] for n in (first, second, third)]
-    assert "ended early" in [n.message for n in report.notices]
+    assert "ended early" in [n.sentence for n in report.notices]
     model: Any = run.pipeline.models[0]
     assert model.ended == [0, 1, 2]
 

@@ -135,7 +135,7 @@ def test_a_cut_recording_without_an_exact_count_is_told(share: float, tmp_path: 
     with open_source(str(clip)) as source:
         assert source.frames == 120
         count = sum(1 for _ in source)
-        told = any("may be cut off" in n.message for n in source.notices)
+        told = any("may be cut off" in n.sentence for n in source.notices)
     assert told == (count < 108) == (share < 1)
 
 

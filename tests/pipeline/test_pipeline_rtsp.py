@@ -53,4 +53,4 @@ def test_a_camera_drops_and_returns_beside_files(
     assert (one.frames, one.state, other.frames, other.state) == (40, "ended", 90, "ended")
     assert (cam.frames, cam.error, cam.reconnects) == (120, None, 1)
     assert cam.frames == len(seen[1]) + cam.dropped
-    assert any("the connection was lost" in n.message for n in report.notices)
+    assert any("the connection was lost" in n.sentence for n in report.notices)

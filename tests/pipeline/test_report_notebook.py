@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import headrace
+from headrace._core.findings import Finding
 from headrace._core.html import facts, notice_list, safe, table
-from headrace._core.notices import Notice
 from headrace.pipeline.report import ModelReport, RunReport, SourceReport
 
 NASTY = "<script>alert('x')</script>&\udcff"
@@ -43,7 +43,7 @@ def test_nothing_in_a_text_becomes_markup() -> None:
         safe(NASTY),
         table((NASTY,), [(NASTY,)]),
         facts([(NASTY, NASTY)]),
-        notice_list([Notice("warning", NASTY, NASTY)]),
+        notice_list([Finding("guard", "warning", NASTY, NASTY)]),
     ]
     for text in texts:
         assert _Tags(text).seen <= ALLOWED
@@ -55,7 +55,7 @@ def test_long_things_are_cut() -> None:
     assert table(("n",), [(i,) for i in range(100)], most=5).endswith(
         '<tr><td colspan="1">and 95 more</td></tr></tbody></table>'
     )
-    assert "and 88 more" in notice_list([Notice("info", str(i)) for i in range(100)])
+    assert "and 88 more" in notice_list([Finding("guard", "info", str(i)) for i in range(100)])
 
 
 def test_a_report_shows_sources_models_and_warnings_first() -> None:
@@ -63,7 +63,7 @@ def test_a_report_shows_sources_models_and_warnings_first() -> None:
     report.sources = [SourceReport(0, NASTY, 3, state="failed", error=NASTY)]
     report.models = [ModelReport(NASTY, 1, 3, 1, {"infer": 1.25})]
     report.objects[NASTY] = 7
-    report.notices = [Notice("info", "a note"), Notice("warning", "a warning")]
+    report.notices = [Finding("guard", "info", "a note"), Finding("guard", "warning", "a warning")]
     text = report._repr_html_()
     assert _Tags(text).seen <= ALLOWED
     assert text.index("a warning") < text.index("a note")

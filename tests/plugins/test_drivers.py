@@ -137,9 +137,9 @@ def test_a_method_that_raises(
     try:
         live(PLUGINS[kind])
     except PluginError as error:
-        caller = error.found.partition(" raised ")[0]
+        caller = error.finding.sentence.partition(" raised ")[0]
         assert caller in CALLERS.get(method, (method,))
-        assert "raised ZeroDivisionError: my mistake" in error.found  # noqa: PT017
+        assert "raised ZeroDivisionError: my mistake" in error.finding.sentence  # noqa: PT017
         assert isinstance(error.__cause__, ZeroDivisionError)  # noqa: PT017
         assert "layer 'scale'" in str(error)  # noqa: PT017
         told = capsys.readouterr().err
@@ -213,9 +213,9 @@ def test_a_wrong_answer(kind: str, method: str, value: Any, found: str, expected
     Watched.reset(Fault(method, value))
     with pytest.raises(PluginError) as caught:
         live(PLUGINS[kind])
-    assert found in caught.value.found
-    assert expected in (caught.value.expected or "")
-    assert method.split("_returned")[0] in caught.value.found
+    assert found in caught.value.finding.sentence
+    assert expected in (caught.value.finding.expectation or "")
+    assert method.split("_returned")[0] in caught.value.finding.sentence
     assert "layer 'scale'" in (caught.value.where or "")
     assert_nothing_left()
 
@@ -252,9 +252,9 @@ def test_an_error_of_a_creator_keeps_what_was_expected() -> None:
     with pytest.raises(PluginError) as caught:
         calls.call_creator(creator, "parse", "nms", "create_plugin", "nms", fields)
     error = caught.value
-    assert error.found.startswith("create_plugin failed: field 'score_threshold'")
-    assert "score_threshold (FLOAT32" in (error.expected or "")
-    assert "it has 'max_output_boxes'" in error.fix
+    assert error.finding.sentence.startswith("create_plugin failed: field 'score_threshold'")
+    assert "score_threshold (FLOAT32" in (error.finding.expectation or "")
+    assert "it has 'max_output_boxes'" in error.finding.remedies
 
 
 def test_a_version_2_plugin_needs_an_implicit_batch() -> None:

@@ -42,7 +42,7 @@ def test_a_collision_is_refused_and_told() -> None:
     assert not registry.register_creator(Creator())
     (notice,) = registry.notices
     assert notice.level == "warning"
-    assert "plugin Twice, version 1" in notice.message
+    assert "plugin Twice, version 1" in notice.sentence
     assert registry.register_creator(Creator(version="2"))
 
 
@@ -105,7 +105,7 @@ def test_a_library_registers_its_creators_and_takes_them_away(tmp_path: Path) ->
     other = tmp_path / "b.py"
     other.write_text(LIBRARY)
     assert registry.load_library(other) is None
-    assert str(file) in registry.notices[0].message
+    assert str(file) in registry.notices[0].sentence
     registry.deregister_library(again)
     assert registry.find("A") is None
 

@@ -74,5 +74,5 @@ def test_installed_packages_bring_plugins(
     assert fresh.find("ByFunction") is not None
     (notice,) = fresh.notices
     assert notice.where == "entry point three"
-    assert "RuntimeError: no such luck" in notice.message
+    assert "RuntimeError: no such luck" in notice.sentence
     assert fresh.find("EfficientNMS_TRT") is not None

@@ -136,7 +136,7 @@ def test_values_that_the_type_cannot_hold_are_refused(
 ) -> None:
     with pytest.raises(PluginError, match=found) as caught:
         PluginField("alpha", data, kind)
-    assert kind.name in (caught.value.expected or "")
+    assert kind.name in (caught.value.finding.expectation or "")
     field = PluginField("alpha", 1, kind)
     with pytest.raises(PluginError):
         field.data = data

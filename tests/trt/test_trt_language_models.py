@@ -53,7 +53,7 @@ def test_methods_of_language_models_are_refused_by_name(name, looks_like):
         getattr(net, name)
     assert isinstance(caught.value, EngineError)
     assert "Headrace runs vision pipelines and does not compute" in str(caught.value)
-    assert caught.value.fix[0].startswith("use ")
+    assert caught.value.finding.remedies[0].startswith("use ")
     without, first = REFUSED[name]
     looks_like(without)
     with pytest.raises(AttributeError, match=f"no attribute '{name}' in TensorRT {without}"):

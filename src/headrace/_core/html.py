@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from headrace._core.text import shortened
 
 if TYPE_CHECKING:
-    from headrace._core.notices import Notice
+    from headrace._core.findings import Finding
 
 _MAX_TEXT = 300
 _MAX_NOTICES = 12
@@ -47,7 +47,7 @@ def facts(pairs: Iterable[tuple[str, object]]) -> str:
     return f"<table><tbody>{body}</tbody></table>" if body else ""
 
 
-def notice_list(notices: Iterable[Notice]) -> str:
+def notice_list(notices: Iterable[Finding]) -> str:
     """Notices, warnings first, at most 12."""
     found = sorted(dict.fromkeys(notices), key=lambda n: n.level != "warning")
     items = [

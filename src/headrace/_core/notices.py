@@ -14,51 +14,23 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from headrace._core.errors import HeadraceError, StrictError
-
-Level = Literal["info", "warning"]
-
-
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """One decision that was taken on the user's behalf.
-
-    `level` is `info` (a choice, for the record) or `warning` (something asked for does not happen
-    as asked: a fallback, an ignored key, a dropped result). `rule` is the id of the rule that found
-    it, as `headrace lint --rules` lists them; None for decisions that no rule is about.
-    """
-
-    level: Level
-    message: str
-    where: str | None = None
-    rule: str | None = None
-
-    def __str__(self) -> str:
-        return f"{self.where}: {self.message}" if self.where else self.message
+from headrace._core.findings import Finding
 
 
 class HeadraceWarning(UserWarning):
     """A notice of level `warning`, where Python's `warnings` show it."""
 
 
-def note_once(
-    notices: list[Notice],
-    level: Level,
-    message: str,
-    where: str | None = None,
-    rule: str | None = None,
-) -> None:
+def note_once(notices: list[Finding], notice: Finding) -> None:
     """Append a notice unless the same one is already there."""
-    notice = Notice(level, message, where, rule)
     if notice not in notices:
         notices.append(notice)
 
 
-def refuse_warnings(notices: Iterable[Notice]) -> None:
+def refuse_warnings(notices: Iterable[Finding]) -> None:
     """Raise for the warnings among `notices` (`--strict`).
 
     Raises:
@@ -73,7 +45,7 @@ def refuse_warnings(notices: Iterable[Notice]) -> None:
 
 
 @contextmanager
-def notices_on_errors(*notices: Iterable[Notice]) -> Iterator[None]:
+def notices_on_errors(*notices: Iterable[Finding]) -> Iterator[None]:
     """Put `notices` before those of a `HeadraceError` that leaves the block."""
     try:
         yield
@@ -83,7 +55,7 @@ def notices_on_errors(*notices: Iterable[Notice]) -> Iterator[None]:
         raise
 
 
-def warn_of(notices: Iterable[Notice]) -> None:
+def warn_of(notices: Iterable[Finding]) -> None:
     """Show the warnings among `notices` as `HeadraceWarning`, at the line that called headrace.
 
     Raises:

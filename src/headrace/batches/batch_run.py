@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import HeadraceError
+from headrace._core.findings import Finding
 from headrace._core.lazy import import_extra
-from headrace._core.notices import Notice
 from headrace.batches.bucket import Bucket, results_place
 from headrace.batches.driver import BatchProgress, Driver
 from headrace.batches.estimate import (
@@ -67,7 +67,7 @@ class BatchReport:
     progress: BatchProgress
     total: dict[str, int]
     placement: Placement
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[Finding, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -141,8 +141,8 @@ class BatchRun:
     out: Path | str
     options: BatchOptions
     on_stage: Callable[[str], None] = lambda _: None
-    on_ready: Callable[[Sequence[Notice], Placement], None] = lambda _notices, _placement: None
-    notices: list[Notice] = field(default_factory=list)
+    on_ready: Callable[[Sequence[Finding], Placement], None] = lambda _notices, _placement: None
+    notices: list[Finding] = field(default_factory=list)
 
     def run(self, on_change: Callable[[BatchProgress], None] = lambda _: None) -> BatchReport:
         """Run the batch; see `batch`.
@@ -176,7 +176,7 @@ class BatchRun:
             gone = folder.reconcile()
             if gone:
                 text = f"{gone} results are gone from the folder: their units run again"
-                self.notices.append(Notice("warning", text, folder.where))
+                self.notices.append(Finding("results-gone", "warning", text, folder.where))
             self.on_ready(self.notices, placement)
             executor = self._executor(
                 with_threads(work, placement.threads), configs, placement, folder
@@ -203,7 +203,7 @@ class BatchRun:
             text = (
                 f"{bucket.repeated} calls had to be repeated: the storage was busy or out of reach"
             )
-            self.notices.append(Notice("warning", text, bucket.url))
+            self.notices.append(Finding("storage-retried", "warning", text, bucket.url))
         path = Path(self.out) if bucket is None else bucket.url
         notices = tuple(dict.fromkeys(self.notices))
         return BatchReport(path, folder.run, progress, total, placement, notices)
@@ -262,7 +262,9 @@ class BatchRun:
             return self.work
         obstacle = split_obstacle(self.work, configs)
         if obstacle is not None:
-            self.notices.append(Notice("info", f"videos are not split: {obstacle}"))
+            self.notices.append(
+                Finding("videos-whole", "info", f"videos are not split: {obstacle}")
+            )
             return self.work
         if split_s is None:
             split_s = span_seconds(first, usable_cores())
@@ -291,15 +293,15 @@ class BatchRun:
         )
 
 
-def _left_out(spec: PipelineSpec) -> list[Notice]:
+def _left_out(spec: PipelineSpec) -> list[Finding]:
     """Warn of parts of a pipeline file that a batch has no use for."""
     notices = []
     if any(sink.text for sink in spec.sinks):
         text = "the outputs of the pipeline file are not written: a batch has its own"
-        notices.append(Notice("warning", text, str(spec.path)))
+        notices.append(Finding("batch-leaves-out", "warning", text, str(spec.path)))
     if any(source.drop_frame_interval or source.loop for source in spec.sources):
         text = "drop-frame-interval and loops of sources are left out: a batch reads files whole"
-        notices.append(Notice("warning", text, str(spec.path)))
+        notices.append(Finding("batch-leaves-out", "warning", text, str(spec.path)))
     return notices
 
 

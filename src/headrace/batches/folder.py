@@ -78,7 +78,7 @@ class BatchFolder:
         try:
             make_folder(path, str(path))
         except MediaError as error:
-            raise StorageError(error.found, where=str(path), fix=error.fix) from error
+            raise StorageError(error.finding, where=str(path), code=StorageError.code) from error
         _refuse_strangers(path)
         self._lock = _locked(path)
         try:
@@ -169,7 +169,7 @@ class BatchFolder:
         try:
             self.ledger.append(record)
         except HeadraceError as error:
-            raise StorageError(error.found, where=error.where, fix=error.fix) from error
+            raise StorageError(error.finding, code=StorageError.code) from error
         if self._bucket is not None:
             self._unsaved.append(record.to_json() + b"\n")
             if len(self._unsaved) >= _SEGMENT_LINES:

@@ -17,6 +17,7 @@ class StorageError(HeadraceError):
     """Results cannot be written: the disk is full, read-only, or the folder is gone."""
 
     exit_code = MediaError.exit_code
+    code = "storage-failed"
 
 
 @contextlib.contextmanager

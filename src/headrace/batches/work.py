@@ -30,7 +30,7 @@ from headrace.pipeline.assembly import assemble, numbered, open_model, without_r
 from headrace.pipeline.source_opening import gpu_of
 
 if TYPE_CHECKING:
-    from headrace._core.notices import Notice
+    from headrace._core.findings import Finding
     from headrace.config import ModelConfig
     from headrace.infer.batch import Batch
     from headrace.infer.inferencer import Inferencer
@@ -145,7 +145,7 @@ class Worker:
     def __init__(self, work: Work, parts: Path | None) -> None:
         self._work = work
         self._parts = parts
-        self.notices: list[Notice] = []
+        self.notices: list[Finding] = []
         self._models: list[Inferencer] = []
         self._open()
 
@@ -186,9 +186,9 @@ class Worker:
         try:
             self._fill(unit, result)
         except SpanDoubtError as error:
-            result.outcome, result.error = "doubtful", error.found
+            result.outcome, result.error = "doubtful", f"{error:brief}"
         except StorageError as error:
-            result.outcome, result.error = "storage", error.found
+            result.outcome, result.error = "storage", f"{error:brief}"
         except MediaError as error:
             result.outcome, result.error = "failed", str(error)
         except Exception as error:  # also a defect of headrace or a library: the run goes on
@@ -293,7 +293,7 @@ class Worker:
             source.close()
         result.frames = report.frames
         result.objects = sum(report.objects.values())
-        warnings += [n.message for n in source.notices if n.level == "warning"]
+        warnings += [f"{n:brief}" for n in source.notices if n.level == "warning"]
         if self._parts is None:
             result.files = {kind: file.read_bytes() for kind, file in files.items()}
         else:
@@ -322,7 +322,7 @@ class Worker:
         if error is None and not lost:
             return
         why = [str(n) for m in self._models for n in m.notices if n.level == "warning"]
-        text = error.found if error is not None else "; ".join(lost)
+        text = f"{error:brief}" if error is not None else "; ".join(lost)
         kind = HeadraceError if error is None else type(error)
         raise kind(text, fix=list(dict.fromkeys(why))[-_MOST_TEXTS:])
 
@@ -353,7 +353,7 @@ def _of_storage(error: MediaError | OSError, folder: Path) -> StorageError | Non
     cause: Any = error.__cause__
     if isinstance(cause, OSError):
         return storage_error(cause, folder)
-    return StorageError(error.found, where=str(folder), fix=error.fix)
+    return StorageError(error.finding, where=str(folder), code=StorageError.code)
 
 
 def with_threads(work: Work, threads: int) -> Work:

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from headrace._core.findings import Finding
 from headrace._core.gpu.cuda import why_no_gpu
-from headrace._core.notices import Notice
 from headrace.binary.elf import ElfError, ElfFile
 from headrace.binary.entry_points import ON_HOST
 from headrace.binary.library_search import find_elsewhere, find_library
@@ -106,14 +106,14 @@ def works_on_device(image: int, library: str) -> bool:
     return look_at(image, library) is not None and why_no_gpu() is None
 
 
-def note_pointers(image: int, path: Path, decisions: list[Notice]) -> None:
+def note_pointers(image: int, path: Path, decisions: list[Finding]) -> None:
     """Add a notice about plugins that are given, or should be given, the GPU's memory."""
     evidence = look_at(image, str(path))
     if evidence is None:
         return
     reason = why_no_gpu()
     if reason is None:
-        decisions.append(Notice("info", f"{evidence}: {ON_DEVICE}", str(path)))
+        decisions.append(Finding("function-on-gpu", "info", f"{evidence}: {ON_DEVICE}", str(path)))
         return
     text = f"{evidence}, and {reason}: its plugins are given the host's memory"
-    decisions.append(Notice("warning", text, str(path), rule="function-for-gpu"))
+    decisions.append(Finding("function-for-gpu", "warning", text, str(path)))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from difflib import SequenceMatcher
 from heapq import nlargest
+from typing import NamedTuple
 
 from headrace._core import _native
 from headrace._core.near import alternatives
@@ -34,9 +35,28 @@ def parser_like(names: Iterable[str]) -> list[str]:
     return sorted(n for n in names if "parse" in n.lower() and not n.startswith("_"))
 
 
+class NearNames(NamedTuple):
+    """The names in place of one that is absent.
+
+    Attributes:
+        hints: all of it in words.
+        meant: names that were probably meant.
+        others: of another kind than is asked for, and nearer still.
+    """
+
+    hints: list[str]
+    meant: Sequence[str] = ()
+    others: Sequence[str] = ()
+
+    @property
+    def data(self) -> dict[str, list[str]]:
+        """The names, as an error has them."""
+        return {"meant": list(self.meant), "others": list(self.others)}
+
+
 def missing_name_hints(
     name: str, present: Iterable[str], *, kind: str, standing: Standing | None = None
-) -> list[str]:
+) -> NearNames:
     """Return hints about an absent name: the one that was probably meant, then those there are.
 
     `kind` is the noun for the names that are `present`, in the plural. Without `standing` all are
@@ -44,7 +64,7 @@ def missing_name_hints(
     """
     names = sorted(set(present))
     if not names:
-        return [f"it has no {kind} at all"]
+        return NearNames([f"it has no {kind} at all"])
     stands = {n: standing(n) if standing else (0, "") for n in names}
     near = near_functions(name, names)
     order = {n: i for i, n in enumerate(near)}
@@ -64,7 +84,7 @@ def missing_name_hints(
     more = f", … and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     shown = ", ".join(shortened(n, LONGEST) for n in ranked[:SHOWN])
     hints.append(f"its {kind}: {shown}{more}")
-    return hints
+    return NearNames(hints, fits[:SUGGESTED], others[:SUGGESTED])
 
 
 def near_functions(name: str, names: Iterable[str]) -> dict[str, float]:

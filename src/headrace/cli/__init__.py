@@ -18,7 +18,7 @@ from headrace._core.errors import HeadraceError
 from headrace._core.files import os_reason
 
 if TYPE_CHECKING:
-    from headrace._core.notices import Notice
+    from headrace._core.findings import Finding
 
 __all__ = ["main"]
 
@@ -159,7 +159,7 @@ def _start_fast() -> None:
     atexit.register(gc.freeze)
 
 
-def _fail(message: str, code: int, notices: Sequence[Notice] = ()) -> None:
+def _fail(message: str, code: int, notices: Sequence[Finding] = ()) -> None:
     """Print warnings, which may be the cause, the error, and other notices; end the program."""
     from headrace.cli.output import print_notices, printable
 

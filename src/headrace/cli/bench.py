@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headrace._core.notices import Notice, notices_on_errors
+from headrace._core.findings import Finding
+from headrace._core.notices import notices_on_errors
 from headrace.cli.inputs import is_engine, is_model
 from headrace.cli.options import run_options
 from headrace.cli.output import FiniteRange, console, print_json, print_notices, printable
@@ -85,7 +86,7 @@ def bench(
     parts = distributed([*given, *run.keys()], [inputs[i].name for i in configs])
     overrides = dict(zip(configs, parts, strict=True))
     device = None if tactics else run.device
-    notices: list[Notice] = []
+    notices: list[Finding] = []
     sessions: dict[str, Session] = {}
     ranges: dict[str, tuple[float, float]] = {}
     timed: dict[str, dict[str, float]] = {}
@@ -115,7 +116,7 @@ def bench(
                     timed[path.name] = times
                 else:
                     text = "no stages: it works on objects or on tensors, not on frames"
-                    notices.append(Notice("info", text, str(path)))
+                    notices.append(Finding("no-stages", "info", text, str(path)))
         results = measure(
             sessions,
             items=batch,
@@ -133,7 +134,7 @@ def bench(
 def _plan(
     path: Path,
     batch: int | None,
-    notices: list[Notice],
+    notices: list[Finding],
     overrides: Overrides | None,
     device: str | None,
 ) -> tuple[Any, ModelConfig | None, Device]:

@@ -14,7 +14,7 @@ from headrace.cli.options import run_options
 from headrace.cli.output import FiniteRange, notice_rows, print_json, print_notices, printable
 
 if TYPE_CHECKING:
-    from headrace._core.notices import Notice
+    from headrace._core.findings import Finding
     from headrace.config import ModelConfig
     from headrace.config.overrides import GivenKey
     from headrace.diagnose.calibrate.scales import CalibrationReport
@@ -139,7 +139,8 @@ def calibrate(
     when it is started again.
     """
     from headrace._core.errors import HeadraceError
-    from headrace._core.notices import Notice, refuse_warnings
+    from headrace._core.findings import Finding
+    from headrace._core.notices import refuse_warnings
     from headrace.cli.progress import RunProgress
     from headrace.diagnose.calibrate.scales import calibrate as find_scales
     from headrace.diagnose.calibrate.scales import calibration_path
@@ -159,7 +160,7 @@ def calibrate(
     report: CalibrationReport | None = None
     found: SensitivityReport | None = None
     chosen: ChosenInt8 | None = None
-    choice_notices: list[Notice] = []
+    choice_notices: list[Finding] = []
     with RunProgress(enabled=not quiet and not as_json) as progress:
         if sensitivity and path.exists() and not overwrite:
             table = CalibrationTable.load(path)
@@ -196,8 +197,10 @@ def calibrate(
                 chosen.choice.save(path)
                 choice_notices = chosen.notices
             except HeadraceError as error:  # the table is of use without
-                text = f"the agreement of INT8 with FP32 is not measured: {error.found}"
-                choice_notices = [Notice("warning", text, error.where or str(config))]
+                text = f"the agreement of INT8 with FP32 is not measured: {error:brief}"
+                choice_notices = [
+                    Finding("int8-agreement", "warning", text, error.where or str(config))
+                ]
         if sensitivity:
             from headrace.diagnose.compare.sensitivity import sensitivity as rank
 
@@ -275,7 +278,7 @@ def _as_json(
     report: CalibrationReport | None,
     chosen: ChosenInt8 | None,
     found: SensitivityReport | None,
-    notices: list[Notice],
+    notices: list[Finding],
 ) -> dict[str, Any]:
     made: dict[str, Any] = {
         "table": str(path),

@@ -12,7 +12,7 @@ import click
 
 from headrace._core.errors import HeadraceError, ModelError
 from headrace._core.files import os_reason
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.cli.options import run_options
 from headrace.cli.output import print_notices
 
@@ -189,7 +189,7 @@ def _plugin(name: str, model: Path | None, output: Path, force: bool) -> None:
     click.echo(f"use it: custom-lib-path={file.name} in the config", err=True)
 
 
-def _there_already(name: str, version: str) -> list[Notice]:
+def _there_already(name: str, version: str) -> list[Finding]:
     """A warning if nodes of that type are computed without the plugin."""
     import onnx
 
@@ -201,7 +201,7 @@ def _there_already(name: str, version: str) -> list[Notice]:
             f"{name} is an operator of ONNX: runtimes compute such nodes, and a plugin {name} is "
             "called only for nodes of another domain; choose another name if that is not meant"
         )
-        return [Notice("warning", text)]
+        return [Finding("plugin-name-of-onnx", "warning", text)]
     registry = known_plugins()
     creator = registry.find(name, version)
     if creator is None:
@@ -210,7 +210,7 @@ def _there_already(name: str, version: str) -> list[Notice]:
     text = f"{whose} a plugin {name}, version {version}, already"
     if id(creator) in registry.replaceable:
         text += ": yours replaces it where it is loaded"
-    return [Notice("warning", text)]
+    return [Finding("plugin-name-taken", "warning", text)]
 
 
 def _node(model: Path, name: str) -> tuple[Any, str, int]:

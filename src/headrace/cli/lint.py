@@ -126,16 +126,16 @@ def _print(
         print_json(json_data(report, edits))
     else:
         shown = [f for f in report.findings if notes or f.severity != "note"]
-        alike = Counter((finding.rule, finding.place.path) for finding in shown)
+        alike = Counter((finding.code, finding.place.path) for finding in shown)
         printed = Counter[tuple[str, Path | None]]()
         for finding in shown:
-            kind = (finding.rule, finding.place.path)
+            kind = (finding.code, finding.place.path)
             printed[kind] += 1
             if printed[kind] <= _MOST_ALIKE:
                 _print_finding(finding, edits.get(finding))
             elif printed[kind] == alike[kind]:
                 more = alike[kind] - _MOST_ALIKE
-                click.echo(f"... and {more} more of {finding.rule}")
+                click.echo(f"... and {more} more of {finding.code}")
         click.echo(printable(summary(report, fixable=len(edits), notes_shown=notes)))
 
 

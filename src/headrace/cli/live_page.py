@@ -13,7 +13,7 @@ from headrace.cli.output import print_notices, printable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from headrace._core.notices import Notice
+    from headrace._core.findings import Finding
     from headrace.config import PipelineSpec
     from headrace.infer.run_options import RunOptions
     from headrace.live import Address, LiveServer, LiveView
@@ -68,7 +68,7 @@ class LivePage:
         self.log.info("watch it at %s", url, extra={"event": "listening", "url": url})
         log_sources(pipeline)
 
-    def tell(self, notices: Iterable[Notice], *, quiet: bool = False) -> None:
+    def tell(self, notices: Iterable[Finding], *, quiet: bool = False) -> None:
         """Print notices, of `quiet` runs the warnings alone; where the log is JSON, log all."""
         if self.log is None:
             print_notices(notices, quiet=quiet)
@@ -84,7 +84,7 @@ class LivePage:
             self._server.close()
 
 
-def _tell_source(event: PipelineEvent, notices: Sequence[Notice]) -> None:
+def _tell_source(event: PipelineEvent, notices: Sequence[Finding]) -> None:
     """Print the state of a source, and its warnings."""
     click.echo(printable(f"source {event.source_id}, {event.source}: {event.name}"), err=True)
     print_notices(notices, quiet=True)

@@ -82,7 +82,7 @@ def _device_option(name: str, option: RunOption, help: str, *, several: bool) ->
                 check_device_name(one)
         except ConfigError as error:
             lists = ", or several: cuda:0,cuda:1" if several else ""
-            text = f"{error.found}; expected {error.expected}{lists}"
+            text = f"{error:brief}; expected {error.finding.expectation}{lists}"
             raise click.BadParameter(text, context, parameter) from None
         if len(names) > 1 and (len(set(names)) < len(names) or not all(":" in n for n in names)):
             text = f"{value!r} must name different GPUs by their numbers, as cuda:0,cuda:1"

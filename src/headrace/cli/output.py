@@ -8,12 +8,12 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,7 +41,7 @@ def console(*, stderr: bool = False) -> Console:
     return c
 
 
-def print_notices(notices: Iterable[Notice], *, quiet: bool = False) -> None:
+def print_notices(notices: Iterable[Finding], *, quiet: bool = False) -> None:
     """Each notice once, to stderr, warnings first; `quiet` keeps the warnings only."""
     seen: set[str] = set()
     for notice in sorted(notices, key=lambda n: n.level == "info"):
@@ -56,9 +56,9 @@ def print_notices(notices: Iterable[Notice], *, quiet: bool = False) -> None:
         click.echo(printable(text), err=True)
 
 
-def notice_rows(notices: Iterable[Notice]) -> list[dict[str, Any]]:
+def notice_rows(notices: Iterable[Finding]) -> list[dict[str, Any]]:
     """Notices as JSON data."""
-    return [asdict(n) for n in notices]
+    return [n.to_json() for n in notices]
 
 
 def print_error(text: str, head: str = "error: ") -> None:

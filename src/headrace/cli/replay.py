@@ -109,7 +109,7 @@ def _decode(
     guard: bool,
     given: list[GivenKey],
 ) -> int:
-    from headrace._core.notices import Notice
+    from headrace._core.findings import Finding
     from headrace.config import ModelConfig
     from headrace.config.overrides import distributed
     from headrace.custom.in_process import crashes_are_noted
@@ -120,7 +120,7 @@ def _decode(
         raise click.UsageError(f"{given[0].shown[0]} goes with a CONFIG")
     each = distributed(given, [path.name for path in configs]) if configs else ()
     loaded = [ModelConfig.load(p, over) for p, over in zip(configs, each, strict=True)]
-    notices: list[Notice] = []
+    notices: list[Finding] = []
     count, differ = 0, 0
     first = ""
     with crashes_are_noted():
@@ -159,7 +159,7 @@ def _repeat_call(folder: Path, library: Path | None, guard: bool, timeout: float
     if other and library is None:
         click.echo("note: the library was compiled anew, or replaced, since then", err=True)
     print_notices(getattr(case.args, "notices", ()))
-    past = not guard and " past the end of " in str(said.get("found", ""))
+    past = not guard and said.get("past_the_end") is True
     if past:
         # before the call: what it overwrites here may end this process at any time
         click.echo(f"warning: {_UNNOTICED}", err=True)

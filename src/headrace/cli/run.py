@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from headrace._core.errors import HeadraceError, MediaError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace._core.text import quoted
 from headrace.cli.inputs import spec_of
 from headrace.cli.options import run_options
@@ -197,18 +197,18 @@ def execute(
     from headrace.custom.in_process import crashes_are_noted
     from headrace.pipeline.assembly import assemble, without_results
 
-    said: list[Notice] = []
+    said: list[Finding] = []
     show = print_notices if page is None else page.tell
     log = None if page is None else page.log
     say = say_aside if log is None else log.info
 
-    def tell(notices: list[Notice]) -> None:
+    def tell(notices: list[Finding]) -> None:
         """Print the notices that concern this run; `print_report` prints the routine ones later."""
         if strict:
             refuse_warnings(notices)
         show([n for n in notices if log is not None or not is_routine(n)], quiet=quiet)
 
-    def ready(notices: list[Notice]) -> None:
+    def ready(notices: list[Finding]) -> None:
         said.extend(notices)
         tell(said)
 
@@ -256,13 +256,11 @@ def _total(pipeline: Pipeline, options: RunOptions | None) -> int | None:
 
 
 @contextmanager
-def _tell_losses(pipeline: Pipeline, show: Callable[[list[Notice]], None]) -> Iterator[None]:
+def _tell_losses(pipeline: Pipeline, show: Callable[[list[Finding]], None]) -> Iterator[None]:
     """Tell that a stream is away while it is: the run may wait for it without end.
 
     Its notice, which says how that ended, is printed with the others.
     """
-    from headrace.media.sources.reconnect import AWAY
-
     over = threading.Event()
     shown: set[tuple[int, int]] = set()
 
@@ -271,7 +269,7 @@ def _tell_losses(pipeline: Pipeline, show: Callable[[list[Notice]], None]) -> It
             for source in pipeline.sources:
                 for place, notice in enumerate(list(source.notices)):
                     loss = source.source_id, place
-                    if AWAY in notice.message and loss not in shown:
+                    if notice.code == "connection-away" and loss not in shown:
                         shown.add(loss)
                         show([notice])
 

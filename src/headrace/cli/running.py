@@ -10,19 +10,19 @@ from contextlib import contextmanager, suppress
 
 import click
 
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 
 _LEAVE_S = 1.0  # how long the second Ctrl-C waits for threads that are in calls
 
 
-def is_routine(notice: Notice) -> bool:
+def is_routine(notice: Finding) -> bool:
     """Return whether a notice can wait until the results are printed.
 
     True for every choice that went as expected. What a bare model was taken for is none, but for
     the evidence: its user gave no config to look that up in.
     """
     of_model = (notice.where or "").lower().endswith(".onnx")
-    return notice.level == "info" and not (of_model and not notice.message.startswith("from "))
+    return notice.level == "info" and not (of_model and notice.code != "recognised-from")
 
 
 def say_aside(text: str) -> None:

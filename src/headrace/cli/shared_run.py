@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from headrace._core.errors import HeadraceError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.cli.output import print_notices
 from headrace.cli.progress import RunProgress
 from headrace.cli.running import finish_on_signal, is_routine
@@ -33,9 +33,9 @@ def execute_shares(
     from headrace.pipeline.assembly import without_results
     from headrace.pipeline.shares import SharedRun
 
-    said: list[Notice] = []
+    said: list[Finding] = []
 
-    def tell(notices: list[Notice]) -> None:
+    def tell(notices: list[Finding]) -> None:
         said.extend(notices)
         print_notices([n for n in notices if not is_routine(n)], quiet=quiet)
 

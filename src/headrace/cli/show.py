@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headrace._core.errors import ConfigError, HeadraceError, ModelError
-from headrace._core.notices import Notice
 from headrace.cli.inputs import is_engine, is_model, load_config, refuse_options
 from headrace.cli.options import run_options
 from headrace.cli.output import (
@@ -118,14 +117,14 @@ def _recognised(path: Path) -> dict[str, str]:
     try:
         found = recognise_for_init(path, {}, save=False)
     except HeadraceError as error:
-        return {"as_a_bare_model": error.found}
-    model, pictures, source, *unused = (notice.message for notice in found.notices)
+        return {"as_a_bare_model": f"{error:brief}"}
+    model, pictures, source, *unused = found.notices
     lines = {
-        "as_a_bare_model": model.removeprefix("the model: "),
-        "pictures": pictures.removeprefix("pictures: "),
-        "read_from": source.removeprefix("from "),
+        "as_a_bare_model": model.data["text"],
+        "pictures": pictures.data["text"],
+        "read_from": source.data["text"],
     }
-    return lines | ({"warning": unused[0]} if unused else {})
+    return lines | ({"warning": f"{unused[0]:brief}"} if unused else {})
 
 
 def _operators_of_plugins(network: Any) -> dict[str, Any]:
@@ -243,6 +242,7 @@ def _engine_data(path: Path) -> dict[str, Any]:
     data = _plain(plan.describe())
     assert isinstance(data, dict)
     model = header.model
+    data["decisions"] = [decision.to_json() for decision in header.decisions]
     data["hashes"] = {
         "model": model.sha256,
         **{f"external {part.name}": part.sha256 for part in model.external},
@@ -264,9 +264,10 @@ def _print_engine_or_model(data: dict[str, Any], *, layers: bool) -> None:
         data["plugins"] = _plugin_texts(data["plugins"])
         data["unknown_operators"] = _unknown_texts(data["unknown_operators"])
     if "decisions" in data:
-        notices = [Notice(**row) for row in data["decisions"]]
         data["decisions"] = "\n".join(
-            f"warning: {notice}" if notice.level == "warning" else str(notice) for notice in notices
+            ("warning: " if row["level"] == "warning" else "")
+            + (f"{row['where']}: {row['message']}" if row["where"] else row["message"])
+            for row in data["decisions"]
         )
         data["hashes"] = "\n".join(f"{name}: {digest}" for name, digest in data["hashes"].items())
         del data["model_sha256"]  # one of the hashes

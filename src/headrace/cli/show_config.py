@@ -171,7 +171,7 @@ def _maker_facts(checked: DryRun) -> dict[str, list[str]]:
     if checked.not_made is not None:
         # as a problem it is shown whole
         failed = checked.not_made
-        facts["not made"] = [f"{failed.where}: {failed.found}" if failed in checked.problems
+        facts["not made"] = [f"{failed.where}: {failed:brief}" if failed in checked.problems
                              else str(failed)]  # fmt: skip
     elif maker.there and checked.network is not None:
         counts = checked.network.summary().operators.items()

@@ -88,7 +88,7 @@ def order_models(models: list[Item], document: Document) -> list[Item]:
             again[1].line or 1,
             f"gie-unique-id {number} is given twice, first in line {again[0].line}.",
             "a number for each model",
-            rule="unique-id-twice",
+            code="unique-id-twice",
         )
     while left:
         for item in left:
@@ -99,13 +99,13 @@ def order_models(models: list[Item], document: Document) -> list[Item]:
             item = left[0]  # they wait for each other: as in the file
             line = item[1]["operate_on_gie_id"].line or 1
             text = "models work on each other's objects in a circle"
-            document.remark(line, text, rule="models-in-circle")
+            document.remark(line, text, code="models-in-circle")
         if None not in own and item[0].get("operate_on_gie_id", -1) >= 0:
             wanted = item[0]["operate_on_gie_id"]
             if wanted not in own:
                 line = item[1]["operate_on_gie_id"].line or 1
                 text = f"operate-on-gie-id={wanted}: no model has this gie-unique-id"
-                document.remark(line, text, rule="objects-from-nowhere")
+                document.remark(line, text, code="objects-from-nowhere")
         left.remove(item)
         placed.append(item)
         ids.add(item[0].get("gie_unique_id"))
@@ -207,7 +207,7 @@ class _App:
             self.document.remark(
                 line,
                 "the sources of [source-list] are off with [source-attr-all]",
-                rule="group-off",
+                code="group-off",
             )
             return
         self.sources.source_list(listed, common, groups["source-list"].line)
@@ -314,7 +314,7 @@ class _App:
             document.remark(
                 found.line("ll-lib-file"),
                 f"{quoted(library)} is not loaded: the built-in tracker iou is used",
-                rule="tracker-library",
+                code="tracker-library",
             )
         config = found.get("ll-config-file")
         if config:
@@ -327,7 +327,7 @@ class _App:
                     found.line("ll-config-file"),
                     f"there is no file {quoted(str(path), limit=None)}: "
                     "the tracker iou is used as it is",
-                    rule="missing-file",
+                    code="missing-file",
                 )
         if "operate-on-class-ids" in found.values:
             values["operate_on_class_ids"] = found.values["operate-on-class-ids"]
@@ -418,7 +418,7 @@ class _App:
         try:
             url = message_url(found)
         except ConfigError as error:
-            self.document.refuse(line, f"[{name}] {error.found}", error.expected or "")
+            self.document.refuse(line, f"[{name}] {error:brief}", error.finding.expectation or "")
             return
         if found.get("disable-msgconv"):
             self.document.remark(

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from headrace._core.notices import Level
+from headrace._core.findings import Level
 from headrace.config.key import Key
 from headrace.config.pipeline_keys import OVERRIDES
 from headrace.config.values import Kind

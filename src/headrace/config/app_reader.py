@@ -65,7 +65,7 @@ class AppReader:
         if kind.switched:
             if switch is None:
                 text = f"[{quoted(group.name)}] has no enable=1 and is off"
-                self.document.remark(group.line, text, rule="group-off")
+                self.document.remark(group.line, text, code="group-off")
                 return None
             on = self.value(switch, kind.keys.get("enable") or ENABLE)
             if not on:
@@ -144,7 +144,8 @@ class AppReader:
         self.document.remark(
             entry.line,
             f"{quoted(entry.key)} is not a key of [{quoted(group.name)}] and has no effect{hint}",
-            rule="unknown-key",
+            code="unknown-key",
+            data={"meant": near},
         )
 
     def unknown_group(self, group: Group) -> None:
@@ -156,9 +157,10 @@ class AppReader:
             number = group.name[len(stem) :] or "0"
             names = {g.name.removesuffix("N"): g.name.replace("N", number) for g in APP_GROUPS}
             near = nearest(stem, list(names))
-        hint = f"; did you mean [{quoted(names[near])}]?" if near else ""
+        meant = names[near] if near else None
+        hint = f"; did you mean [{quoted(meant)}]?" if meant else ""
         text = f"group [{quoted(group.name)}] is not known{hint}"
-        self.document.remark(group.line, text, rule="unknown-group")
+        self.document.remark(group.line, text, code="unknown-group", data={"meant": meant})
 
     def tell_unused(self) -> None:
         """Add the notices about keys that are not applied, one for each reason."""

@@ -55,11 +55,11 @@ class AppSources:
         """Read the rows of a CSV file with the keys in its header."""
         document = self.reader.document
         try:
-            data = read_bytes(path)
+            data = read_bytes(path, "CSV file")
             text = data.decode("utf-8")
         except ConfigError as error:
-            why = error.found.replace("config file", "CSV file")
-            document.refuse(line, f"csv-file-path: {why}", f"a file at {path}", *error.fix[:1])
+            about = error.finding.changed(prefix="csv-file-path: ", where=document.where(line))
+            document.problems.append(ConfigError(about))
             return
         except UnicodeDecodeError:
             document.refuse(line, "csv-file-path: the file is not UTF-8 text.", "a CSV file")

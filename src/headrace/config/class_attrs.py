@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 
 if TYPE_CHECKING:
     from headrace.config.model_fields import Model
@@ -58,7 +58,7 @@ class ClassAttrs:
 
 def colored(
     cfg: Model, field: str, colors: Mapping[int, Rgba], origin: Origin
-) -> tuple[Model, list[Notice]]:
+) -> tuple[Model, list[Finding]]:
     """Return a config with these colours of its classes, and notices of those without effect.
 
     `field` is `border_colors` or `bg_colors`. `colors` are by class number; -1 is every other
@@ -69,7 +69,14 @@ def colored(
     key = field.replace("_", "-")
     if not cfg.network_type.has_class_attrs:
         kind = f"network-type {cfg.network_type}"
-        return cfg, [Notice("info", f"{key} has no effect: {kind} draws no boxes", origin.where)]
+        return cfg, [
+            Finding(
+                "attrs-without-effect",
+                "info",
+                f"{key} has no effect: {kind} draws no boxes",
+                origin.where,
+            )
+        ]
     name = field.removesuffix("s")
     own: dict[int, dict[str, Any]] = {number: {name: color} for number, color in colors.items()}
     common, classes, origins = cfg.all_classes, dict(cfg.classes), {}
@@ -92,5 +99,5 @@ def colored(
             f"{key} of class {', '.join(beyond)} has no effect: "
             f"the model has {cfg.num_detected_classes} classes"
         )
-        notices.append(Notice("info", message, origin.where))
+        notices.append(Finding("attrs-without-effect", "info", message, origin.where))
     return cfg.changed({"all_classes": common, "classes": classes}, origins), notices

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from headrace._core.errors import ConfigError
-from headrace._core.notices import Notice
+from headrace._core.findings import Data, Finding, Level
 from headrace._core.text import quoted
 
 _SHOWN_PROBLEMS = 20
@@ -87,7 +87,7 @@ class Document:
     form: Literal["ini", "yaml"]
     groups: dict[str, Group] = field(default_factory=dict)
     problems: list[ConfigError] = field(default_factory=list)
-    notices: list[tuple[int, Notice]] = field(default_factory=list)
+    notices: list[tuple[int, Finding]] = field(default_factory=list)
     options: list[str] = field(default_factory=list)
 
     def add(self, lines: Iterable[AddedLine]) -> None:
@@ -119,27 +119,29 @@ class Document:
         expected: str | None = None,
         fix: str | None = None,
         *,
-        rule: str = "pipeline-value",
+        code: str = "pipeline-value",
+        data: Data | None = None,
     ) -> None:
-        """Add a problem of one line; `rule` is the id of the rule about it."""
+        """Add a problem of one line."""
         # any of the texts may repeat what the file says
         found = quoted(found, limit=None)
         expected = expected and quoted(expected, limit=None)
         fix = fix and quoted(fix, limit=200)
         where = self.where(line)
-        error = ConfigError(found, where=where, expected=expected, fix=fix, rule=rule)
+        error = ConfigError(found, where=where, expected=expected, fix=fix, code=code, data=data)
         self.problems.append(error)
 
     def remark(
         self,
         line: int,
         message: str,
-        level: Literal["info", "warning"] = "warning",
+        level: Level = "warning",
         *,
-        rule: str = "not-applied",
+        code: str = "not-applied",
+        data: Data | None = None,
     ) -> None:
-        """Add a notice about one line; `rule` is the id of the rule about it."""
-        notice = Notice(level, quoted(message, limit=None), self.where(line), rule)
+        """Add a notice about one line."""
+        notice = Finding(code, level, quoted(message, limit=None), self.where(line), data or {})
         self.notices.append((line, notice))
 
     def counting(self, group: Group, replaced: Callable[[Entry, Entry], str]) -> dict[str, Entry]:
@@ -152,8 +154,8 @@ class Document:
                 continue
             same = (first.text, first.problem) == (second.text, second.problem)
             message = f"{replaced(first, second)}: the last one counts"
-            level: Literal["info", "warning"] = "info" if same else "warning"
-            self.remark(second.line, message, level, rule="duplicate-key")
+            level: Level = "info" if same else "warning"
+            self.remark(second.line, message, level, code="duplicate-key")
         entries = {}
         for entry in sorted(group.last().values(), key=lambda e: e.line):
             if not entry.key and entry.problem:
@@ -161,7 +163,7 @@ class Document:
                     entry.line,
                     f"group {quoted(group.name)} {entry.problem}.",
                     "keys with values",
-                    rule="syntax",
+                    code="syntax",
                 )
             else:
                 entries[entry.key] = entry

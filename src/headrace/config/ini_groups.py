@@ -31,12 +31,12 @@ def read_keyfile(data: bytes, path: Path) -> Document:
             "the file starts with a UTF-8 byte order mark.",
             "plain UTF-8 text",
             "save it as UTF-8 without BOM",
-            rule="byte-order-mark",
+            code="byte-order-mark",
         )
         data = data[3:]
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
-        document.refuse(line, "the file holds a NUL byte.", "a text file", rule="syntax")
+        document.refuse(line, "the file holds a NUL byte.", "a text file", code="syntax")
         return document
     _Reader(document).read(data.decode("utf-8", "surrogateescape"))
     return document
@@ -63,14 +63,8 @@ class _Reader:
         problems = self.document.problems
         if problems and self.yaml_lines > len(problems) // 2:
             first = problems[0]
-            found = f"{first.found} Is this YAML? Then its name must end in .yaml or .yml."
-            problems[0] = ConfigError(
-                found,
-                where=first.where,
-                expected=first.expected,
-                fix=first.fix,
-                rule="other-form",
-            )
+            advice = " Is this YAML? Then its name must end in .yaml or .yml."
+            problems[0] = ConfigError(first.finding.changed(code="other-form", suffix=advice))
 
     def _line(self, number: int, line: str) -> None:
         document = self.document
@@ -83,7 +77,7 @@ class _Reader:
                 f"'{quoted(line)}' is not a group line.",
                 f"nothing behind the bracket: [{quoted(name[1])}]" if name else "[group-name]",
                 "a comment needs its own line" if name else None,
-                rule="syntax",
+                code="syntax",
             )
             self._open(number, name[1] if name else "")  # so that its keys are still looked at
         elif "=" in line and not line.startswith("="):
@@ -95,7 +89,7 @@ class _Reader:
                 number,
                 f"'{quoted(line)}' is not key=value.",
                 *self._hint_for_odd_line(line),
-                rule="syntax",
+                code="syntax",
             )
 
     @staticmethod
@@ -120,7 +114,7 @@ class _Reader:
                     number,
                     f"{quoted(key)} stands before the first group.",
                     "a line [property] above",
-                    rule="no-property-group",
+                    code="no-property-group",
                 )
             self.told_homeless = True
             return
@@ -129,11 +123,11 @@ class _Reader:
                 document.remark(
                     number,
                     f"{quoted(key)} is ignored: [...] behind a key marks a translation",
-                    rule="unknown-key",
+                    code="unknown-key",
                 )
             else:
                 found = f"'{quoted(key)}' is not a key name."
-                document.refuse(number, found, "no brackets in it", rule="syntax")
+                document.refuse(number, found, "no brackets in it", code="syntax")
             return
         if (
             key == "Encoding"
@@ -141,6 +135,6 @@ class _Reader:
             and value.upper() != "UTF-8"
         ):
             found = f"Encoding={quoted(value)} is not supported."
-            document.refuse(number, found, "UTF-8", rule="syntax")
+            document.refuse(number, found, "UTF-8", code="syntax")
             return
         self.group.entries.append(Entry(key, value, number))

@@ -237,19 +237,22 @@ _NOT_OURS = {
 _PROPERTIES = {"unique-id", "infer-on-gie-id", "infer-on-class-ids", "input-tensor-meta"}
 
 
-def suggestion(name: str, group: str) -> str:
-    """Return advice about a key that its group does not know, as an end of sentence, or ""."""
+def suggestion(name: str, group: str) -> tuple[str, str | None]:
+    """Return advice about a key that its group does not know, and the key of it that was meant.
+
+    The advice is an end of sentence, or "".
+    """
     here, there = (
         (PROPERTY_KEYS, CLASS_KEYS) if group == "property" else (CLASS_KEYS, PROPERTY_KEYS)
     )
     other = "[class-attrs-all] or [class-attrs-<n>]" if group == "property" else "[property]"
     if name in there:
-        return f"it belongs into {other}"
+        return f"it belongs into {other}", None
     plain = plain_name(name)
     if plain in _NOT_OURS:
-        return f"it is {_NOT_OURS[plain]}"
+        return f"it is {_NOT_OURS[plain]}", None
     if name.startswith(";"):
-        return "comments start with #"
+        return "comments start with #", None
     meant = _MEANT.get(plain)
     kind = "it is the name of the element property; " if plain in _PROPERTIES else ""
     if meant is None:
@@ -258,6 +261,7 @@ def suggestion(name: str, group: str) -> str:
             name, [k.name for k in there.values() if not k.legacy]
         )
     if not meant:
-        return ""
-    place = "" if meant in here else f" in {other}"
-    return f"{kind}did you mean {meant}{place}?"
+        return "", None
+    if meant in here:
+        return f"{kind}did you mean {meant}?", meant
+    return f"{kind}did you mean {meant} in {other}?", None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import headrace
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.config.document import AddedLine, report
 from headrace.config.dump import dump, effective
 from headrace.config.field_checks import KEY_OF_FIELD, check_classes, check_field
@@ -97,12 +97,12 @@ class ModelConfig(ModelFields):
         return copy
 
     @property
-    def notices(self) -> tuple[Notice, ...]:
+    def notices(self) -> tuple[Finding, ...]:
         """Decisions and oddities of the reading, in the order of the file, then of the values."""
         return self._read_notices + self._rule_notices
 
     @cached_property
-    def _rule_notices(self) -> tuple[Notice, ...]:
+    def _rule_notices(self) -> tuple[Finding, ...]:
         return rule_notices(self)
 
     def check_files(self, *, skip: Collection[str] = ()) -> None:

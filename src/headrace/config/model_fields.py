@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Self, TypeVar
 
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.config.class_attrs import ClassAttrs
 from headrace.config.document import AddedLine
 from headrace.config.enums import (
@@ -140,7 +140,7 @@ class ModelFields(Frozen):
     classes: Mapping[int, ClassAttrs] = MappingProxyType({})
 
     _path = Path("<no file>")
-    _read_notices = tuple[Notice, ...]()
+    _read_notices = tuple[Finding, ...]()
     _labels = tuple[tuple[str, ...], ...]()
 
     @property
@@ -220,7 +220,7 @@ class ModelFields(Frozen):
         self,
         values: Mapping[str, Any],
         origins: Mapping[str, Origin],
-        notices: Iterable[Notice] = (),
+        notices: Iterable[Finding] = (),
     ) -> Self:
         """`with_overrides` for values that come from another file.
 

@@ -137,7 +137,7 @@ def missing_file(cfg: ModelFields, key: str, path: Path) -> ConfigError:
         where=_place(cfg, key),
         expected=f"a file at {quoted(str(path), limit=None)}",
         fix=[quoted(hint, limit=None) for hint in hints],
-        rule="missing-file",
+        code="missing-file",
     )
 
 
@@ -154,8 +154,8 @@ def _no_model(cfg: ModelFields) -> ConfigError:
     where = _place(cfg, "model-engine-file") if engine else quoted(str(cfg.path), limit=None)
     expected = "onnx-file=..., or the keys of a Caffe, UFF or Darknet model"
     found = "the config names no model."
-    rule = "encoded-model" if cfg.tlt_encoded_model else "no-model"
-    return ConfigError(found, where=where, expected=expected, fix=fix, rule=rule)
+    code = "encoded-model" if cfg.tlt_encoded_model else "no-model"
+    return ConfigError(found, where=where, expected=expected, fix=fix, code=code)
 
 
 def _place(cfg: ModelFields, key: str) -> str:

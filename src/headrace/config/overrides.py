@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace._core.errors import ConfigError
+from headrace._core.findings import Finding
 from headrace._core.near import did_you_mean, nearest
-from headrace._core.notices import Notice
 from headrace._core.text import quoted
 from headrace.config.document import AddedLine
 from headrace.config.dump import ini_text, value_text
@@ -148,7 +148,7 @@ def with_confidence(cfg: Model, conf: float, option: str) -> Model:
     notices = []
     if lowered:
         text = f"post-cluster-threshold={max(lowered):g} would drop more: it is set to 0"
-        notices.append(Notice("info", text, option))
+        notices.append(Finding("threshold-lowered", "info", text, option))
     return cfg.changed(values, {f"{g}.{n}": origin for g in groups for n in names}, notices)
 
 
@@ -305,7 +305,7 @@ def _number(value: Any, where: str) -> float:
 
 def _unknown(name: str, key: str, others: Collection[str]) -> ConfigError:
     argument = _MEANT.get(name.lower()) or nearest(name, [*others, "conf", "labels"])
-    hint = did_you_mean(argument) or suggestion(key, "property")
+    hint = did_you_mean(argument) or suggestion(key, "property")[0]
     return ConfigError(
         f"{quoted(name)} is neither an argument nor a key of a config.", fix=hint or None
     )

@@ -39,7 +39,7 @@ def load_pipeline(path: str | Path) -> PipelineSpec:
             where=quoted(str(path), limit=None),
             expected="a file with sources, or a deepstream-app config",
             fix=quoted(f"run it with a source: headrace run {path} SOURCE", limit=None),
-            rule="wrong-file",
+            code="wrong-file",
         )
     document = Document(path, "yaml" if is_yaml(path) else "ini")
     if kind == "app":
@@ -54,7 +54,7 @@ def load_pipeline(path: str | Path) -> PipelineSpec:
             where=quoted(str(path), limit=None),
             expected="a deepstream-app config with groups such as [source0] and [primary-gie], "
             "or a Headrace pipeline file, whose name ends in .yml or .yaml",
-            rule="wrong-file",
+            code="wrong-file",
         )
     report(path, document.problems)
     return build_spec(parts, document)

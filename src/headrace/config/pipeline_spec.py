@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 from headrace._core.errors import ConfigError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace._core.text import quoted
 from headrace._core.urls import has_login, url_scheme
 from headrace.config.class_attrs import Rgba, colored
@@ -180,13 +180,13 @@ class ModelSpec(_Spec):
                 where=self.origin("config").where,
                 expected=f"a file at {quoted(str(self.config), limit=None)}",
                 fix=[quoted(hint, limit=None) for hint in missing_hints(self.config)],
-                rule="missing-file",
+                code="missing-file",
             )
         given = {line.key for line in self._given.lines}
         cfg = ModelConfig.load(self.config, self._given)
         values = {n: v for n, v in self.overrides.items() if n.replace("_", "-") not in given}
         origins = {name: self.origin(name) for name in values}
-        notices: list[Notice] = []
+        notices: list[Finding] = []
         for field, key in COLORS.items():
             if key.replace("_", "-") not in given:
                 field = field.replace("-", "_")
@@ -315,7 +315,7 @@ class PipelineSpec(_Spec):
     batch_timeout_ms: float = 40.0
 
     _path = Path("<no file>")
-    _notices = tuple[Notice, ...]()
+    _notices = tuple[Finding, ...]()
 
     def _check_whole(self) -> None:
         if not (self.sources or self.keep_open):
@@ -332,7 +332,7 @@ class PipelineSpec(_Spec):
         return self._path
 
     @property
-    def notices(self) -> tuple[Notice, ...]:
+    def notices(self) -> tuple[Finding, ...]:
         """Parts of the file that are not applied as written, and why; in the order of its lines."""
         return self._notices
 
@@ -450,7 +450,7 @@ def build_spec(parts: Parts, document: Document) -> PipelineSpec:
                 origin.line or 1,
                 f"camera-id {number} is given twice, first in line {seen[number].line}.",
                 "a number for each source",
-                rule="source-id-twice",
+                code="source-id-twice",
             )
         elif number is not None:
             seen[number] = origin

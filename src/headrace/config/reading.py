@@ -16,8 +16,9 @@ from typing import Any
 
 from headrace._core.errors import ConfigError
 from headrace._core.files import os_reason
+from headrace._core.findings import Finding
 from headrace._core.near import did_you_mean, nearest
-from headrace._core.notices import Notice, notices_on_errors
+from headrace._core.notices import notices_on_errors
 from headrace._core.text import quoted
 from headrace.config.class_attrs import ClassAttrs
 from headrace.config.document import AddedLine, Document, Entry, Group, report
@@ -56,7 +57,7 @@ class Reading:
 
     values: dict[str, Any] = field(default_factory=dict)
     origins: dict[str, Origin] = field(default_factory=dict)
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[Finding, ...] = ()
 
 
 def is_yaml(path: Path) -> bool:
@@ -97,8 +98,12 @@ def _interpreted(document: Document, reading: Reading) -> Reading:
     return reading
 
 
-def read_bytes(path: Path) -> bytes:
-    """The content of a config file; ConfigError if it cannot be read, or is far too large."""
+def read_bytes(path: Path, noun: str | None = None) -> bytes:
+    """Read a config file, or a file that `noun` names.
+
+    Raises:
+        ConfigError: it cannot be read, or is far too large.
+    """
     where = quoted(str(path), limit=None)
     try:
         with open(path, "rb", opener=_open_without_waiting) as file:
@@ -106,10 +111,10 @@ def read_bytes(path: Path) -> bytes:
             data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise ConfigError(
-            f"there is no such {given_kind(path)}.",
+            f"there is no such {noun or given_kind(path)}.",
             where=where,
             fix=[quoted(hint, limit=None) for hint in missing_hints(path.absolute())],
-            rule="file-unreadable",
+            code="file-unreadable",
         ) from None
     except IsADirectoryError:
         names = (p.name for p in path.iterdir() if p.suffix in _CONFIGS)
@@ -118,11 +123,11 @@ def read_bytes(path: Path) -> bytes:
             "a config is a file, and this is a folder.",
             where=where,
             fix=[f"name the file in it, as {quoted(str(file), limit=None)}" for file in likely],
-            rule="file-unreadable",
+            code="file-unreadable",
         ) from None
     except (OSError, ValueError) as error:
-        found = f"the config file cannot be read: {os_reason(error)}."
-        raise ConfigError(found, where=where, rule="file-unreadable") from None
+        found = f"the {noun or 'config file'} cannot be read: {os_reason(error)}."
+        raise ConfigError(found, where=where, code="file-unreadable") from None
     large = len(data) > MAX_BYTES
     refuse_model(path, data, where, large=large)
     if large:
@@ -130,7 +135,7 @@ def read_bytes(path: Path) -> bytes:
             f"the file is larger than {MAX_BYTES >> 20} MiB.",
             where=where,
             expected="a config file, which is a few KiB of text",
-            rule="wrong-file",
+            code="wrong-file",
         )
     return data
 
@@ -149,7 +154,7 @@ def _wait_for_writer(fd: int, where: str) -> None:
                 f"the file is a pipe, and nothing came out of it for {_PIPE_TIMEOUT_S:g} s.",
                 where=where,
                 expected="a config file",
-                rule="file-unreadable",
+                code="file-unreadable",
             )
     os.set_blocking(fd, True)
 
@@ -177,7 +182,7 @@ class _Interpreter:
                 f"[{quoted(rules)}] is a group of nvdsanalytics: this file has rules, no model.",
                 "a model's config",
                 "headrace run CONFIG SOURCE --analytics FILE counts by them",
-                rule="wrong-file",
+                code="wrong-file",
             )
             return
         if "property" in groups:
@@ -195,7 +200,7 @@ class _Interpreter:
                         f"[{quoted(name)}] is not read: "
                         f"network-type {network_type} does not use it",
                         "info",
-                        rule="group-unread",
+                        code="group-unread",
                     )
                 elif name != "class-attrs-all":
                     numbered.append(group)
@@ -229,7 +234,7 @@ class _Interpreter:
         if 0 in (values.get("infer_dims") or ()):
             values["infer_dims"] = None
             message = "infer-dims holds a 0 and counts as absent: the model's size is used"
-            remark(lines["infer_dims"], message, "info", rule="dims-zero")
+            remark(lines["infer_dims"], message, "info", code="dims-zero")
         percent = values.get("max_gpu_mem_per", 99.0)
         if not 0 < percent <= 100:
             values["max_gpu_mem_per"] = 99.0 if percent <= 0 else 100.0
@@ -237,7 +242,7 @@ class _Interpreter:
                 lines["max_gpu_mem_per"],
                 f"max-gpu-mem-per={percent:g} is outside 0..100; "
                 f"{values['max_gpu_mem_per']:g} is used",
-                rule="value-clamped",
+                code="value-clamped",
             )
 
     def _legacy(self, entry: Entry, key: Key, entries: dict[str, Entry]) -> None:
@@ -249,7 +254,8 @@ class _Interpreter:
                 entry.line,
                 f"{key.name} is ignored: {winner.key} in {document.place(winner.line)} says it "
                 "already",
-                rule="key-overruled",
+                code="key-overruled",
+                data={"counts": winner.key, "remove": True},
             )
             return
         value = self._convert(entry, key)
@@ -260,12 +266,12 @@ class _Interpreter:
             kind = NetworkType.CLASSIFIER if value else NetworkType.DETECTOR
             self._store("network_type", kind, entry)
             text = f"{old}, read as network-type={int(kind)}"
-            document.remark(entry.line, text, "info", rule="deprecated-key")
+            document.remark(entry.line, text, "info", code="deprecated-key")
         elif key.name == "enable-dbscan":
             if value:
                 self._store("cluster_mode", ClusterMode.DBSCAN, entry)
             meaning = "read as cluster-mode=1" if value else "and 0 says nothing"
-            document.remark(entry.line, f"{old}, {meaning}", "info", rule="deprecated-key")
+            document.remark(entry.line, f"{old}, {meaning}", "info", code="deprecated-key")
         else:
             order = PROPERTY_KEYS["uff-input-order"]
             if order.trouble(value[3]):
@@ -273,14 +279,14 @@ class _Interpreter:
                     entry.line,
                     f"{document.written(entry)} does not end in {order.trouble(value[3])}.",
                     f"as last item {order.expected()}",
-                    rule="value-choice",
+                    code="value-choice",
                 )
                 return
             self._store("infer_dims", value[:3], entry)
             self._store("uff_input_order", value[3], entry)
             dims = ";".join(map(str, value[:3]))
             text = f"{old}, read as infer-dims={dims}"
-            document.remark(entry.line, text, "info", rule="deprecated-key")
+            document.remark(entry.line, text, "info", code="deprecated-key")
 
     # --- [class-attrs-*] --------------------------------------------------------------------------
 
@@ -322,7 +328,7 @@ class _Interpreter:
                 group.line,
                 f"[{name}] names no class.",
                 "[class-attrs-all], or a class number: [class-attrs-0]",
-                rule="class-group-name",
+                code="class-group-name",
             )
             return None
         digits = match[1].lstrip("0") or "0"
@@ -332,12 +338,12 @@ class _Interpreter:
                 group.line,
                 f"[{name}] is about a class beyond num-detected-classes={count or 0}.",
                 f"a class from 0 to {count - 1}" if count else "num-detected-classes in [property]",
-                rule="class-beyond",
+                code="class-beyond",
             )
             return None
         if match[2]:
             text = f"[{name}] is read as [class-attrs-{number}]"
-            document.remark(group.line, text, rule="class-group-name")
+            document.remark(group.line, text, code="class-group-name")
         return number
 
     def _apply(self, base: ClassAttrs, group: Group, prefix: str) -> ClassAttrs:
@@ -367,7 +373,7 @@ class _Interpreter:
         other = entries.get(new)
         if other is None:
             text = f"threshold is an old key, read as {new}"
-            self.document.remark(entry.line, text, "info", rule="deprecated-key")
+            self.document.remark(entry.line, text, "info", code="deprecated-key")
             return
         winner, loser = sorted((entry, other), key=lambda e: e.line, reverse=True)
         self.document.remark(
@@ -375,7 +381,8 @@ class _Interpreter:
             f"threshold and {new} in one group are the same setting: {winner.key} in "
             f"{self.document.place(winner.line)} counts, {loser.key} in "
             f"{self.document.place(loser.line)} does not",
-            rule="key-overruled",
+            code="key-overruled",
+            data={"counts": winner.key, "remove": loser is entry},
         )
 
     # --- one entry --------------------------------------------------------------------------------
@@ -397,7 +404,7 @@ class _Interpreter:
             elif entry.problem == "has no value":
                 fix = 'write a value, or remove the line; an empty text is ""'
             found = f"{key.name} {entry.problem}."
-            document.refuse(entry.line, found, key.expected(), fix, rule="value-form")
+            document.refuse(entry.line, found, key.expected(), fix, code="value-form")
             return _BAD
         try:
             if document.form_of(entry) == "ini":
@@ -416,8 +423,8 @@ class _Interpreter:
             noun = bad.noun if key.enum is None else key.enum.noun()
             expected = bad.expected if plain else key.expected()
             fix = bad.fix or _HINTS.get(key.name)
-            found, rule = f"{document.written(entry)} is not {noun}.", _rule_of(key)
-            document.refuse(entry.line, found, expected, fix, rule=rule)
+            found, code = f"{document.written(entry)} is not {noun}.", _rule_of(key)
+            document.refuse(entry.line, found, expected, fix, code=code)
             return _BAD
         trouble = None if value is None else key.trouble(value)
         if trouble:
@@ -426,7 +433,7 @@ class _Interpreter:
                 f"{document.written(entry)} is not {trouble}.",
                 key.expected(),
                 _HINTS.get(key.name),
-                rule="value-choice" if key.enum or key.choices else "value-range",
+                code="value-choice" if key.enum or key.choices else "value-range",
             )
             return _BAD
         return key.enum(value) if key.enum is not None else value
@@ -452,20 +459,21 @@ class _Interpreter:
 
     def _unknown(self, entry: Entry, group: str) -> None:
         self.unknown += 1
-        hint = suggestion(entry.key, group) if self.unknown <= _MAX_SUGGESTIONS else ""
+        known = self.unknown <= _MAX_SUGGESTIONS
+        hint, meant = suggestion(entry.key, group) if known else ("", None)
         if entry.given:
             found = f"{entry.key} is not a key."
-            self.document.refuse(entry.line, found, None, hint or None, rule="unknown-key")
+            self.document.refuse(entry.line, found, None, hint or None, code="unknown-key")
             return
         message = f"{quoted(entry.key)} is not a key and has no effect"
         message = f"{message}; {hint}" if hint else message
-        self.document.remark(entry.line, message, rule="unknown-key")
+        self.document.remark(entry.line, message, code="unknown-key", data={"meant": meant})
 
     def _ini_only(self, entry: Entry, key: Key) -> None:
         self.document.remark(
             entry.line,
             f"{key.name} is not read in YAML and has no effect; write {key.legacy}",
-            rule="ini-only-key",
+            code="ini-only-key",
         )
 
     def _strays(self) -> set[str]:
@@ -492,7 +500,7 @@ class _Interpreter:
                 keys[0].line,
                 f"{names} stand{s} outside of every group and ha{'s' if s else 've'} no effect: "
                 f"indent under {quoted(meant)}:",
-                rule="stray-key",
+                code="stray-key",
             )
         return {key.name for keys in found.values() for key in keys}
 
@@ -513,14 +521,14 @@ class _Interpreter:
             expected = "property, class-attrs-all or class-attrs-<n>"
             found = f"{name} is not a group."
             self.document.refuse(
-                group.entries[-1].line, found, expected, did_you_mean(meant), rule="unknown-group"
+                group.entries[-1].line, found, expected, did_you_mean(meant), code="unknown-group"
             )
         elif meant:
             text = f"group [{name}] is not read; did you mean [{meant}]?"
-            self.document.remark(group.line, text, rule="unknown-group")
+            self.document.remark(group.line, text, code="unknown-group", data={"meant": meant})
         else:
             text = f"group [{name}] is not read"
-            self.document.remark(group.line, text, "info", rule="unknown-group")
+            self.document.remark(group.line, text, "info", code="unknown-group")
 
     def _no_property_group(self) -> None:
         document = self.document
@@ -535,4 +543,4 @@ class _Interpreter:
             fix = "this is a pipeline file: headrace run takes it; give a config that it names"
         line = document.groups[near[0]].line if near else 1
         found = "the file has no group [property]."
-        document.refuse(line, found, "a line [property]", fix, rule="no-property-group")
+        document.refuse(line, found, "a line [property]", fix, code="no-property-group")

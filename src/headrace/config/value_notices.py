@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace._core.text import quoted
 from headrace.config.document import Document, Entry
 from headrace.config.enums import ClusterMode, ColorFormat, NetworkMode, NetworkType, ProcessMode
@@ -45,7 +45,7 @@ def remark_text(document: Document, entry: Entry, key: Key) -> None:
     text, name, form = entry.text, key.name, document.form_of(entry)
     if not text:
         text = f"{name} is empty and counts as absent"
-        document.remark(entry.line, text, "info", rule="value-empty")
+        document.remark(entry.line, text, "info", code="value-empty")
         return
     found = []
     if _QUOTED.fullmatch(text):
@@ -63,14 +63,14 @@ def remark_text(document: Document, entry: Entry, key: Key) -> None:
     if form == "yaml" and key.kind is Kind.STRINGS and "" in text.split(";"):
         message = "there is an empty item: no semicolon behind the last one in YAML"
         found.append(("list-item", message))
-    for rule, message in found:
-        document.remark(entry.line, f"{document.written(entry)}: {message}", rule=rule)
+    for code, message in found:
+        document.remark(entry.line, f"{document.written(entry)}: {message}", code=code)
     cut, until = _CUTS.get(name, (1023, "")) if form == "yaml" else (1023, "")
     items = text.split(";") if key.kind is Kind.STRINGS else [text]
     if key.kind in (Kind.STRING, Kind.STRINGS) and any(len(i.encode()) > cut for i in items):
         message = f"the original{until} cuts it after {cut} bytes, Headrace does not"
         message = f"{document.written(entry)}: {message}"
-        document.remark(entry.line, message, "info", rule="value-cut")
+        document.remark(entry.line, message, "info", code="value-cut")
 
 
 def _remark_on_number(document: Document, entry: Entry, key: Key) -> None:
@@ -89,13 +89,13 @@ def _remark_on_number(document: Document, entry: Entry, key: Key) -> None:
         rest = item[match.end() :].strip() if match else ""
         if match is None and key.kind is Kind.INTS:
             text = f"{document.written(entry)}: the item '{quoted(item)}' is read as 0"
-            document.remark(entry.line, text, rule="list-item")
+            document.remark(entry.line, text, code="list-item")
         elif match and rest and not rest.startswith(("#", "//")) and not whole:
             document.remark(
                 entry.line,
                 f"{document.written(entry)}: only {match[0].strip()} is read, "
                 f"'{quoted(rest)}' is not",
-                rule="number-rest",
+                code="number-rest",
             )
 
 
@@ -114,7 +114,7 @@ _SECONDARY = tuple(k.field for k in PROPERTY_KEYS.values() if k.mode == "seconda
 
 
 class Remark(NamedTuple):
-    """One finding of `rule` about `fields`; the first one gives the place.
+    """One finding about `fields`; the first one gives the place.
 
     `complete`: nothing needs to be added about Headrace not acting on these keys.
     """
@@ -122,14 +122,14 @@ class Remark(NamedTuple):
     level: Literal["info", "warning"]
     fields: tuple[str, ...]
     message: str
-    rule: str
+    code: str
     complete: bool = True
 
 
 Rule = Callable[["ModelFields"], Iterator[Remark]]
 
 
-def rule_notices(cfg: ModelFields) -> tuple[Notice, ...]:
+def rule_notices(cfg: ModelFields) -> tuple[Finding, ...]:
     """All findings about a config, those about keys that Headrace does not act on included."""
     remarks = [remark for rule in _RULES for remark in rule(cfg)]
     reported = {name for remark in remarks if remark.complete for name in remark.fields}
@@ -137,13 +137,13 @@ def rule_notices(cfg: ModelFields) -> tuple[Notice, ...]:
     return tuple(_notice(cfg, remark) for remark in [*remarks, *single])
 
 
-def _notice(cfg: ModelFields, remark: Remark) -> Notice:
+def _notice(cfg: ModelFields, remark: Remark) -> Finding:
     message = quoted(remark.message, limit=None)
     for name in remark.fields:
         origin = cfg.origin(name)
         if origin.kind != "default":
-            return Notice(remark.level, message, str(origin), remark.rule)
-    return Notice(remark.level, message, quoted(str(cfg.path), limit=None), remark.rule)
+            return Finding(remark.code, remark.level, message, str(origin))
+    return Finding(remark.code, remark.level, message, quoted(str(cfg.path), limit=None))
 
 
 def _given(cfg: ModelFields, name: str) -> bool:
@@ -174,14 +174,14 @@ def _idle(cfg: ModelFields, reported: set[str]) -> Iterator[Remark]:
         )
         verb, them = ("is", "it") if len(idle) == 1 else ("are", "them")
         message = f"{places} {verb} read, and Headrace does not act on {them} yet"
-        yield _warn(message, *idle, rule="key-idle")
+        yield _warn(message, *idle, code="key-idle")
 
 
 def _inapplicable(cfg: ModelFields, reported: set[str]) -> Iterator[Remark]:
     """Keys that have nothing to act on here, and why."""
     for name, key in _BY_FIELD.items():
         if key.reason and name not in reported and _given(cfg, name):
-            yield _info(f"{key.name} has no effect: {key.reason}", name, rule="key-without-effect")
+            yield _info(f"{key.name} has no effect: {key.reason}", name, code="key-without-effect")
 
 
 def _acts(cfg: ModelFields, name: str) -> bool:
@@ -189,45 +189,45 @@ def _acts(cfg: ModelFields, name: str) -> bool:
     return key.acts and (not key.acts_for or getattr(cfg, name) in key.acts_for)
 
 
-def _warn(message: str, *fields: str, rule: str, complete: bool = True) -> Remark:
-    return Remark("warning", fields, message, rule, complete)
+def _warn(message: str, *fields: str, code: str, complete: bool = True) -> Remark:
+    return Remark("warning", fields, message, code, complete)
 
 
-def _info(message: str, *fields: str, rule: str, complete: bool = True) -> Remark:
-    return Remark("info", fields, message, rule, complete)
+def _info(message: str, *fields: str, code: str, complete: bool = True) -> Remark:
+    return Remark("info", fields, message, code, complete)
 
 
 def _functions(cfg: ModelFields) -> Iterator[Remark]:
     if cfg.gie_unique_id is None:
         message = "gie-unique-id is absent: 1 is used (the original needs it here or as a property)"
-        yield _info(message, "gie_unique_id", rule="unique-id-absent")
+        yield _info(message, "gie_unique_id", code="unique-id-absent")
     if cfg.mean_file and cfg.offsets:  # X5
         message = "offsets are not used: mean-file wins"
-        yield _warn(message, "offsets", rule="mean-file-wins")
+        yield _warn(message, "offsets", code="mean-file-wins")
     # X6
     builder = cfg.engine_create_func_name
     kind = model_kind(cfg)
     if builder and kind and cfg.custom_lib_path is None:  # with a library, it says what it does
         used = {"onnx": "onnx-file", "uff": "uff-file"}.get(kind, "model-file")
         message = f"engine-create-func-name={builder} is not called: {used} is used"
-        yield _info(message, "engine_create_func_name", rule="builder-unused")
+        yield _info(message, "engine_create_func_name", code="builder-unused")
     for name, network_type in _FUNCTIONS.items():
         function = getattr(cfg, name)
         if function and cfg.network_type is not network_type:
             key = _BY_FIELD[name].name
             message = f"{key}={function} is not used: it is for network-type {network_type}"
-            yield _warn(message, name, rule="function-of-other-type")
+            yield _warn(message, name, code="function-of-other-type")
 
 
 def _preprocessing(cfg: ModelFields) -> Iterator[Remark]:
     if cfg.symmetric_padding and not cfg.maintain_aspect_ratio:  # X7
         message = "symmetric-padding has no effect without maintain-aspect-ratio=1"
-        yield _warn(message, "symmetric_padding", rule="padding-without-ratio")
+        yield _warn(message, "symmetric_padding", code="padding-without-ratio")
     if cfg.net_scale_factor <= 0:  # X8
         loses = " and offsets are not applied" if cfg.offsets else ""
         message = f"net-scale-factor={cfg.net_scale_factor:g} is not above 0: 1 is used{loses}"
         fields = ["net_scale_factor", *(["offsets"] if cfg.offsets else [])]
-        yield _warn(message, *fields, rule="scale-not-positive")
+        yield _warn(message, *fields, code="scale-not-positive")
 
 
 def _engine(cfg: ModelFields) -> Iterator[Remark]:
@@ -236,25 +236,25 @@ def _engine(cfg: ModelFields) -> Iterator[Remark]:
         message = (
             f"network-mode {cfg.network_mode} without int8-calib-file: the original builds FP16"
         )
-        yield _info(message, "network_mode", rule="int8-without-table", complete=False)
+        yield _info(message, "network_mode", code="int8-without-table", complete=False)
     # X10, X11
     if cfg.tlt_encoded_model and not cfg.tlt_model_key:
         message = "tlt-encoded-model needs tlt-model-key"
-        yield _warn(message, "tlt_encoded_model", rule="encoded-model-key", complete=False)
+        yield _warn(message, "tlt_encoded_model", code="encoded-model-key", complete=False)
     darknet = cfg.custom_network_config and cfg.model_file
     alone = bool(cfg.model_file) != bool(cfg.proto_file)
     if alone and not darknet and not library_makes_networks(cfg):
         here, there = ("model", "proto") if cfg.model_file else ("proto", "model")
         message = f"{here}-file needs {there}-file"
-        yield _warn(message, f"{here}_file", rule="model-in-halves", complete=False)
+        yield _warn(message, f"{here}_file", code="model-in-halves", complete=False)
     caffe = cfg.model_file and cfg.proto_file and not darknet
     if (caffe or cfg.uff_file) and not cfg.output_blob_names:
         kind = "model" if caffe else "uff"
         message = f"{kind}-file needs output-blob-names"
-        yield _warn(message, f"{kind}_file", rule="outputs-not-named", complete=False)
+        yield _warn(message, f"{kind}_file", code="outputs-not-named", complete=False)
     if cfg.uff_file and not (cfg.uff_input_blob_name and cfg.infer_dims):
         message = "uff-file needs uff-input-blob-name and infer-dims"
-        yield _warn(message, "uff_file", rule="uff-input", complete=False)
+        yield _warn(message, "uff_file", code="uff-input", complete=False)
 
 
 def _outputs(cfg: ModelFields) -> Iterator[Remark]:
@@ -262,25 +262,25 @@ def _outputs(cfg: ModelFields) -> Iterator[Remark]:
         refused = "needs cluster-mode=4: the original refuses to start"
         if cfg.network_type is NetworkType.INSTANCE_SEGMENTATION:
             message = f"network-type 3 {refused}"
-            yield _warn(message, "cluster_mode", "network_type", rule="masks-clustered")
+            yield _warn(message, "cluster_mode", "network_type", code="masks-clustered")
         if cfg.output_instance_mask:
             message = f"output-instance-mask {refused}"
-            yield _warn(message, "output_instance_mask", rule="masks-clustered", complete=False)
+            yield _warn(message, "output_instance_mask", code="masks-clustered", complete=False)
     if _given(cfg, "use_dla_core") and not cfg.enable_dla:  # X13
         message = "use-dla-core has no effect without enable-dla=1; no DLA is driven anyway"
-        yield _info(message, "use_dla_core", rule="dla")
+        yield _info(message, "use_dla_core", code="dla")
     secondary_classifier = (
         cfg.network_type is NetworkType.CLASSIFIER and cfg.process_mode is ProcessMode.SECONDARY
     )
     if cfg.classifier_async_mode and not secondary_classifier:  # X14
         message = "classifier-async-mode has no effect without network-type=1 and process-mode=2"
-        yield _warn(message, "classifier_async_mode", rule="async-without-objects")
+        yield _warn(message, "classifier_async_mode", code="async-without-objects")
 
 
 def _tensors(cfg: ModelFields) -> Iterator[Remark]:
     if cfg.network_input_order and cfg.infer_dims is None:  # X15
         message = "network-input-order=1 needs infer-dims: the original takes the size for C,H,W"
-        yield _warn(message, "network_input_order", rule="order-without-dims")
+        yield _warn(message, "network_input_order", code="order-without-dims")
     useless = [name for name in _PREPROCESSING if _given(cfg, name)]
     if cfg.input_tensor_from_meta and useless:  # X16
         message = (
@@ -288,20 +288,20 @@ def _tensors(cfg: ModelFields) -> Iterator[Remark]:
             "scales, and chooses the frames"
         )
         fields = ["input_tensor_from_meta", *useless]
-        yield _warn(message, *fields, rule="unused-with-own-tensors")
+        yield _warn(message, *fields, code="unused-with-own-tensors")
     if not cfg.auto_inc_mem and cfg.output_tensor_meta:  # X17
         message = (
             f"auto-inc-mem has no effect: {_BY_FIELD['auto_inc_mem'].reason} (the original can "
             "stall with auto-inc-mem=0 and output-tensor-meta=1)"
         )
-        yield _info(message, "auto_inc_mem", rule="key-without-effect")
+        yield _info(message, "auto_inc_mem", code="key-without-effect")
     if cfg.disable_output_host_copy:  # X18
         reason = _BY_FIELD["disable_output_host_copy"].reason
         message = (
             f"disable-output-host-copy has no effect: {reason} (in the original a parser has to "
             "read GPU memory)"
         )
-        yield _info(message, "disable_output_host_copy", rule="key-without-effect")
+        yield _info(message, "disable_output_host_copy", code="key-without-effect")
 
 
 def _other_mode(cfg: ModelFields) -> Iterator[Remark]:  # X19
@@ -313,33 +313,33 @@ def _other_mode(cfg: ModelFields) -> Iterator[Remark]:  # X19
                 message += "; to drop classes of this model's own boxes write filter-out-class-ids"
             elif not _written(cfg, "process_mode"):
                 message += "; is process-mode=2 missing?"
-            yield _warn(message, *useless, rule="key-of-other-mode")
+            yield _warn(message, *useless, code="key-of-other-mode")
     elif cfg.interval:
         message = "interval is not used with process-mode 2"
-        yield _warn(message, "interval", rule="key-of-other-mode")
+        yield _warn(message, "interval", code="key-of-other-mode")
 
 
 def _values(cfg: ModelFields) -> Iterator[Remark]:
     # X21
     if cfg.overwrite_input_tensor and not cfg.ip_tensor_file:
         message = "overwrite-input-tensor needs ip-tensor-file"
-        yield _warn(message, "overwrite_input_tensor", rule="tensor-files", complete=False)
+        yield _warn(message, "overwrite_input_tensor", code="tensor-files", complete=False)
     if cfg.overwrite_output_tensor and not (cfg.op_tensor_files and cfg.output_blob_names):
         message = "overwrite-output-tensor needs op-tensor-files and output-blob-names"
-        yield _warn(message, "overwrite_output_tensor", rule="tensor-files", complete=False)
+        yield _warn(message, "overwrite_output_tensor", code="tensor-files", complete=False)
     if not _written(cfg, "net_scale_factor") and not cfg.input_tensor_from_meta:
         message = (
             "net-scale-factor is absent: the model gets values up to 255 "
             "(one trained on 0..1 needs 0.00392156862745098)"
         )
-        yield _info(message, "net_scale_factor", rule="scale-absent")
+        yield _info(message, "net_scale_factor", code="scale-absent")
     channels = 1 if cfg.model_color_format is ColorFormat.GRAY else 3
     if cfg.offsets and len(cfg.offsets) != channels and not cfg.mean_file:
         message = (
             f"{len(cfg.offsets)} offsets for {channels} channels of model-color-format "
             f"{cfg.model_color_format}: one per channel is needed"
         )
-        yield _warn(message, "offsets", rule="offsets-count")
+        yield _warn(message, "offsets", code="offsets-count")
 
 
 def _detector(cfg: ModelFields) -> Iterator[Remark]:
@@ -348,21 +348,21 @@ def _detector(cfg: ModelFields) -> Iterator[Remark]:
         return
     if cfg.num_detected_classes == 0:
         message = "num-detected-classes is 0: every box is dropped; write the number of classes"
-        yield _warn(message, "num_detected_classes", rule="no-classes")
+        yield _warn(message, "num_detected_classes", code="no-classes")
     attrs = {cfg.all_classes, *cfg.classes.values()}
     if all(a.pre_cluster_threshold >= 1 for a in attrs):
         message = "pre-cluster-threshold is 1 or more for every class: no box can pass"
-        yield _warn(message, rule="threshold-above-all")
+        yield _warn(message, code="threshold-above-all")
     mode = f"cluster-mode {cfg.cluster_mode}"
     # a library, or NMS in the model, may apply a threshold of its own
     own = cfg.custom_lib_path or cfg.cluster_mode is ClusterMode.NONE
     if not own and all(a.pre_cluster_threshold <= 0 for a in attrs):
         message = "pre-cluster-threshold is 0 for every class: every candidate counts as a box"
-        yield _warn(message, rule="threshold-0")
+        yield _warn(message, code="threshold-0")
     suppresses = cfg.cluster_mode in (ClusterMode.NMS, ClusterMode.HYBRID)
     if suppresses and any(a.nms_iou_threshold <= 0 for a in attrs):
         message = "nms-iou-threshold is 0: of boxes of a class that touch, only the best stays"
-        yield _warn(message, rule="nms-iou-0")
+        yield _warn(message, code="nms-iou-0")
     if cfg.cluster_mode in (ClusterMode.DBSCAN, ClusterMode.HYBRID):
         hybrid = cfg.cluster_mode is ClusterMode.HYBRID
         if not any(a.min_boxes for a in attrs):
@@ -370,14 +370,14 @@ def _detector(cfg: ModelFields) -> Iterator[Remark]:
                 "NMS alone runs, as with cluster-mode=2" if hybrid else "every raw box goes through"
             )
             message = f"{mode} skips DBSCAN while minBoxes is 0: {left}"
-            yield _warn(message, "cluster_mode", rule="dbscan-skipped")
+            yield _warn(message, "cluster_mode", code="dbscan-skipped")
         elif not any(a.eps for a in attrs):
             left = ", and NMS does the work" if hybrid else ""
             message = f"{mode} with eps 0: no box ever has a neighbour{left}"
-            yield _warn(message, "cluster_mode", rule="dbscan-eps-0")
+            yield _warn(message, "cluster_mode", code="dbscan-eps-0")
     elif cfg.cluster_mode is ClusterMode.NMS and any(a.eps or a.min_boxes for a in attrs):
         message = "eps and minBoxes have no effect with cluster-mode 2, which is NMS (DBSCAN is 1)"
-        yield _info(message, "cluster_mode", rule="cluster-keys-unused")
+        yield _info(message, "cluster_mode", code="cluster-keys-unused")
     elif cfg.cluster_mode is ClusterMode.GROUP_RECTANGLES:
         yield _mode_0(cfg)
 
@@ -403,7 +403,7 @@ def _mode_0(cfg: ModelFields) -> Remark:
         message += f"; {' and '.join(lost)} of this file lose against that"
     message += "; write cluster-mode=2 for NMS with your own values"
     level = _warn if written or lost else _info
-    return level(message, "cluster_mode", rule="cluster-mode-0")
+    return level(message, "cluster_mode", code="cluster-mode-0")
 
 
 _RULES: tuple[Rule, ...] = (

@@ -73,7 +73,7 @@ def refuse_model(path: Path, data: bytes, where: str, *, large: bool) -> None:
         where=where,
         expected="a config file, which is a few KiB of text",
         fix=[quoted(hint, limit=None) for hint in _hints(path, kind)],
-        rule="wrong-file",
+        code="wrong-file",
     )
 
 

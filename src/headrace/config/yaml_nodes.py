@@ -150,10 +150,10 @@ class YamlTree:
         """Report the error of the file, and further documents in it."""
         if self.malformed is not None:
             error = self.malformed
-            document.refuse(error.line, str(error), error.expected, rule="syntax")
+            document.refuse(error.line, str(error), error.expected, code="syntax")
         if self.second_document is not None:
             text = "only the first document of a YAML file is read"
-            document.remark(self.second_document, text, rule="second-document")
+            document.remark(self.second_document, text, code="second-document")
 
     def _read(self) -> None:
         for event in self._events:
@@ -274,16 +274,16 @@ def read_tree(data: bytes, document: Document) -> MapNode | None:
     if isinstance(tree.root, MapNode):
         return tree.root
     if tree.root is None or (isinstance(tree.root, TextNode) and tree.root.empty):
-        document.refuse(1, "the file is empty.", _TOP_EXPECTED, rule="syntax")
+        document.refuse(1, "the file is empty.", _TOP_EXPECTED, code="syntax")
     else:
         found = "the file is not a mapping."
-        document.refuse(tree.root.line, found, _TOP_EXPECTED, rule="syntax")
+        document.refuse(tree.root.line, found, _TOP_EXPECTED, code="syntax")
     return None
 
 
 def _drop_odd_keys(node: MapNode, document: Document) -> None:
     for line in node.odd_keys:
-        document.refuse(line, "a key must be a plain text.", "key: value", rule="syntax")
+        document.refuse(line, "a key must be a plain text.", "key: value", code="syntax")
     first: dict[str, tuple[TextNode, Node]] = {}
     for key, value in node.pairs:
         if key.text in first:
@@ -292,7 +292,7 @@ def _drop_odd_keys(node: MapNode, document: Document) -> None:
                 key.line,
                 f"{quoted(key.text)} is repeated, first in line {line}.",
                 "each key once",
-                rule="duplicate-key",
+                code="duplicate-key",
             )
         else:
             first[key.text] = key, value
@@ -322,16 +322,16 @@ def read_yaml(data: bytes, path: Path) -> Document:
     if isinstance(tree.root, MapNode):
         for line in tree.root.odd_keys:
             found = "a group name must be a plain text."
-            document.refuse(line, found, "such as property:", rule="syntax")
+            document.refuse(line, found, "such as property:", code="syntax")
         for key, value in tree.root.pairs:
             _read_group(document, key, value)
     elif tree.root is not None and tree.malformed is None:
         found = "the file is not a mapping."
-        document.refuse(tree.root.line, found, "groups, such as property:", rule="syntax")
+        document.refuse(tree.root.line, found, "groups, such as property:", code="syntax")
     if tree.malformed is not None and (ini := _INI_GROUP.match(data)):
         line, found = ini[0].count(b"\n") + 1, "[group] is INI, and the file's name says YAML."
         expected = "group:, below it key: value; or a name that ends in .txt"
-        document.refuse(line, found, expected, rule="other-form")
+        document.refuse(line, found, expected, code="other-form")
     tree.report(document)
     return document
 
@@ -344,7 +344,7 @@ def _read_group(document: Document, key: TextNode, value: Node) -> None:
             key.line,
             f"group {quoted(name)} is repeated.",
             f"one mapping with all its keys: the first is in line {first.line}",
-            rule="duplicate-key",
+            code="duplicate-key",
         )
     group = document.groups.setdefault(name, Group(name, key.line))
     if isinstance(value, MapNode):
@@ -358,7 +358,7 @@ def _read_group(document: Document, key: TextNode, value: Node) -> None:
 
 def _read_entries(document: Document, group: Group, node: MapNode) -> None:
     for line in node.odd_keys:
-        document.refuse(line, "a key must be a plain text.", "key: value", rule="syntax")
+        document.refuse(line, "a key must be a plain text.", "key: value", code="syntax")
     for key, value in node.pairs:
         if isinstance(value, TextNode):
             problem = NO_VALUE if value.empty else None

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import ParserError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.binary.abi import BoxLayout, StaticEvidence, candidates, plausibility, static_evidence
 from headrace.binary.elf import ElfFile
 from headrace.meta import DetectionParams, NetworkInfo
@@ -30,7 +30,7 @@ class LayoutDecision:
         certain: True if frames can no longer change it.
     """
 
-    def __init__(self, elf: ElfFile, abi: str, decisions: list[Notice]) -> None:
+    def __init__(self, elf: ElfFile, abi: str, decisions: list[Finding]) -> None:
         self._where = str(elf.path)
         self._decisions = decisions
         self._guess_noticed = False
@@ -40,7 +40,7 @@ class LayoutDecision:
         self.current: BoxLayout | None = forced or evidence.layout
         self.certain = forced is not None or evidence.certain
         self._reason = "it was set" if forced else evidence.reason
-        self._first: Notice | None = self._first_notice(forced, evidence)
+        self._first: Finding | None = self._first_notice(forced, evidence)
 
     def announce(self) -> None:
         """Add a notice of the evidence before any frame, once; for parsers that return boxes."""
@@ -48,19 +48,19 @@ class LayoutDecision:
         if first is not None:
             self._decisions.append(first)
 
-    def _first_notice(self, forced: BoxLayout | None, evidence: StaticEvidence) -> Notice:
+    def _first_notice(self, forced: BoxLayout | None, evidence: StaticEvidence) -> Finding:
         where, reason = self._where, evidence.reason
         if forced:
             text = f"boxes are read as {forced} bytes each, as set"
             if evidence.layout in (None, forced):
-                return Notice("info", text, where)
-            return Notice("warning", f"{text}, although {reason}", where, rule="box-layout")
+                return Finding("box-size", "info", text, where)
+            return Finding("box-layout", "warning", f"{text}, although {reason}", where)
         text = f"the size of boxes is undecided ({reason}): frames will tell"
         if self.current:
             sure = "" if self.certain else "; the first frames will confirm it"
             generation = _GENERATION[self.current]
             text = f"boxes have {self.current} bytes ({generation}): {reason}{sure}"
-        return Notice("info", text, where)
+        return Finding("box-size", "info", text, where)
 
     def __str__(self) -> str:
         if self.current is None:
@@ -109,7 +109,7 @@ class LayoutDecision:
         if against:
             text = f"boxes have {layout} bytes after all: {evidence}, although {self._reason}"
         level: Literal["info", "warning"] = "warning" if against else "info"
-        self._decisions.append(Notice(level, text, self._where, rule="box-layout"))
+        self._decisions.append(Finding("box-layout", level, text, self._where))
 
     def _most_plausible(
         self, data: npt.NDArray[np.uint8], network: NetworkInfo, params: DetectionParams
@@ -129,7 +129,7 @@ class LayoutDecision:
                 "until a frame decides; if this is wrong, set custom-lib-abi"
             )
             level: Literal["info", "warning"] = "warning" if self.current else "info"
-            self._decisions.append(Notice(level, text, self._where, rule="box-layout"))
+            self._decisions.append(Finding("box-layout", level, text, self._where))
         return best
 
     def _misfit(self, size: int, where: str) -> ParserError:

@@ -9,8 +9,8 @@ from typing import Any
 
 from headrace._core import _native
 from headrace._core.errors import CustomLibraryError
+from headrace._core.findings import Finding
 from headrace._core.gpu.cuda import why_no_gpu
-from headrace._core.notices import Notice
 from headrace.binary.code_calls import CodeCalls
 from headrace.binary.entry_points import kinds_of, returns_boxes, standing
 from headrace.binary.gpu_code import gpu_evidence
@@ -57,7 +57,7 @@ class CppLibrary(CustomLibrary):
 
     def __init__(self, path: Path, *, abi: str, rotation: bool | None) -> None:
         self.path = path
-        self.decisions: list[Notice] = []
+        self.decisions: list[Finding] = []
         self._rotation = rotation
         self._elf = check_header(path)
         note_loading(path)
@@ -125,7 +125,7 @@ class CppLibrary(CustomLibrary):
         if not _TAKES_DEVICE_POINTERS.search(name):
             return False
         text = f"{name} works on the GPU: each output is copied there for it"
-        self.decisions.append(Notice("info", text, str(self.path)))
+        self.decisions.append(Finding("function-copies", "info", text, str(self.path)))
         return True
 
     def input_initializer(self) -> InputInitializer | None:
@@ -142,7 +142,7 @@ class CppLibrary(CustomLibrary):
         symbol = next((s.kind for s in self._elf.symbols if s.name == name and s.defined), None)
         if symbol == 1:
             found = f"{name} is a variable, not a function"
-            raise CustomLibraryError(found, where=where, rule="function-missing")
+            raise CustomLibraryError(found, where=where, code="function-missing")
         if not self._object.has(name):
             raise no_such_function(self._elf, name, kind.kind, kind.check_macro)
         calls = CodeCalls(self._elf)
@@ -159,8 +159,8 @@ class CppLibrary(CustomLibrary):
                     others,
                     kind="other parsers",
                     standing=partial(standing, wanted=kind.kind, calls=calls),
-                ),
-                rule="function-for-gpu",
+                ).hints,
+                code="function-for-gpu",
             )
         return where
 

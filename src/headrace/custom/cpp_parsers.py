@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from headrace._core import _native
 from headrace._core.errors import CustomLibraryError, ParserError
-from headrace._core.notices import Notice, note_once
+from headrace._core.findings import Finding
+from headrace._core.notices import note_once
 from headrace._core.types import Array
 from headrace.binary.symbol_names import demangled
 from headrace.custom.box_layout import LayoutDecision
@@ -80,7 +81,7 @@ class CppParser(ABC):
         self,
         native: Any,
         where: str,
-        decisions: list[Notice],
+        decisions: list[Finding],
         *,
         layout: LayoutDecision,
         rotation: bool,
@@ -221,7 +222,7 @@ class CppBoxParser(CppParser):
                 f"class ids above 2147483647, the first {int(ids[~keep][0]) & 0xFFFFFFFF}, and "
                 "were dropped as classes that are not configured"
             )
-            self._decisions.append(Notice("warning", message, self.where, rule="parser-results"))
+            self._decisions.append(Finding("parser-results", "warning", message, self.where))
         return DecodedBoxes(detections.select(keep), sound, *odd)
 
 
@@ -262,7 +263,7 @@ class CppInstanceParser(CppBoxParser):
             f"its objects have {keypoints.shape[1]} keypoints in the place of a mask; "
             "mask-content=mask leaves them out"
         )
-        note_once(self._decisions, "info", text, self.where, rule="parser-results")
+        note_once(self._decisions, Finding("parser-results", "info", text, self.where))
         raw = [NO_MASK.reshape(-1) if mask is None else mask.reshape(-1) for mask in masks]
         return self._decoded(boxes, None, keypoints=keypoints, raw_masks=raw)
 
@@ -333,7 +334,7 @@ class CppSegmentationParser(CppParser):
                 rest = tensor.reshape(-1).view(np.uint8)[address - start :]
                 return rest[: len(rest) // 4 * 4].view(np.float32)
         text = "classProbabilityMap points outside of the output layers: probabilities are left out"
-        note_once(self._decisions, "warning", text, self.where, rule="parser-results")
+        note_once(self._decisions, Finding("parser-results", "warning", text, self.where))
         return None
 
 
@@ -387,7 +388,8 @@ def failed_call(error: Exception, function: str, where: str) -> ParserError:
         where: library and function of the user.
     """
     if isinstance(error, _native.CustomCodeError):
-        return ParserError(f"{function} threw {error}", where=where)
+        data = {"exception": str(error).partition(": ")[0]}
+        return ParserError(f"{function} threw {error}", where=where, data=data)
     return ParserError(
         f"the code called {demangled(str(error))}, which is not installed on this machine",
         where=where,

@@ -104,11 +104,11 @@ def _child(path: str, report: int) -> None:
     try:
         library = open_here(path)
     except CustomLibraryError as error:
-        result["error"] = error.found
+        result["error"] = f"{error:brief}"
         _native.guard_set_function("")
     else:
         _native.guard_set_function("")
-        result["decisions"] = [notice.message for notice in library.decisions]
+        result["decisions"] = [f"{notice:brief}" for notice in library.decisions]
         needed = ElfFile.read(Path(path)).needed
         old = any(n.startswith(("libnvinfer.so.7", "libnvinfer.so.8")) for n in needed)
         own = [  # that it registered in headrace's registry, through headrace's headers

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import get_args
 
 from headrace._core.errors import CustomLibraryError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.custom.guard.options import GuardMode, GuardOptions
 from headrace.custom.validate import CustomLibrary
 from headrace.plugins.loading import PYTHON_SUFFIXES
@@ -30,7 +30,7 @@ def library_file(path: str | Path, abi: str) -> Path:
             "the custom library does not exist",
             where=str(path),
             fix="custom-lib-path is relative to the folder of the config file",
-            rule="missing-file",
+            code="missing-file",
         )
     if not path.is_file():
         raise CustomLibraryError(
@@ -114,7 +114,7 @@ def open_library(
     )
 
 
-def is_guarded(path: Path, python: bool, guard: GuardMode) -> tuple[bool, list[Notice]]:
+def is_guarded(path: Path, python: bool, guard: GuardMode) -> tuple[bool, list[Finding]]:
     """Decide whether a library runs in a worker process.
 
     Args:
@@ -142,9 +142,9 @@ def is_guarded(path: Path, python: bool, guard: GuardMode) -> tuple[bool, list[N
         if guard == "always":
             raise CustomLibraryError(text, where=str(path), fix="guard=never runs it in this one")
         text += "; it runs in this one"
-        return False, [Notice("warning", text, str(path), rule="not-guarded")]
+        return False, [Finding("not-guarded", "warning", text, str(path))]
 
     if guard == "auto" and (entry := TrustStore().get(content_hash(path))):
         text = f"it runs in this process: trusted since {entry.since} ({entry.why})"
-        return False, [Notice("info", text, str(path))]
+        return False, [Finding("guard-used", "info", text, str(path))]
     return True, []

@@ -15,7 +15,7 @@ from headrace.binary.code_calls import CodeCalls
 from headrace.binary.elf import MACHINES, ElfError, ElfFile, version_key
 from headrace.binary.entry_points import KINDS, checked_kind, standing
 from headrace.binary.library_search import find_library
-from headrace.binary.symbol_names import missing_name_hints, parser_like
+from headrace.binary.symbol_names import NearNames, missing_name_hints, parser_like
 from headrace.custom.stand_ins import is_nvidia, supported
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def check_header(path: Path, *, any_machine: bool = False) -> ElfFile:
             f"the library is built for {elf.machine_name}, this machine is {MACHINES[host_code]}",
             where=str(path),
             fix=f"compile its source on this machine: {_COMPILE}",
-            rule="library-machine",
+            code="library-machine",
         )
     if elf.file_type != 3:
         raise CustomLibraryError(
@@ -158,7 +158,7 @@ def load_failed(elf: ElfFile, reason: str, demangled: str) -> CustomLibraryError
         "the library cannot be loaded: " + "; ".join(found),
         where=str(elf.path),
         fix=list(dict.fromkeys(fix)),
-        rule="library-needs" if missing else None,
+        code="library-needs" if missing else None,
     )
 
 
@@ -214,13 +214,15 @@ def no_such_function(elf: ElfFile, name: str, kind: str, check_macro: str) -> Cu
                         "again",
                         f"{check_macro}({name}); reports this at compile time",
                     ],
-                    rule="function-missing",
+                    code="function-missing",
                 )
+    near = missing_hints(elf, name, kind)
     return CustomLibraryError(
         f"the library has no function {name!r}",
         where=str(elf.path),
-        fix=missing_hints(elf, name, kind),
-        rule="function-missing",
+        fix=near.hints,
+        data=near.data,
+        code="function-missing",
     )
 
 
@@ -248,7 +250,7 @@ def of_another_kind(elf: ElfFile, name: str, wanted: str, kind: str) -> CustomLi
             f"name it in {KINDS[kind].key}{network}",
             "or name a function of the kind that the key is for: headrace inspect lists them",
         ],
-        rule="function-of-other-kind",
+        code="function-of-other-kind",
     )
 
 
@@ -267,12 +269,10 @@ def named_at(error: CustomLibraryError, origin: Origin) -> CustomLibraryError:
     if origin.where is None or type(error) is not CustomLibraryError:  # a fault of its own
         return error
     where = f"{origin.where}: {error.where}" if error.where else origin.where
-    return CustomLibraryError(
-        error.found, where=where, expected=error.expected, fix=error.fix, rule=error.rule
-    )
+    return CustomLibraryError(error.finding, where=where)
 
 
-def missing_hints(elf: ElfFile, name: str, kind: str) -> list[str]:
+def missing_hints(elf: ElfFile, name: str, kind: str) -> NearNames:
     """List functions of the library with similar names: of this kind first, the nearest first."""
     functions = [n for n in elf.functions() if not n.startswith("_")]
     names, what = functions, "functions"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace._core.errors import CustomLibraryError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace._core.user_module import import_file
 from headrace.binary.symbol_names import missing_name_hints
 from headrace.custom.user_calls import (
@@ -50,7 +50,7 @@ class PythonLibrary(CustomLibrary):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.decisions: list[Notice] = []
+        self.decisions: list[Finding] = []
         with loading(path):
             self._module = module = import_file(path)
             note_loaded(path)
@@ -105,17 +105,19 @@ class PythonLibrary(CustomLibrary):
         signature = f"def {name}(layers, network, params) -> {result}"
         function = self.entry_point(name)
         if function is None:
+            near = missing_name_hints(
+                name,
+                self.symbols(),
+                kind="parser-like functions",
+                standing=lambda other: self._standing(other, result),
+            )
             raise CustomLibraryError(
                 f"there is no function {name!r}",
                 where=str(self.path),
                 expected=signature,
-                fix=missing_name_hints(
-                    name,
-                    self.symbols(),
-                    kind="parser-like functions",
-                    standing=lambda other: self._standing(other, result),
-                ),
-                rule="function-missing",
+                fix=near.hints,
+                data=near.data,
+                code="function-missing",
             )
         _require_function(function, name, where, signature)
         if returned := self._returns_other(name, result):
@@ -124,7 +126,7 @@ class PythonLibrary(CustomLibrary):
                 where=where,
                 expected=signature,
                 fix=f"name it in {_KEYS[returned]}, or name a function that returns {result}",
-                rule="function-of-other-kind",
+                code="function-of-other-kind",
             )
         return function, where, self.path.parent, []
 
@@ -146,7 +148,7 @@ def _require_function(function: Any, name: str, where: str, expected: str) -> No
             f"{name} is a {type(function).__name__}, not a function",
             where=where,
             expected=expected,
-            rule="function-missing",
+            code="function-missing",
         )
     if inspect.isclass(function):
         raise CustomLibraryError(
@@ -154,7 +156,7 @@ def _require_function(function: Any, name: str, where: str, expected: str) -> No
             where=where,
             expected=expected,
             fix=f"give the module an instance that can be called: parse = {name}()",
-            rule="function-signature",
+            code="function-signature",
         )
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
         kind = "generator" if inspect.isgeneratorfunction(function) else "coroutine"
@@ -162,10 +164,10 @@ def _require_function(function: Any, name: str, where: str, expected: str) -> No
             f"{name} is a {kind} function: calling it gives no result",
             where=where,
             expected=expected,
-            rule="function-signature",
+            code="function-signature",
         )
     if problem := _signature_error(function):
-        raise CustomLibraryError(problem, where=where, expected=expected, rule="function-signature")
+        raise CustomLibraryError(problem, where=where, expected=expected, code="function-signature")
 
 
 def _signature_error(function: Callable[..., Any]) -> str | None:
@@ -199,7 +201,7 @@ class FunctionLibrary(CustomLibrary):
         file = "<program>" if code is None else code.co_filename
         self.name: str = getattr(plain, "__name__", type(plain).__name__)
         self.path = Path(file)
-        self.decisions: list[Notice] = []
+        self.decisions: list[Finding] = []
         self._function = function
 
     def symbols(self) -> list[str]:

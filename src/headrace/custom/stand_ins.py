@@ -16,7 +16,7 @@ from pathlib import Path
 
 from headrace._core import _native
 from headrace._core.errors import CustomLibraryError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.binary.elf import ElfError, ElfFile
 from headrace.binary.library_search import find_elsewhere, find_library
 from headrace.custom.compile.toolchain import gpu_present
@@ -249,7 +249,7 @@ def _plain_type_info(loaded: Loaded, vtable: str) -> int:
 _SHOWN = 6
 
 
-def provide_stand_ins(elf: ElfFile, decisions: list[Notice]) -> None:
+def provide_stand_ins(elf: ElfFile, decisions: list[Finding]) -> None:
     """Make the loader find the libraries of NVIDIA that the library is linked against.
 
     An installed library is never replaced. With a GPU, copies that pip or NVIDIA's toolkit
@@ -267,7 +267,9 @@ def provide_stand_ins(elf: ElfFile, decisions: list[Notice]) -> None:
             if path := find_elsewhere(demand.soname):
                 ctypes.CDLL(str(path))
                 missing.remove(demand)
-                decisions.append(Notice("info", f"{demand.soname} is taken from {path}", where))
+                decisions.append(
+                    Finding("library-taken", "info", f"{demand.soname} is taken from {path}", where)
+                )
     if not missing:
         return
     _native.stand_in_calls()  # those of another library
@@ -276,14 +278,14 @@ def provide_stand_ins(elf: ElfFile, decisions: list[Notice]) -> None:
     text = (
         f"not installed: {', '.join(names)}; headrace stands in, and a function that calls into it "
     )
-    decisions.append(Notice("info", f"{text}gets an error", where))
+    decisions.append(Finding("library-stand-in", "info", f"{text}gets an error", where))
 
 
-def note_calls(elf: ElfFile, decisions: list[Notice]) -> None:
+def note_calls(elf: ElfFile, decisions: list[Finding]) -> None:
     """Add a notice of missing functions that the library called while it was loaded."""
     calls = list(dict.fromkeys(_native.stand_in_calls()))
     if calls:
         text = ", ".join(f"{function} of {library}" for function, library in calls[:_SHOWN])
         more = f" and {len(calls) - _SHOWN} more" if len(calls) > _SHOWN else ""
         text = f"while it was loaded, it called {text}{more}: the answer was 0"
-        decisions.append(Notice("info", text, str(elf.path)))
+        decisions.append(Finding("library-stand-in", "info", text, str(elf.path)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Typ
 import numpy as np
 
 from headrace._core.errors import CustomLibraryError, HeadraceError, ParserError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace._core.text import error_text
 from headrace._core.types import Array
 from headrace._core.user_module import describe, is_interrupt
@@ -47,7 +47,7 @@ class Checked(ABC, Generic[P, R]):
         parser: Callable[[Mapping[str, Layer], NetworkInfo, P], Any],
         where: str,
         folder: Path | None = None,
-        notices: list[Notice] | None = None,
+        notices: list[Finding] | None = None,
     ) -> None:
         self._parser = parser
         self._folder = folder
@@ -82,7 +82,7 @@ class Checked(ABC, Generic[P, R]):
         """Add a notice the first time that `key` comes up."""
         if key not in self._warned:
             self._warned.add(key)
-            self.notices.append(Notice("warning", message, self.where, rule="parser-results"))
+            self.notices.append(Finding("parser-results", "warning", message, self.where))
 
     def refuse(self, found: str, expected: str | None = None, fix: str | None = None) -> NoReturn:
         """Raise a `ParserError` about the parser's result."""
@@ -119,22 +119,21 @@ def failed(
         layers: passed to the function; their names explain a KeyError.
     """
     if folder is None and isinstance(error, HeadraceError):
-        where = error.where or where
-        return ParserError(error.found, where=where, expected=error.expected, fix=error.fix)
+        return ParserError(error.finding, where=error.where or where, code=ParserError.code)
     if folder is None:
         return ParserError(error_text(error), where=where)
     found, line, trail = describe(error, folder)
     where = f"{line} ({where})" if line else where
     if isinstance(error, HeadraceError):
-        found = f"{error.where}: {error.found}" if error.where else error.found
-        fix = [*error.fix, *trail]
-        return ParserError(found, where=where, expected=error.expected, fix=fix)
+        return ParserError(error.finding.at(where), fix=trail, code=ParserError.code)
     if isinstance(error, KeyError) and error.args and isinstance(error.args[0], str):
         trail = [*trail, f"the network's outputs are: {', '.join(layers)}"]
     if isinstance(error, SystemExit):
         found = f"the parser tried to end the program (exit code {error.code})"
         return ParserError(found, where=where, fix=[*trail, "raise an error instead"])
-    return ParserError(f"the parser raised {found}", where=where, fix=trail)
+    kind = "MemoryError" if isinstance(error, MemoryError) else type(error).__name__
+    text = f"the parser raised {found}"
+    return ParserError(text, where=where, fix=trail, data={"exception": kind})
 
 
 INPUT_INITIALIZER = "NvDsInferInitializeInputLayers"

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import HeadraceError, ParserError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace._core.text import shortened
 from headrace._core.types import Array
 from headrace.custom.user_calls import Checked, InputInitializer, ParserKind
@@ -134,9 +134,7 @@ class CheckedParser(Checked[DetectionParams, Detections]):
             )
         except HeadraceError as error:
             where = f"{self.where}: {error.where}" if error.where else self.where
-            raise ParserError(
-                error.found, where=where, expected=error.expected, fix=error.fix
-            ) from error
+            raise ParserError(error.finding, where=where, code=ParserError.code) from error
 
     def _without_broken(self, result: Detections) -> Detections:
         keep = np.isfinite(result.boxes).all(axis=1) & np.isfinite(result.scores)
@@ -365,7 +363,7 @@ class CheckedSegmentation(Checked[SegmentationParams, Segmentation]):
         return np.ascontiguousarray(class_map, np.int32)
 
 
-UserParser = tuple[Callable[..., Any], str, Path | None, list[Notice]]
+UserParser = tuple[Callable[..., Any], str, Path | None, list[Finding]]
 """A parser as `Checked` takes it: the function, where it is, folder of its Python code, notices."""
 
 
@@ -380,7 +378,7 @@ class CustomLibrary(ABC):
 
     path: Path
     kind: Literal["cpp", "python"]
-    decisions: list[Notice]
+    decisions: list[Finding]
 
     @abstractmethod
     def symbols(self) -> list[str]:

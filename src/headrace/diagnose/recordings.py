@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import ConfigError, MediaError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.config import ModelConfig, PipelineSpec
 from headrace.infer.batch import frame_meta
 from headrace.infer.inferencer import Inferencer
@@ -36,7 +36,7 @@ class RecordReport:
     frames: int
     items: int
     objects: int
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[Finding, ...] = ()
 
 
 def record(
@@ -81,7 +81,7 @@ def record_frames(
     *,
     limit: int | None = None,
     frames: Collection[int] | None = None,
-    notices: Iterable[Notice] = (),
+    notices: Iterable[Finding] = (),
 ) -> RecordReport:
     """Run the frames of an opened source through opened models, one at a time; see `record`.
 

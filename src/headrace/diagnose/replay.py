@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from headrace._core.errors import CustomLibraryError, HeadraceError, ParserError
 from headrace._core.files import os_reason
+from headrace._core.findings import Finding
 from headrace._core.gpu.cuda import FAULT_HINT, why_lost
-from headrace._core.notices import Notice
 from headrace._core.text import error_text
 from headrace.binary.elf import ElfError, ElfFile
 from headrace.custom.guard.call_args import InputsArgs, LoadArgs, ParserArgs
@@ -92,7 +92,7 @@ def title(case: Case) -> str:
 
 def repeat(
     case: Case, arrays: Arrays, path: Path, *, guard: bool, timeout_s: float
-) -> tuple[str, list[Notice]]:
+) -> tuple[str, list[Finding]]:
     """Repeat the call of a case.
 
     Args:
@@ -124,7 +124,7 @@ def repeat(
     return _with_library(case, arrays, how)
 
 
-def _with_library(case: Case, arrays: Arrays, how: _How) -> tuple[str, list[Notice]]:
+def _with_library(case: Case, arrays: Arrays, how: _How) -> tuple[str, list[Finding]]:
     args = case.args
     if isinstance(args, LoadArgs):
         with how.limited(case.name):
@@ -182,7 +182,7 @@ def _with_engines(
     config: ModelConfig,
     arrays: list[npt.NDArray[Any]],
     how: _How,
-) -> tuple[str, list[Notice]]:
+) -> tuple[str, list[Finding]]:
     cfg = config.with_overrides(custom_lib_path=how.path)
     loading = how.loading() if type(args) is not LoadArgs else how.limited(case.name)
     with loading:
@@ -248,7 +248,7 @@ def _plugin(
     return f"the plugin gave {_arrays(dict(zip(names, outputs, strict=False)))}"
 
 
-def _engines(cfg: ModelConfig, how: _How) -> tuple[GuardedEngines | _Here, list[Notice]]:
+def _engines(cfg: ModelConfig, how: _How) -> tuple[GuardedEngines | _Here, list[Finding]]:
     from headrace.infer.model.guarded_engines import GuardedEngines, pickled_config
 
     try:

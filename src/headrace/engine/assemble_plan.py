@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 import headrace
 from headrace._core.errors import EngineError
 from headrace._core.files import sha256_of
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.engine.backends import Backend, Runner, RunnerOptions
 from headrace.engine.fingerprint import fingerprint_files
 from headrace.engine.input_shapes import complete_infer_dims, resolve_shape
 from headrace.engine.plan import MODEL_BLOB, Blob, Plan, blob_record
 from headrace.engine.plan_header import (
-    DecisionRecord,
     ModelRecord,
     PlanHeader,
     Precision,
@@ -78,7 +77,7 @@ def assemble_plan(
     *,
     inputs: Sequence[TensorSpec],
     fixed_batch: int | None,
-    decisions: list[Notice],
+    decisions: list[Finding],
     where: str,
 ) -> Plan:
     """Assemble the plan, its session ready to be handed out.
@@ -89,7 +88,7 @@ def assemble_plan(
     backend = built.backend
     if built.runner is None:
         cannot = f"built, but {backend.name} cannot run here: {backend.why_not()}"
-        decisions.append(Notice("warning", cannot))
+        decisions.append(Finding("backend-cannot-run", "warning", cannot))
     chosen = TacticRecord.of(
         built.tactic,
         version=backend.version(),
@@ -112,7 +111,7 @@ def assemble_plan(
         tactics=built.tries or (chosen,),
         tuning=built.tuning,
         plugins=tuple(built.plugins),
-        decisions=tuple(DecisionRecord.of(n) for n in decisions),
+        decisions=tuple(decisions),
         blobs=tuple(blob_record(name, blob) for name, blob in built.blobs.items()),
     )
     plan = Plan(header, built.blobs)
@@ -174,17 +173,16 @@ def prebuilt_plan(network: Network, options: BuildOptions) -> Plan | None:
         return None
     where = str(network.path or "engine")
     resolve_shape(plan.inputs[0], options.infer_dims, options.input_order, where=where)
-    notices = (d.notice for d in header.decisions)
-    decisions = [replace(n, where=n.where or where) for n in notices]
+    decisions = [replace(n, where=n.where or where) for n in header.decisions]
     if header.precision != "fp32" and header.precision != options.precision:
         text = f"the function chose {header.precision}; {options.precision} is asked for"
-        decisions.append(Notice("info", text, where))
+        decisions.append(Finding("precision-chosen", "info", text, where))
     made = header.changed(
         headrace=headrace.__version__,
         rules=options.rules.record(options.precision),
         infer_dims=complete_infer_dims(options.infer_dims),
         model=model_record(network, plan.blobs[MODEL_BLOB]),
-        decisions=tuple(DecisionRecord.of(n) for n in decisions),
+        decisions=tuple(decisions),
     )
     taken = Plan(made, plan.blobs)
     taken.threads = options.threads

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from headrace._core.errors import EngineError, PluginError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace._core.text import quoted
 from headrace.engine.assemble_plan import BuildResult, assemble_plan, prebuilt_plan, session_options
 from headrace.engine.backends import (
@@ -25,7 +25,7 @@ from headrace.engine.dynamic_batch import with_free_batch
 from headrace.engine.input_shapes import AxisOrder, Dims, extra_inputs, resolve_shape, sample_inputs
 from headrace.engine.onnx_message import fix_axes, model_bytes, serialized
 from headrace.engine.plan import COMPILED_BLOB, MODEL_BLOB, WEIGHTS_BLOB, Plan
-from headrace.engine.plan_header import MAX_BATCH, NOT_FREE, Precision, TacticRecord, TuningRecord
+from headrace.engine.plan_header import MAX_BATCH, Precision, TacticRecord, TuningRecord
 from headrace.engine.plugin_graph.opening import split_at
 from headrace.engine.plugin_graph.plugin_layers import PluginLayers, Profiles, build_plugins
 from headrace.engine.plugin_graph.plugin_timing import PluginTiming
@@ -126,7 +126,7 @@ class _Build:
     def __init__(self, network: Network, options: BuildOptions) -> None:
         self.network, self.options = network, options
         self.where = str(network.path) if network.path else repr(network)
-        self.decisions: list[Notice] = []
+        self.decisions: list[Finding] = []
         self.shape = self._first_shape()
         self.tactic = options.tactic or Tactic(options.runtime or DEFAULT_BACKEND)
         self.tunes = options.tuning is not None and options.tactic is None
@@ -222,7 +222,9 @@ class _Build:
         network, shape = self.network, self.shape
         if network.is_large or has_plugins(network):
             why = "it is over 2 GiB" if network.is_large else "it has plugins"
-            self.decisions.append(Notice("warning", f"{NOT_FREE}: {why}", rule="batch-fixed"))
+            self.decisions.append(
+                Finding("batch-fixed", "warning", f"the batch stays fixed at 1: {why}")
+            )
             return
         picture = network.inputs[0]
         extra = extra_inputs(network, shape, self.where)
@@ -344,9 +346,11 @@ class _Build:
             )
         if options.precision != "fp32" or options.rules.pins or options.rules.outputs:
             text = "the model is over 2 GiB: its precision is left as it is"
-            self.decisions.append(Notice("warning", text, rule="precision-not-used"))
+            self.decisions.append(Finding("precision-not-used", "warning", text))
         if options.tuning is not None:
-            self.decisions.append(Notice("warning", "not tuned: the model is over 2 GiB"))
+            self.decisions.append(
+                Finding("not-tuned", "warning", "not tuned: the model is over 2 GiB")
+            )
         started = time.perf_counter()
         proto, weights = split_proto(self.network)
         if self.shape:
@@ -373,15 +377,10 @@ class _Build:
 
 def _at(where: str, error: EngineError, advice: Sequence[str] = ()) -> EngineError:
     """Name the model in an error of its runtime."""
-    return EngineError(
-        f"{error.where}: {error.found}" if error.where else error.found,
-        where=where,
-        expected=error.expected,
-        fix=[*error.fix, *advice],
-    )
+    return EngineError(error.finding.at(where), fix=advice, code=EngineError.code)
 
 
-def _batch_notice(fixed: int, wanted: int, network: Network, *, asked: bool) -> Notice:
+def _batch_notice(fixed: int, wanted: int, network: Network, *, asked: bool) -> Finding:
     if fixed > wanted:
         text = f"the model fixes its batch at {fixed}: batches of {wanted} are padded to it"
     else:
@@ -396,7 +395,7 @@ def _batch_notice(fixed: int, wanted: int, network: Network, *, asked: bool) -> 
                 "; headrace build --dynamic-batch, or an export with a free batch, runs it at once"
             )
     # the name alone: the notice is kept in the plan, and the model may be moved
-    return Notice("info", text, network.path.name if network.path else None)
+    return Finding("batch-split", "info", text, network.path.name if network.path else None)
 
 
 def _open(
@@ -434,10 +433,10 @@ def _open(
     except EngineError as error:
         if isinstance(error, PluginError):
             raise
-        unknown = unknown_error(network, backend.name, registry, where, error.found)
+        unknown = unknown_error(network, backend.name, registry, where, f"{error:brief}")
         if unknown is not None:
             raise unknown from error
-        raise _at(where, error, _declared_types(layers, error.found)) from error
+        raise _at(where, error, _declared_types(layers, f"{error:brief}")) from error
 
 
 def _taken_whole(
@@ -452,16 +451,16 @@ def _taken_whole(
     if lacking:
         text = ", ".join(quoted(kind) for kind, _, _ in lacking)
         text = f"{backend.name} has no plugins {text}: the graph is split at its plugins"
-        layers.notices.append(Notice("info", text, layers.where))
+        layers.notices.append(Finding("graph-split", "info", text, layers.where))
         return None
     try:
         whole = backend.compile(layers.model, options)
     except EngineError as error:
-        text = f"{backend.name} has {named}, but the graph is split at its plugins: {error.found}"
-        layers.notices.append(Notice("warning", text, error.where or layers.where))
+        text = f"{backend.name} has {named}, but the graph is split at its plugins: {error:brief}"
+        layers.notices.append(Finding("graph-split", "warning", text, error.where or layers.where))
         return None
     text = f"{backend.name} computes {named} itself: the network is built whole"
-    layers.notices.append(Notice("info", text, layers.where))
+    layers.notices.append(Finding("graph-whole", "info", text, layers.where))
     return whole
 
 

@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from headrace._core.errors import ConfigError, EngineError
-from headrace._core.gpu.cuda import NO_DRIVER, entered, gpu_count, meant, why_no_gpu
+from headrace._core.findings import Finding
+from headrace._core.gpu.cuda import entered, gpu_count, meant, no_gpu_driver, why_no_gpu
 from headrace._core.gpu.visible_gpus import hidden_by, how_many
-from headrace._core.notices import Notice
 from headrace.engine.backends import why_no_gpu_runtime
 from headrace.engine.backends.onnxruntime_package import gpu_fix
 
@@ -39,7 +39,7 @@ class Device:
 
     gpu: int | None = None
     required: bool = False
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[Finding, ...] = ()
 
     @property
     def name(self) -> str:
@@ -84,7 +84,7 @@ def choose_device(asked: str = "auto", gpu_id: int = 0) -> Device:
     match = _CUDA.fullmatch(asked)
     number = None if match is None or match[1] is None else int(match[1])
     reason = why_no_gpu()
-    absent = reason is not None and reason.startswith(NO_DRIVER)
+    absent = reason is not None and no_gpu_driver()
     fix = None if reason is None or absent else hidden_by()
     if reason is None:
         found = _of_number(gpu_id if number is None else number, asked if match else None)
@@ -99,7 +99,7 @@ def choose_device(asked: str = "auto", gpu_id: int = 0) -> Device:
     if absent:  # nobody expects a GPU here
         return CPU
     text = f"the CPU computes: {reason}; {fix}"
-    return Device(notices=(Notice("info", text, rule="gpu-unused"),))
+    return Device(notices=(Finding("gpu-unused", "info", text),))
 
 
 def _of_number(number: int, asked: str | None) -> Device:
@@ -115,7 +115,7 @@ def _of_number(number: int, asked: str | None) -> Device:
         most = f"cuda:0 to cuda:{count - 1}" if count > 1 else "cuda:0"
         raise EngineError(f"--device {asked}: {how_many(count)}", expected=most)
     text = f"gpu-id={number}: {how_many(count)}; GPU 0 computes"
-    return Device(0, asked is not None, (Notice("info", text, rule="gpu-other"),))
+    return Device(0, asked is not None, (Finding("gpu-other", "info", text),))
 
 
 def check_device_name(name: object) -> None:

@@ -8,12 +8,11 @@ from typing import TypeAlias
 import numpy as np
 
 from headrace._core.errors import EngineError, ModelError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace._core.types import Array
 from headrace.engine.backends import DEFAULT_BACKEND, RunnerOptions, get_backend
 from headrace.engine.input_shapes import sample_inputs
 from headrace.engine.onnx_message import model_bytes
-from headrace.engine.plan_header import NOT_FREE
 from headrace.engine.tuning.output_difference import difference
 from headrace.network.free_batch import free_batch
 from headrace.network.network import Network
@@ -28,7 +27,7 @@ def with_free_batch(
     shape: tuple[int | None, ...],
     picture_range: tuple[float, float],
     where: str,
-) -> tuple[Network, Notice]:
+) -> tuple[Network, Finding]:
     """Free the batch of `network` if a batch of 2 gives the results of two runs of 1.
 
     The batch of `network`, `inputs` and `shape` is 1. `picture_range` is that of the noise to
@@ -43,13 +42,13 @@ def with_free_batch(
         error = _verify(network, free, inputs, shape, picture_range, where)
     except (EngineError, ModelError) as failed:
         at = f"{failed.where}: " if failed.where and failed.where != where else ""
-        text = f"{NOT_FREE}: {at}{failed.found}"
-        return network, Notice("warning", text, name, rule="batch-fixed")
+        text = f"the batch stays fixed at 1: {at}{failed:brief}"
+        return network, Finding("batch-fixed", "warning", text, name)
     text = (
         "the model fixes its batch at 1: made free; a batch of 2 gives what two runs of 1 give "
         f"(difference {error:.1g})"
     )
-    return free, Notice("info", text, name)
+    return free, Finding("batch-freed", "info", text, name)
 
 
 def _verify(

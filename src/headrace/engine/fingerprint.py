@@ -65,7 +65,7 @@ def what_changed(
         try:
             path = locate(part.name, model, where=str(model))
         except ModelError as error:
-            return error.found
+            return f"{error:brief}"
         files.append((path, part, f"external data {part.name!r}"))
     if {part.name for part in record.companions} != companions.keys():
         return "built from other files"

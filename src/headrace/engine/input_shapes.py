@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from headrace._core.errors import EngineError
+from headrace._core.findings import Data
 from headrace._core.types import Array
 from headrace.network.tensor_spec import TensorSpec
 
@@ -54,7 +55,7 @@ def resolve_shape(
     if len(spec.shape) < 2 or spec.shape[0] == 0:
         raise EngineError(f"input {spec} has no batch axis", where=where,
                           expected="a batch first, then at least one axis",
-                          rule="input-not-a-picture")  # fmt: skip
+                          code="input-not-a-picture")  # fmt: skip
     given = complete_infer_dims(infer_dims)
     names: tuple[str, ...] = tuple(f"axis {i}" for i in range(1, len(spec.shape)))
     wanted: tuple[int, ...] | None = None
@@ -65,10 +66,11 @@ def resolve_shape(
         raise EngineError(
             f"infer-dims={_text(given)} is for four axes, input {spec} has {len(spec.shape)}",
             where=where,
-            rule="input-dims",
+            code="input-dims",
         )
     shape: list[int | None] = [spec.shape[0] if isinstance(spec.shape[0], int) else None]
     free, different = [], []
+    fixed: dict[str, int] = {}
     for i, (name, have) in enumerate(zip(names, spec.shape[1:], strict=True)):
         value = have if isinstance(have, int) and have > 0 else None
         want = None if wanted is None else wanted[i]
@@ -76,6 +78,7 @@ def resolve_shape(
             free.append(f"{name} ({have})" if isinstance(have, str) else name)
         elif value is not None and want not in (None, value):
             different.append(f"{name} {value} (infer-dims says {want})")
+            fixed[name] = value
         shape.append(value if value is not None else want)
     if free:
         raise EngineError(
@@ -84,21 +87,28 @@ def resolve_shape(
             fix="set infer-dims=<channels>;<height>;<width>"
             if len(spec.shape) == 4
             else "export the model with fixed axes; only the batch may be free",
-            rule="input-free",
+            code="input-free",
         )
     if different:
         fix = "leave infer-dims out, or export the model with free height and width"
         other: AxisOrder = "NHWC" if order == "NCHW" else "NCHW"
+        data: Data = {}
         if given is not None and _in_order(given, other) == spec.shape[1:]:
             fix = f"the input is {other}: " + (
                 "set network-input-order=1" if other == "NHWC" else "leave network-input-order out"
             )
+        elif given is not None:
+            axes = zip(_AXES["NCHW"], given, strict=True)
+            dims = tuple(fixed.get(name, n) for name, n in axes)
+            if sorted(dims) == sorted(given):  # another size altogether has no certain edit
+                data = {"set": {"infer-dims": _text(dims)}}
         raise EngineError(
             f"infer-dims={_text(given)} does not fit input {spec}: "
             f"the model fixes {', '.join(different)}",
             where=where,
             fix=fix,
-            rule="input-dims",
+            code="input-dims",
+            data=data,
         )
     return tuple(shape)
 
@@ -120,13 +130,13 @@ def extra_inputs(network: Network, picture: tuple[int | None, ...], where: str) 
                 f"input {spec} leaves an axis free other than the batch",
                 where=where,
                 fix="export the model with fixed axes for its further inputs",
-                rule="input-free",
+                code="input-free",
             )
         specs.append(TensorSpec(spec.name, spec.dtype, tuple(axes)))
     return specs
 
 
-def _text(dims: Dims | None) -> str:
+def _text(dims: tuple[int, ...] | None) -> str:
     return ";".join(map(str, dims or ()))
 
 

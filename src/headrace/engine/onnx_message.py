@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from headrace._core.errors import ModelError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.network.network import Network
 from headrace.network.versions import stamp_older
 
 
 def model_bytes(
-    network: Network, *, shape: tuple[int | None, ...], where: str, decisions: list[Notice]
+    network: Network, *, shape: tuple[int | None, ...], where: str, decisions: list[Finding]
 ) -> bytes:
     """Write the ONNX message of a network, weights inside, with the axes of its first input fixed.
 
@@ -24,7 +24,7 @@ def model_bytes(
     proto = network.to_proto()
     if versions := stamp_older(proto):
         text = f"the model is marked {versions[0]}; nothing in it is newer than {versions[1]}"
-        notice = Notice("info", f"{text}, and so it is run")
+        notice = Finding("version-marked", "info", f"{text}, and so it is run")
         if notice not in decisions:
             decisions.append(notice)
     if shape:

@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import headrace
 from headrace._core.errors import EngineError
 from headrace._core.files import locked, os_errors, sha256_of, write_atomically
+from headrace._core.findings import Finding
 from headrace._core.json_record import RecordError
-from headrace._core.notices import Notice
 from headrace.engine.backends import (
     Backend,
     CompilingBackend,
@@ -89,7 +89,7 @@ class PlanSummary:
     model: str
     model_sha256: str
     size_bytes: int
-    decisions: tuple[Notice, ...]
+    decisions: tuple[Finding, ...]
     plugins: tuple[str, ...] = ()
 
 
@@ -112,7 +112,7 @@ class Plan:
         self.header = header
         self.blobs = dict(blobs)
         self.path = path
-        self.decisions: list[Notice] = [record.notice for record in header.decisions]
+        self.decisions: list[Finding] = list(header.decisions)
         self.threads: int | None = None
         self.registry: PluginRegistry | None = None
         self.held: object = None

@@ -8,14 +8,13 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from msgspec import Meta
 
+from headrace._core.findings import Finding
 from headrace._core.json_record import JsonRecord, Seconds
-from headrace._core.notices import Notice
 from headrace.engine.plugin_graph.plugin_record import Name, PluginRecord, Text
 from headrace.engine.tactic import Tactic
 from headrace.network.tensor_spec import TensorSpec
 
 _BY_CODE = "built by code"
-NOT_FREE = "the batch stays fixed at 1"
 """Beginning of the decision on a batch that could not be freed."""
 MAX_BATCH = 1024  # Source: config facts 2.1, batch-size
 
@@ -178,25 +177,6 @@ class PrecisionRecord(JsonRecord, frozen=True, kw_only=True):
     choice: Sha256 | None = None
 
 
-class DecisionRecord(JsonRecord, frozen=True, kw_only=True):
-    """A `Notice` from the build."""
-
-    level: Literal["info", "warning"]
-    message: Text
-    where: Text | None = None
-    rule: Text | None = None
-
-    @classmethod
-    def of(cls, notice: Notice) -> DecisionRecord:
-        """Record a notice."""
-        return cls(level=notice.level, message=notice.message, where=notice.where, rule=notice.rule)
-
-    @property
-    def notice(self) -> Notice:
-        """The notice."""
-        return Notice(self.level, self.message, self.where, self.rule)
-
-
 class BlobRecord(JsonRecord, frozen=True, kw_only=True):
     """A run of bytes after the header; blobs follow each other without gaps."""
 
@@ -240,7 +220,7 @@ class PlanHeader(JsonRecord, frozen=True, kw_only=True):
     tactics: tuple[TacticRecord, ...] = ()
     tuning: TuningRecord | None = None
     plugins: tuple[PluginRecord, ...] = ()
-    decisions: tuple[DecisionRecord, ...] = ()
+    decisions: tuple[Finding, ...] = ()
     blobs: Annotated[tuple[BlobRecord, ...], Meta(min_length=1)]
 
     @property

@@ -143,9 +143,7 @@ class Session:
             if error.where:
                 raise
             kind = DeviceMemoryError if isinstance(error, DeviceMemoryError) else EngineError
-            raise kind(
-                error.found, where=self._where, expected=error.expected, fix=error.fix
-            ) from error
+            raise kind(error.finding, where=self._where, code=kind.code) from error
 
     def _run_into(
         self, runner: PlacingRunner, feeds: Mapping[str, Any], memory: OutputMemory

@@ -38,7 +38,7 @@ def plan_from_tensorrt(path: Path) -> Plan:
         runner = backend.open(b"", RunnerOptions(), data)
     except EngineError as error:
         raise EngineError(
-            f"{what}; it cannot be run here: {error.found}", where=str(path)
+            f"{what}; it cannot be run here: {error:brief}", where=str(path)
         ) from error
     shape = runner.inputs[0].shape
     fixed = shape[0] if shape and isinstance(shape[0], int) else None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from headrace._core.errors import ConfigError
-from headrace._core.notices import Notice
+from headrace._core.findings import Data, Finding
 from headrace._core.text import counted, quoted
 from headrace.config.enums import NetworkType, TensorOrder
 from headrace.infer.parser_choice import Choice, misfit_notices
@@ -30,7 +30,7 @@ def outputs_notices(
     outputs: Sequence[TensorSpec],
     network: NetworkInfo | None,
     labels: Labels,
-) -> list[Notice]:
+) -> list[Finding]:
     """Warnings if the outputs do not fit the parser, or the classes and labels that the config has.
 
     Args:
@@ -50,7 +50,7 @@ def outputs_notices(
     return notices
 
 
-def refuse_classes(choice: Choice | None, notices: list[Notice]) -> None:
+def refuse_classes(choice: Choice | None, notices: list[Finding]) -> None:
     """Refuse another number of classes than a head needs, which would refuse every output.
 
     Args:
@@ -62,19 +62,18 @@ def refuse_classes(choice: Choice | None, notices: list[Notice]) -> None:
     """
     parser = None if choice is None else choice.parser
     strict = isinstance(parser, BuiltinParser) and parser.head.strict_classes
-    for notice in [n for n in notices if strict and n.rule == "class-count"]:
+    for notice in [n for n in notices if strict and n.code == "class-count"]:
         notices.remove(notice)
-        text, _, fix = notice.message.partition(": ")
-        raise ConfigError(text, where=notice.where, fix=fix, rule=notice.rule)
+        raise ConfigError(notice)
 
 
-def _background_of_yolo(cfg: ModelConfig, head: str, labels: Labels) -> list[Notice]:
+def _background_of_yolo(cfg: ModelConfig, head: str, labels: Labels) -> list[Finding]:
     """A warning if class 0 of a head that has no background is called so."""
     if "Yolo" not in head or not labels or labels.detector[0].strip().lower() not in _BACKGROUND:
         return []
     text = f"the first label, '{quoted(labels.detector[0])}', names class 0, and {head} has no "
     text += "background class: every class has the name of the one before"
-    return [_of_file(cfg, text, rule="labels-background")]
+    return [_of_file(cfg, text, code="labels-background")]
 
 
 def class_counts(
@@ -100,7 +99,7 @@ def class_counts(
     return [axis] if isinstance(axis, int) else []
 
 
-def class_notices(cfg: ModelConfig, counts: Sequence[int], labels: Labels) -> list[Notice]:
+def class_notices(cfg: ModelConfig, counts: Sequence[int], labels: Labels) -> list[Finding]:
     """Warnings if the outputs, `num-detected-classes` and the label file disagree.
 
     Args:
@@ -112,18 +111,22 @@ def class_notices(cfg: ModelConfig, counts: Sequence[int], labels: Labels) -> li
         if cfg.parse_classifier_func_name == CTC:  # one character a line
             return []
         texts = _classifier_texts(counts, labels)
-        return [_of_file(cfg, text, rule="classifier-labels") for text in texts]
+        return [_of_file(cfg, text, code="classifier-labels") for text in texts]
     number = cfg.num_detected_classes
     if not number:
         return []  # said already
     notices = []
     held = counts[0] if counts else number
     if held != number:
-        text = f"num-detected-classes={number}, but the model's outputs hold "
-        text += f"{counted(held, 'class')}: set num-detected-classes={held}; "
-        text += "filter-out-class-ids hides classes"
+        text = "num-detected-classes={given}, but the model's outputs hold {classes}"
+        fix = f"set num-detected-classes={held}; filter-out-class-ids hides classes"
+        data: Data = {
+            "given": number,
+            "classes": counted(held, "class"),
+            "set": {"num-detected-classes": held},
+        }
         where = cfg.where("num_detected_classes")
-        notices.append(Notice("warning", text, where, rule="class-count"))
+        notices.append(Finding("class-count", "warning", text, where, data, remedies=(fix,)))
     if labels.records:
         what = (
             counted(held, "class") + " of the model"
@@ -131,12 +134,12 @@ def class_notices(cfg: ModelConfig, counts: Sequence[int], labels: Labels) -> li
             else f"num-detected-classes={number}"
         )
         texts = _texts(labels, held, number, what)
-        notices += [_of_file(cfg, text, rule="labels-count") for text in texts]
+        notices += [_of_file(cfg, text, code="labels-count") for text in texts]
     return notices
 
 
-def _of_file(cfg: ModelConfig, text: str, *, rule: str) -> Notice:
-    return Notice("warning", text, str(cfg.labelfile_path or cfg.path), rule)
+def _of_file(cfg: ModelConfig, text: str, *, code: str) -> Finding:
+    return Finding(code, "warning", text, str(cfg.labelfile_path or cfg.path))
 
 
 def _texts(labels: Labels, held: int, number: int, what: str) -> list[str]:

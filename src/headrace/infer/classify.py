@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import ParserError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.infer.parsers.boxes import to_float32
 from headrace.infer.tally import ItemTally
 from headrace.meta import Classification, ClassifierMeta, ClassifierParams, LabelInfo
@@ -148,17 +148,17 @@ def _largest(table: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any
     return values, best
 
 
-def narrow_outputs(outputs: Sequence[TensorSpec]) -> list[Notice]:
+def narrow_outputs(outputs: Sequence[TensorSpec]) -> list[Finding]:
     """Warnings about outputs of which the built-in parser reads one value, although there are more.
 
     Of an output (N, 1, C) only the first value counts, as in the original.
     """
     return [
-        Notice(
+        Finding(
+            "classifier-output-shape",
             "warning",
             f"the built-in classifier parser reads one value of output {spec}: its first axis "
             "after the batch counts as the classes; a parser of your own can read all of them",
-            rule="classifier-output-shape",
         )
         for spec in outputs
         if len(spec.shape) > 2

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core import _native
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.config.enums import ClusterMode
 from headrace.meta.detections import Detections, FloatArray, IntArray
 
@@ -84,7 +84,7 @@ class ClusterParams:
     mode: ClusterMode
     thresholds: FloatArray
     counts: IntArray
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[Finding, ...] = ()
     rotated: bool = False
 
     def limits(self, reason: Reason) -> npt.NDArray[Any] | None:
@@ -138,13 +138,13 @@ class ClusterParams:
         per_class = [replace(a, **overrides) for a in cfg.per_class]  # type: ignore[arg-type]
         params = cls.from_attrs(per_class, mode)
         settings = ", ".join(f"{k.replace('_', '-')}={v:g}" for k, v in overrides.items())
-        notice = Notice(
+        notice = Finding(
+            "cluster-mode-0",
             "warning",
             f"cluster-mode={cfg.cluster_mode} runs as {mode.label} with {settings} for every class,"
             " as in builds of the original without OpenCV; write cluster-mode=2 to choose these"
             " two yourself",
-            where=str(cfg.path),
-            rule="cluster-mode-0",
+            str(cfg.path),
         )
         return replace(params, notices=(notice,), rotated=cfg.rotated_boxes)
 

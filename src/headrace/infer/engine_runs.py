@@ -132,15 +132,11 @@ def lost_batch(error: EngineError | MemoryError, items: int, record: Record, whe
     elif isinstance(error, PluginDiedError):
         text = f"{error}\n  its batch has no results"
     else:
-        raise EngineError(
-            f"Failed to dequeue output from inferencing: {error.found}",
-            where=error.where,
-            expected=error.expected,
-            fix=error.fix,
-        ) from error
+        text = "Failed to dequeue output from inferencing: "
+        raise EngineError(error.finding.changed(prefix=text), code=EngineError.code) from error
     with record.lock:
         record.results["no_memory" if isinstance(error, MemoryError) else "crashed"] += items
-        record.warn(text, where)
+        record.warn("batch-lost", text, where)
 
 
 def abandon(items: Items, model: Model) -> None:
@@ -352,10 +348,10 @@ class EngineRuns:
             if rows == 1 or model.session.fixed_batch:
                 raise
             self._most_at_once = -(-rows // 2)
-            text = f"the GPU has no memory for {rows} items at once ({error.found}): "
+            text = f"the GPU has no memory for {rows} items at once ({error:brief}): "
             text += "runs are smaller from now on"
             with self._record.lock:
-                self._record.warn(text, str(model.config.path), rule="gpu-memory")
+                self._record.warn("gpu-memory", text, str(model.config.path))
             return self._in_parts(model, run, pieces, self._most_at_once)
         if self._sees_inputs(run):
             seen = [tensor.numpy()[:count].astype(np.float32)]
@@ -381,10 +377,10 @@ class EngineRuns:
             post.parse_ahead(outputs, items)
         except DeviceMemoryError as error:
             model.gpu_hits = None
-            text = f"the GPU has no memory for candidates ({error.found}): "
+            text = f"the GPU has no memory for candidates ({error:brief}): "
             text += "outputs are copied to the host from now on"
             with self._record.lock:
-                self._record.warn(text, str(model.config.path), rule="gpu-memory")
+                self._record.warn("gpu-memory", text, str(model.config.path))
             outputs = {name: table.numpy() for name, table in outputs.items()}
             post.parse_ahead(outputs, items)
         return outputs
@@ -484,7 +480,7 @@ def _pieces(items: Items, model: Model, record: Record) -> list[FramePiece]:
         try:
             placed = pre.place(frame)
         except GeometryError as error:
-            record.warn(f"{error.found}: nothing is inferred on such frames")
+            record.warn("nothing-inferred", f"{error:brief}: nothing is inferred on such frames")
             pieces.append(FramePiece(frame, _NOTHING, _NOTHING))
             transforms.append(None)
         else:

@@ -180,9 +180,9 @@ def tensor_chunks(
             continue
         if tensor.name not in names:
             record.warn(
+                "tensor-name",
                 f"a tensor for component {component_id} is called {tensor.name!r}; the model's"
                 f" inputs are {', '.join(names)}: it is not used",
-                rule="tensor-name",
             )
             continue
         groups.setdefault(tensor.meta_id, {}).setdefault(tensor.name, tensor)

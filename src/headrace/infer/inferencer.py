@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 import numpy.typing as npt
 
 from headrace._core.errors import EngineError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace._core.text import quoted
 from headrace.config import ModelConfig
 from headrace.config.enums import ProcessMode
@@ -227,7 +227,7 @@ class Inferencer:
         return self._record.failed_items
 
     @property
-    def notices(self) -> list[Notice]:
+    def notices(self) -> list[Finding]:
         """Decisions so far, those of library, parser and plausibility watch included."""
         if self.model.watch is not None:
             self.model.watch.judge()
@@ -431,9 +431,9 @@ class Inferencer:
         if self.model.watch is not None:
             self.model.watch.judge(final=True)
 
-    def warn(self, text: str, where: str | None = None) -> None:
+    def warn(self, code: str, text: str, where: str | None = None) -> None:
         """Add a warning to the notices, once."""
-        self._record.warn(text, where)
+        self._record.warn(code, text, where)
 
     def replace(self, model: Model) -> None:
         """Change to another model before the next batch; batches on their way keep the old one.

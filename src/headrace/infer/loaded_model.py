@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import ConfigError, CustomLibraryError, EngineError
+from headrace._core.findings import Finding
 from headrace._core.gpu.cuda import gpu_decodes
-from headrace._core.notices import Notice, notices_on_errors
+from headrace._core.notices import notices_on_errors
 from headrace.config.enums import ClusterMode, NetworkType, ProcessMode
 from headrace.config.profile import with_profile
 from headrace.engine.device import CPU, LANES, Device
@@ -84,7 +85,7 @@ class Model:
     labels: Labels
     selector: Selector | None
     extra_inputs: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
-    notices: list[Notice] = field(default_factory=list)
+    notices: list[Finding] = field(default_factory=list)
     engine_path: Path | None = None
     watch: Watch | None = None
     gpu_scaler: GpuScaler | None = None
@@ -125,7 +126,7 @@ class Model:
         """
         cfg = with_profile(cfg)
         notices = [*device.notices, *cfg.notices]
-        of_parser: list[Notice] = []
+        of_parser: list[Finding] = []
         with device.entered(), notices_on_errors(notices, of_parser):
             choice, labels = _checked(cfg, options, notices)
             of_parser += choice_notices(choice)
@@ -166,7 +167,7 @@ class Model:
         session: Session,
         choice: Choice | None,
         labels: Labels,
-        notices: list[Notice],
+        notices: list[Finding],
         options: RunOptions,
         record: Record,
         device: Device,
@@ -227,7 +228,7 @@ class Model:
             if end is not None:
                 end()
 
-    def all_notices(self) -> list[Notice]:
+    def all_notices(self) -> list[Finding]:
         """Decisions so far, those of the custom library and its parser included."""
         notices = [*self.notices, *choice_notices(self.parser)]
         if self.selector is not None:
@@ -255,13 +256,13 @@ class Model:
             try:
                 self.session.run(self.feeds(np.zeros((size, *item), spec.dtype)))
             except EngineError as error:
-                text = f"warm-up with a batch of {size} failed: {error.found}"
+                text = f"warm-up with a batch of {size} failed: {error:brief}"
                 where = str(self.config.path)
-                self.notices.append(Notice("warning", text, where, rule="warm-up-failed"))
+                self.notices.append(Finding("warm-up-failed", "warning", text, where))
                 return
 
 
-def choice_notices(choice: Choice | None) -> list[Notice]:
+def choice_notices(choice: Choice | None) -> list[Finding]:
     """Those of a parser and its library."""
     if choice is None:
         return []
@@ -270,7 +271,7 @@ def choice_notices(choice: Choice | None) -> list[Notice]:
 
 
 def _checked(
-    cfg: ModelConfig, options: RunOptions, notices: list[Notice]
+    cfg: ModelConfig, options: RunOptions, notices: list[Finding]
 ) -> tuple[Choice | None, Labels]:
     """Parser and labels, which need no engine; adds to `notices`."""
     cfg.check_files(skip=skipped_files(cfg))
@@ -278,7 +279,7 @@ def _checked(
 
 
 def parser_and_labels(
-    cfg: ModelConfig, options: RunOptions, notices: list[Notice]
+    cfg: ModelConfig, options: RunOptions, notices: list[Finding]
 ) -> tuple[Choice | None, Labels]:
     """Choose the parser and read the labels; adds to `notices`.
 
@@ -318,7 +319,8 @@ def require_runnable(cfg: ModelConfig) -> None:
                 where=where,
                 expected="cluster-mode=4: the parser suppresses boxes itself",
                 fix="set cluster-mode=4",
-                rule="masks-clustered",
+                code="masks-clustered",
+                data={"set": {"cluster-mode": 4}},
             )
         if cfg.output_instance_mask:
             raise ConfigError(
@@ -326,7 +328,8 @@ def require_runnable(cfg: ModelConfig) -> None:
                 where=where,
                 expected="cluster-mode=4: merged boxes have no mask",
                 fix="set cluster-mode=4, or leave output-instance-mask out",
-                rule="masks-clustered",
+                code="masks-clustered",
+                data={"set": {"cluster-mode": 4}},
             )
 
 
@@ -403,7 +406,7 @@ def _open(cfg: ModelConfig, options: RunOptions, device: Device) -> tuple[Sessio
             reason = " as long as videos are decoded on the GPU: it was opened beside them"
         if reason:
             text = f"its CUDA graph is not used{reason}"
-            plan.decisions.append(Notice("info", text, str(cfg.path)))
+            plan.decisions.append(Finding("cuda-graph-unused", "info", text, str(cfg.path)))
     return plan.open_session(threads=threads, streams=streams), plan
 
 
@@ -444,7 +447,7 @@ def unfilled_inputs(cfg: ModelConfig, extra: Sequence[TensorSpec]) -> CustomLibr
             "layers['name'][:] = …; return True",
             "or make these inputs constants (initialisers) of the model",
         ),
-        rule="inputs-unfilled",
+        code="inputs-unfilled",
     )
 
 

@@ -43,7 +43,7 @@ def load_mean(
     def refuse(found: str, expected: str | None = None, fix: str | None = None) -> ConfigError:
         place = where or "mean-file"
         found = f"{path}: {found}"
-        return ConfigError(found, where=place, expected=expected, fix=fix, rule="mean-file")
+        return ConfigError(found, where=place, expected=expected, fix=fix, code="mean-file")
 
     try:
         data = Path(path).read_bytes()

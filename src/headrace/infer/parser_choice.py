@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from headrace._core.errors import ConfigError, CustomLibraryError, HeadraceError, ParserError
+from headrace._core.findings import Finding
 from headrace._core.near import did_you_mean
-from headrace._core.notices import Notice
 from headrace._core.text import shortened
 from headrace.config.enums import NetworkType
 from headrace.config.model_files import missing_file
@@ -46,7 +46,7 @@ class Choice:
     parser: Any
     source: str
     library: CustomLibrary | None = None
-    notices: list[Notice] = field(default_factory=list)
+    notices: list[Finding] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ def choose_parser(
     if name and name in kind.known:
         text = f"no custom-lib-path: headrace's built-in parser {name} decodes the outputs"
         said = cfg.origin(kind.field).kind == "model"  # by the lines about the model
-        notices = [] if said else [Notice("info", text, where, rule="parser-built-in")]
+        notices = [] if said else [Finding("parser-built-in", "info", text, where)]
         return Choice(kind.known[name], f"built-in {name}", notices=notices)
     effect = f"{kind.key}={name} has no effect without custom-lib-path"
     if kind.builtin is None:
@@ -157,7 +157,7 @@ def choose_parser(
             + ", ".join(sorted(kind.known)),
             fix="instance segmentation has no parser of its own: the original refuses to start, "
             "too",
-            rule="parser-missing",
+            code="parser-missing",
         )
     choice = Choice(_without_name(cfg, generation), f"built-in {kind.builtin}")
     if name:
@@ -165,12 +165,12 @@ def choose_parser(
             f"{effect}, and headrace has no built-in parser of that name{kind.did_you_mean(name)}"
         )
         text += f"; the {kind.builtin} parser is used, as in the original"
-        choice.notices.append(Notice("warning", text, where, rule="function-without-library"))
+        choice.notices.append(Finding("function-without-library", "warning", text, where))
     unlabelled = not (cfg.labelfile_path or cfg.labels or cfg.output_tensor_meta)
     if cfg.network_type is NetworkType.CLASSIFIER and unlabelled:
         text = "labelfile-path is not given: the built-in classifier attaches only what has a label"
         text += ", so nothing"
-        choice.notices.append(Notice("warning", text, str(cfg.path), rule="labels-needed"))
+        choice.notices.append(Finding("labels-needed", "warning", text, str(cfg.path)))
     return choice
 
 
@@ -229,7 +229,7 @@ def _from_function(cfg: ModelConfig, kind: _Kind | None, function: Callable[...,
     if name and cfg.origin(kind.field).option != "parser":
         text = f"{kind.key}={name} is not called: the program's parser {library.name} is"
         where = str(cfg.origin(kind.field))
-        notices.append(Notice("info", text, where, rule="parser-of-program"))
+        notices.append(Finding("parser-of-program", "info", text, where))
     parser = getattr(library, kind.finder)(library.name)
     return Choice(parser, f"{library.name} of the program", notices=notices)
 
@@ -253,14 +253,14 @@ def _from_library(
             raise
         if name not in kind.known:
             raise _with_hints(error, _no_other_hints(path, kind, name)) from error
-        found = error.found.removesuffix(".")
-        text = f"{found}; headrace's built-in parser {name} decodes the outputs instead"
+        text = f"{error:brief}; headrace's built-in parser {name} decodes the outputs instead"
+        remedies: tuple[str, ...] = ()
         if isinstance(error, CustomLibraryError):  # it is there: how to have it after all
-            text += "".join(f"\n  {hint}" for hint in error.fix)
+            remedies = error.finding.remedies
         return Choice(
             kind.known[name],
             f"built-in {name}",
-            notices=[Notice("warning", text, where, rule="library-replaced")],
+            notices=[Finding("library-replaced", "warning", text, where, remedies=remedies)],
         )
     try:
         parser = getattr(library, kind.finder)(name)
@@ -270,7 +270,7 @@ def _from_library(
         refusal = named_at(failure, cfg.origin(kind.field))
         if name in kind.known:
             hint = f"without custom-lib-path, headrace's built-in parser {name} decodes the outputs"
-        elif "no function" not in refusal.found or any("did you mean" in h for h in refusal.fix):
+        elif any(refusal.data.get(names, True) for names in ("meant", "others")):
             raise refusal from failure.__cause__
         elif near := kind.did_you_mean(name):
             hint = f"headrace's own parsers need no custom-lib-path{near}"
@@ -296,18 +296,12 @@ def _no_other_hints(path: Path, kind: _Kind, name: str) -> list[str]:
         return [none + kind.did_you_mean(name)]
     if name in elf.exported():  # that is what was meant
         return [none]
-    hints = missing_hints(elf, name, kind.entry)
+    hints = missing_hints(elf, name, kind.entry).hints
     return [f"it has no function {name!r} either", *hints, none + kind.did_you_mean(name)]
 
 
 def _with_hints(error: HeadraceError, hints: list[str]) -> HeadraceError:
-    return type(error)(
-        error.found,
-        where=error.where,
-        expected=error.expected,
-        fix=[*error.fix, *hints],
-        rule=error.rule,
-    )
+    return type(error)(error.finding, fix=hints)
 
 
 def require_grid_outputs(
@@ -347,7 +341,7 @@ def require_grid_outputs(
         expected="outputs of a DetectNet-style model, or a parser for these: "
         + ", ".join(str(o) for o in outputs),
         fix=hints,
-        rule="parser-missing",
+        code="parser-missing",
     )
 
 
@@ -383,7 +377,7 @@ def _parsers_in(path: Path) -> list[str]:
 
 def misfit_notices(
     cfg: ModelConfig, parser: object, outputs: Sequence[TensorSpec], network: NetworkInfo | None
-) -> list[Notice]:
+) -> list[Finding]:
     """A warning if `parser` is a built-in one that cannot read the outputs, or not as others can.
 
     Args:
@@ -407,4 +401,4 @@ def misfit_notices(
     elif not names:
         text += " no built-in parser does; write your own: custom-lib-path=my_parser.py"
     where = cfg.origin(head.key.replace("-", "_"))
-    return [Notice("warning", text, str(where), rule="parser-misfit")]
+    return [Finding("parser-misfit", "warning", text, str(where))]

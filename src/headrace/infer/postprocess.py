@@ -378,7 +378,7 @@ class DetectorPostprocessor(Postprocessor):
             text = f"boxes of class {highest} and others outside 0 to"
             text += f" {self.params.num_classes - 1} are dropped: num-detected-classes="
             text += str(self.params.num_classes)
-            self._record.warn(text, self._source, rule="classes-dropped")
+            self._record.warn("classes-dropped", text, self._source)
 
     def _judge_scale(self, boxes: FloatArray) -> None:
         """Say once if the first boxes a parser finds look like 0..1 instead of network pixels."""
@@ -387,7 +387,7 @@ class DetectorPostprocessor(Postprocessor):
             text = f"all boxes lie within {boxes.min():.3g} and {boxes.max():.3g}"
             text += f": parsers return pixels of the {self._network.width}x{self._network.height}"
             text += " network input, so multiply boxes in 0..1 by its size"
-            self._record.warn(text, self._source, rule="boxes-within-1")
+            self._record.warn("boxes-within-1", text, self._source)
 
 
 def _seldom(count: int) -> bool:

@@ -36,7 +36,7 @@ import numpy.typing as npt
 
 from headrace._core import _native
 from headrace._core.errors import ConfigError, GeometryError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace._core.text import counted
 from headrace.config.enums import ColorFormat, ScalingFilter, TensorOrder
 from headrace.config.profile import Profile, with_profile
@@ -180,11 +180,11 @@ class Preprocessor:
         self.scale, self.offsets, notices = _normalisation(scale, offsets, self.channels, where)
         if self.scaling_filter == ScalingFilter.ALGO4:
             notices += (
-                Notice(
+                Finding(
+                    "scaling-filter-unknown",
                     "warning",
                     "scaling-filter=5 is ignored by a GPU: nearest is used",
                     where("scaling-filter"),
-                    rule="scaling-filter-unknown",
                 ),
             )
         self.notices = notices
@@ -392,7 +392,7 @@ class Preprocessor:
 
 def _normalisation(
     scale: float, offsets: Sequence[float], channels: int, where: Where
-) -> tuple[float, tuple[float, ...], tuple[Notice, ...]]:
+) -> tuple[float, tuple[float, ...], tuple[Finding, ...]]:
     if len(offsets) not in (0, channels):
         raise ConfigError(
             f"offsets has {counted(len(offsets), 'value')}",
@@ -407,7 +407,7 @@ def _normalisation(
         return value, tuple(float(np.float32(v)) for v in offsets), ()
     also = " and the offsets are ignored" if offsets else ""
     message = f"net-scale-factor={scale:g} is not positive: 1.0 is used{also}"
-    return 1.0, (), (Notice("warning", message, where("net-scale-factor"), "scale-not-positive"),)
+    return 1.0, (), (Finding("scale-not-positive", "warning", message, where("net-scale-factor")),)
 
 
 def _mean_image(mean: npt.ArrayLike, shape: tuple[int, ...], where: Where) -> FloatArray:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headrace._core.errors import ConfigError
-from headrace._core.notices import Notice, notices_on_errors
+from headrace._core.findings import Finding
+from headrace._core.notices import notices_on_errors
 from headrace.config import ModelConfig
 from headrace.config.enums import NetworkType
 from headrace.infer.class_checks import outputs_notices
@@ -87,7 +88,7 @@ class RawOutputParser:
         self.config = config
         self.record = Record()
         self._options = options or RunOptions()
-        self._found: list[Notice] = list(config.notices)
+        self._found: list[Finding] = list(config.notices)
         self._choice: Choice | None
         self._labels: Labels
         with notices_on_errors(self._found):
@@ -95,7 +96,7 @@ class RawOutputParser:
         self._postprocessor: Postprocessor | None = None
 
     @property
-    def notices(self) -> list[Notice]:
+    def notices(self) -> list[Finding]:
         """Decisions so far, those of library and parser included."""
         return [*self._found, *choice_notices(self._choice), *self.record.notices]
 

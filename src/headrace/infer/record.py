@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headrace._core.errors import ParserError
-from headrace._core.notices import Notice, note_once
+from headrace._core.findings import Finding
+from headrace._core.notices import note_once
 from headrace.infer.tally import Tally
 from headrace.meta import FrameMeta
 
@@ -49,7 +50,7 @@ class Record:
     """
 
     times: StageTimes = field(default_factory=StageTimes)
-    notices: list[Notice] = field(default_factory=list)
+    notices: list[Finding] = field(default_factory=list)
     inferred_items: int = 0
     failed_items: int = 0
     results: Counter[str] = field(default_factory=Counter)
@@ -68,20 +69,20 @@ class Record:
             self._parse_errors.add(same)
             text += f"\n  first in frame {meta.frame} of {meta.source}"
             text += "; what cannot be parsed has no results"
-            self.warn(text, rule="parser-failed")
+            self.warn("parser-failed", text)
 
     def outputs_unread(self, cfg: ModelConfig) -> None:
         """Warn that a model has no parser, and that its outputs are not attached."""
         text = "network-type=100 without output-tensor-meta=1: nobody reads the outputs, nothing is"
         text += " found; set output-tensor-meta=1 to attach them, or the network-type whose parser"
         where = str(cfg.origin("network_type"))
-        self.warn(f"{text} reads them", where, rule="outputs-unread")
+        self.warn("outputs-unread", f"{text} reads them", where)
 
-    def find(self, rule: str, text: str, where: str) -> None:
-        """Keep the first finding of a rule of the plausibility watch."""
-        if all(notice.rule != rule for notice in self.notices):
-            self.notices.append(Notice("warning", text, where, rule))
+    def find(self, finding: Finding) -> None:
+        """Keep the first finding of a code of the plausibility watch."""
+        if all(notice.code != finding.code for notice in self.notices):
+            self.notices.append(finding)
 
-    def warn(self, text: str, where: str | None = None, *, rule: str | None = None) -> None:
+    def warn(self, code: str, text: str, where: str | None = None) -> None:
         """Say something once."""
-        note_once(self.notices, "warning", text, where, rule)
+        note_once(self.notices, Finding(code, "warning", text, where))

@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from headrace._core.notices import Notice, note_once
+from headrace._core.findings import Finding
+from headrace._core.notices import note_once
 from headrace.config.enums import NetworkType
 from headrace.infer.attach import Generation
 from headrace.infer.geometry import croppable
@@ -212,7 +213,7 @@ class Selector:
         kind = cfg.network_type
         self.classifies = kind is NetworkType.CLASSIFIER
         self.async_mode = bool(self.classifies and cfg.classifier_async_mode)
-        self.notices: list[Notice] = []
+        self.notices: list[Finding] = []
         # The original compares unsigned numbers.
         self._interval = cfg.secondary_reinfer_interval & 0xFFFFFFFF
         by_age = kind is NetworkType.DETECTOR and self._interval != DEFAULT_INTERVAL
@@ -417,7 +418,7 @@ class Selector:
         left, top, width, height = objects.rects[index].tolist()
         text = f"an object of {width:g}x{height:g} pixels at {left:g},{top:g} leaves nothing to"
         text += f" crop from frame {meta.frame} of {meta.source}: nothing is inferred on such"
-        note_once(self.notices, "warning", f"{text} objects")
+        note_once(self.notices, Finding("object-too-small", "warning", f"{text} objects"))
 
     def _warn_untracked(self, meta: FrameMeta) -> None:
         """At most once in 5 minutes of stream time. Source: spec D.4."""
@@ -425,7 +426,7 @@ class Selector:
             self._warned_ns = meta.pts_ns
             text = "classifier-async-mode ignores objects without a tracking id, as in frame"
             text += f" {meta.frame} of {meta.source}; put a tracker before this model"
-            note_once(self.notices, "warning", text, rule="async-without-tracker")
+            note_once(self.notices, Finding("async-without-tracker", "warning", text))
 
 
 def _indices(mask: BoolArray) -> IntArray:

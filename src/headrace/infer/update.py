@@ -174,7 +174,9 @@ class ModelUpdater:
             if not isinstance(error, HeadraceError):
                 error = EngineError(f"loading failed: {type(cause).__name__}: {cause}")
             self.errors.append(error)
-            self._inferencer.warn(f"the model was not updated: {error}", str(path))
+            self._inferencer.warn(
+                "model-not-updated", f"the model was not updated: {error}", str(path)
+            )
         if on_updated is not None:
             on_updated(status, path)
 

@@ -132,7 +132,7 @@ class Controls:
         updater.wait()
         if outcome != [0]:
             new = [n for n in models[index].record.notices if n not in before]
-            raise HeadraceError(new[-1].message if new else f"{path.name} was not loaded")
+            raise HeadraceError(new[-1] if new else f"{path.name} was not loaded")
 
 
 def whole(value: Any, name: str, most: int) -> int:

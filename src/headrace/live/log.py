@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from headrace._core.notices import Notice
+    from headrace._core.findings import Finding
     from headrace.pipeline import Pipeline, RunReport
     from headrace.pipeline.events import PipelineEvent
 
@@ -52,7 +52,7 @@ def log_as_json(stream: TextIO | None = None) -> logging.Logger:
 
 
 def follow_sources(
-    pipeline: Pipeline, tell: Callable[[PipelineEvent, Sequence[Notice]], None]
+    pipeline: Pipeline, tell: Callable[[PipelineEvent, Sequence[Finding]], None]
 ) -> None:
     """Call `tell` with each source that is added, ends, fails or is removed, and its notices."""
 
@@ -67,7 +67,7 @@ def log_sources(pipeline: Pipeline) -> None:
     """Log each source that is added, ends, fails or is removed, and its notices."""
     logger = logging.getLogger("headrace.live")
 
-    def log(event: PipelineEvent, notices: Sequence[Notice]) -> None:
+    def log(event: PipelineEvent, notices: Sequence[Finding]) -> None:
         level = logging.WARNING if event.name.startswith("failed") else logging.INFO
         whose = {"source": event.source, "source_id": event.source_id}
         extra = whose | {"event": "source", "state": event.name.partition(":")[0]}
@@ -78,11 +78,12 @@ def log_sources(pipeline: Pipeline) -> None:
     follow_sources(pipeline, log)
 
 
-def log_notice(logger: logging.Logger, notice: Notice, **more: Any) -> None:
+def log_notice(logger: logging.Logger, notice: Finding, **more: Any) -> None:
     """Log a notice; `more`: fields of the line."""
     level = getattr(logging, notice.level.upper(), logging.INFO)
-    extra = {"event": "notice", "where": notice.where, **more}
-    logger.log(level, notice.message, extra=extra)
+    extra = {"event": "notice", "code": notice.code, "where": notice.where, **more}
+    text = f"{notice:brief}"
+    logger.log(level, text, extra=extra)
 
 
 def log_end(report: RunReport) -> None:

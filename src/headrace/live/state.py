@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.media.sources.reconnect import AWAY
-
 if TYPE_CHECKING:
     from headrace.live.view import LiveView
     from headrace.pipeline import Pipeline
@@ -52,14 +50,11 @@ def pipeline_state(pipeline: Pipeline, view: LiveView) -> dict[str, Any]:
         ],
         # milliseconds of each kind of work for one frame
         "stages": {kind: round(1000 * s / frames, 2) for kind, s in report.stages.items() if s},
-        "notices": [
-            {"level": n.level, "message": n.message, "where": n.where}
-            for n in report.notices[-_MAX_NOTICES:]
-        ],
+        "notices": [n.to_json() for n in report.notices[-_MAX_NOTICES:]],
     }
 
 
 def _lost(notices: Any) -> str:
     """The notice of a connection that is away now; empty if none is."""
-    away = [n.message for n in list(notices) if AWAY in n.message]
+    away = [f"{n:brief}" for n in list(notices) if n.code == "connection-away"]
     return away[-1] if away else ""

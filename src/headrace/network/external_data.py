@@ -166,7 +166,7 @@ def _external_range(tensor: Any, size_bytes: int, model: Path, where: str) -> Ex
             where=where,
             expected=f"the file {model.parent / location}",
             fix="copy the data file to the model; its name may not change",
-            rule="external-data",
+            code="external-data",
         ) from error
     if not stat.S_ISREG(status.st_mode):
         raise ModelError(f"external data {location!r} is not a regular file", where=where)
@@ -177,7 +177,7 @@ def _external_range(tensor: Any, size_bytes: int, model: Path, where: str) -> Ex
             f"are needed, it has {status.st_size}",
             where=where,
             fix="the file is truncated or belongs to another model: copy it again",
-            rule="external-data",
+            code="external-data",
         )
     return ExternalRange(location, path, numbers["offset"], size_bytes)
 
@@ -207,7 +207,7 @@ def locate(location: str, model: Path, *, where: str) -> Path:
         where=where,
         expected=f"a file in {model.parent} or below",
         fix="nothing was read; if you trust the model, put its data beside it and export again",
-        rule="external-data",
+        code="external-data",
     )
 
 

@@ -115,9 +115,11 @@ class Importer(ABC):
             if self.plugins is not None:
                 self.plugins.close()
 
-    def error(self, found: str, **more: str) -> ModelError:
+    def error(
+        self, found: str, *, expected: str | None = None, fix: str | None = None
+    ) -> ModelError:
         """Return an error about the whole model."""
-        return ModelError(found, where=self.where, **more)
+        return ModelError(found, where=self.where, expected=expected, fix=fix)
 
     def input(self, name: str, dims: Sequence[int], *, with_batch: bool = False) -> Blob:
         """Add an input of the network.

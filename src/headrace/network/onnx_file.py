@@ -166,7 +166,7 @@ def _check_opsets(proto: Any, where: str) -> None:
             "the model does not say which opset it uses",
             where=where,
             expected="an opset_import",
-            rule="opset",
+            code="opset",
         )
     if version is not None and not 1 <= version <= newest:
         raise ModelError(
@@ -174,7 +174,7 @@ def _check_opsets(proto: Any, where: str) -> None:
             where=where,
             expected=f"an opset from 1 to {newest}",
             fix="export the model for an older opset (17 suits every runtime), or update onnx",
-            rule="opset",
+            code="opset",
         )
 
 
@@ -185,7 +185,7 @@ def _not_onnx(data: bytes, where: str) -> ModelError:
             f"not an ONNX model: it looks like {words}",
             where=where,
             expected="an ONNX model",
-            rule="model-of-other-kind",
+            code="model-of-other-kind",
         )
     damage = _damage(data)
     if damage is None:

@@ -16,7 +16,8 @@ from headrace._core.errors import (
     ParserError,
     PluginError,
 )
-from headrace._core.notices import Notice, notices_on_errors
+from headrace._core.findings import Finding
+from headrace._core.notices import notices_on_errors
 from headrace.config import ModelConfig
 from headrace.config.enums import NetworkType, ProcessMode
 from headrace.config.origin import OVERRIDE
@@ -59,7 +60,7 @@ class Assembly:
 
     pipeline: Pipeline
     inferencers: list[Any]
-    notices: list[Notice] = field(default_factory=list)
+    notices: list[Finding] = field(default_factory=list)
 
     def close(self) -> None:
         """Release the engines, and everything else if it has not run."""
@@ -77,7 +78,7 @@ def assemble(
     sinks: Sequence[Sink | Route] = (),
     painter: Any = None,
     on_stage: Callable[[str], None] = lambda _: None,
-    on_ready: Callable[[list[Notice]], None] = lambda _: None,
+    on_ready: Callable[[list[Finding]], None] = lambda _: None,
     on_result: Callable[[FrameMeta], None] | None = None,
     kind: type[Pipeline] = Pipeline,
 ) -> Assembly:
@@ -247,7 +248,7 @@ def behind_tracker(items: Sequence[Any]) -> int:
     return max([after_primaries(items), *trackers])
 
 
-def numbered(stages: Sequence[Any], where: str | None) -> tuple[list[Any], list[Notice]]:
+def numbered(stages: Sequence[Any], where: str | None) -> tuple[list[Any], list[Finding]]:
     """The stages, each config with an id of its own as far as the files leave that open.
 
     Args:
@@ -270,11 +271,11 @@ def numbered(stages: Sequence[Any], where: str | None) -> tuple[list[Any], list[
             number = next(free)
             items[place] = cfg.with_overrides(gie_unique_id=number)
             text = f"gie-unique-id is absent: {number} is used"
-            notices.append(Notice("info", text, str(cfg.path), rule="unique-id-absent"))
+            notices.append(Finding("unique-id-absent", "info", text, str(cfg.path)))
     for number, names in named.items():
         if len(names) > 1:
             text = f"gie-unique-id={number} in {' and '.join(names)}: their results cannot be told"
-            notices.append(Notice("warning", f"{text} apart", where, rule="unique-id-twice"))
+            notices.append(Finding("unique-id-twice", "warning", f"{text} apart", where))
     notices += idle_models(items)
     return items, notices
 
@@ -294,7 +295,7 @@ def _bare_in_order(stages: Sequence[Any]) -> list[Any]:
         classifies = cfg.network_type is NetworkType.CLASSIFIER
         if finds and classifies and _is_bare(item, "process_mode"):
             text = "a classifier behind a detector: it works on the objects found (process-mode=2)"
-            notice = Notice("info", text, str(cfg.path))
+            notice = Finding("classifier-of-objects", "info", text, str(cfg.path))
             mode = {"process_mode": ProcessMode.SECONDARY}
             items[place] = cfg.changed(mode, {"process_mode": OVERRIDE}, [notice])
         finds = finds or cfg.network_type in _FINDS_OBJECTS
@@ -442,14 +443,14 @@ def _abort(sink: Sink) -> None:
 _FINDS_OBJECTS = (NetworkType.DETECTOR, NetworkType.INSTANCE_SEGMENTATION)
 
 
-def idle_models(stages: Sequence[Any]) -> list[Notice]:
+def idle_models(stages: Sequence[Any]) -> list[Finding]:
     """A warning for each model that works on objects, or on tensors, that nothing before it makes.
 
     Args:
         stages: configs, opened models, trackers and probes, in order. What follows a probe, or a
             model without a config, is not judged: that may make objects of any component.
     """
-    notices: list[Notice] = []
+    notices: list[Finding] = []
     makers: dict[int, int] = {}  # component -> its number of classes
     for item in stages:
         cfg = item if isinstance(item, ModelConfig) else getattr(item, "config", None)
@@ -463,7 +464,7 @@ def idle_models(stages: Sequence[Any]) -> list[Notice]:
             )
             where = str(cfg.origin("input_tensor_from_meta"))
             text += " so nothing is inferred"
-            notices.append(Notice("warning", text, where, rule="tensors-from-nowhere"))
+            notices.append(Finding("tensors-from-nowhere", "warning", text, where))
         secondary = cfg.process_mode is ProcessMode.SECONDARY
         makes = cfg.network_type in _FINDS_OBJECTS
         if secondary and not cfg.input_tensor_from_meta:
@@ -480,7 +481,7 @@ def idle_models(stages: Sequence[Any]) -> list[Notice]:
                     text += f" gie-unique-id and finds objects (those that do: {ids}): nothing"
                     text += " is inferred"
                 where = str(cfg.origin(key))
-                notices.append(Notice("warning", text, where, rule="objects-from-nowhere"))
+                notices.append(Finding("objects-from-nowhere", "warning", text, where))
             else:
                 notices += _unknown_classes(cfg, before)
         if (
@@ -491,7 +492,7 @@ def idle_models(stages: Sequence[Any]) -> list[Notice]:
         ):
             text = "process-mode is absent: this classifier sees whole frames, not the objects of "
             text += "the model before it, which takes process-mode=2"
-            notices.append(Notice("warning", text, str(cfg.path), rule="classifier-of-frames"))
+            notices.append(Finding("classifier-of-frames", "warning", text, str(cfg.path)))
         # a primary classifier adds an object as large as the frame
         if makes or (cfg.network_type is NetworkType.CLASSIFIER and not secondary):
             known = cfg.num_detected_classes if makes else 0
@@ -499,7 +500,7 @@ def idle_models(stages: Sequence[Any]) -> list[Notice]:
     return notices
 
 
-def _unknown_classes(cfg: ModelConfig, makers: Mapping[int, int]) -> list[Notice]:
+def _unknown_classes(cfg: ModelConfig, makers: Mapping[int, int]) -> list[Finding]:
     """Warn of `operate-on-class-ids` that no model before the secondary one has.
 
     Args:
@@ -515,4 +516,4 @@ def _unknown_classes(cfg: ModelConfig, makers: Mapping[int, int]) -> list[Notice
     text = f"operate-on-class-ids={ids}: the models before it have classes 0 to {max(counts) - 1}:"
     text += " nothing is inferred"
     where = str(cfg.origin("operate_on_class_ids"))
-    return [Notice("warning", text, where, rule="class-ids-beyond")]
+    return [Finding("class-ids-beyond", "warning", text, where)]

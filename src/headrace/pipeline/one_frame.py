@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.config import ModelConfig, PipelineSpec, is_pipeline_file, load_pipeline
 from headrace.infer.inferencer import Inferencer
 from headrace.media import ArraySource
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @contextmanager
 def opened_models(
     config: Any, source: Any, options: Mapping[str, Any]
-) -> Iterator[tuple[list[Inferencer], Source, list[Notice]]]:
+) -> Iterator[tuple[list[Inferencer], Source, list[Finding]]]:
     """Open the models and the source that `explain` and `record` get, and close them.
 
     Args:
@@ -36,7 +36,7 @@ def opened_models(
     stages: Sequence[Any] = [config]
     if isinstance(config, Sequence) and not isinstance(config, str):
         stages = config
-    notices: list[Notice] = []
+    notices: list[Finding] = []
     spec = config if isinstance(config, PipelineSpec) else None
     if isinstance(config, str | PathLike):
         path = Path(config)
@@ -54,7 +54,7 @@ def opened_models(
 
 def for_one_frame(
     spec: PipelineSpec,
-) -> tuple[PipelineSpec, list[ModelConfig], list[Notice]]:
+) -> tuple[PipelineSpec, list[ModelConfig], list[Finding]]:
     """Leave out everything of a pipeline that one frame has no use for.
 
     Args:
@@ -70,13 +70,13 @@ def for_one_frame(
     models, notices = spec.load_models(), []
     if spec.tracker is not None:
         text = "each frame stands alone: the tracker is left out, classifiers run synchronously"
-        notices.append(Notice("info", text, str(spec.path)))
+        notices.append(Finding("frames-alone", "info", text, str(spec.path)))
         models = [
             cfg.with_overrides(classifier_async_mode=False) if cfg.classifier_async_mode else cfg
             for cfg in models
         ]
     if len(spec.opened_sources) > 1:
         text = f"frames are of the first of {len(spec.opened_sources)} sources"
-        notices.append(Notice("info", text, spec.sources[0].label))
+        notices.append(Finding("first-source", "info", text, spec.sources[0].label))
     first = spec.sources[:1]
     return spec.changed(sources=first, sinks=(), tracker=None), models, notices

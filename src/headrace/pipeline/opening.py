@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import HeadraceError
+from headrace._core.findings import Finding
 from headrace._core.named_settings import split_settings
-from headrace._core.notices import Notice, refuse_warnings, warn_of
+from headrace._core.notices import refuse_warnings, warn_of
 from headrace.config import ModelConfig, is_pipeline_file, load_pipeline
 from headrace.config.overrides import GivenKey, Overrides, distributed
 from headrace.config.pipeline_spec import (
@@ -169,7 +170,7 @@ def open_pipeline(
         analytics=path,
     )
 
-    def ready(notices: list[Notice]) -> None:
+    def ready(notices: list[Finding]) -> None:
         notices += _pictures_one_by_one(given)
         if strict:
             refuse_warnings(notices)
@@ -292,7 +293,7 @@ def _loaded(items: Sequence[Any], given: Sequence[GivenKey], parser: Any) -> lis
     return loaded
 
 
-def _pictures_one_by_one(given: Sequence[str | Source]) -> list[Notice]:
+def _pictures_one_by_one(given: Sequence[str | Source]) -> list[Finding]:
     pictures = [s for s in given if isinstance(s, str) and Path(s).suffix.lower() in IMAGE_SUFFIXES]
     if len(pictures) < 2:
         return []
@@ -300,4 +301,4 @@ def _pictures_one_by_one(given: Sequence[str | Source]) -> list[Notice]:
         f"each of {len(pictures)} pictures is a source of its own; "
         "a folder or a pattern (photos/*.jpg) makes one source of them"
     )
-    return [Notice("warning", text, _WHERE)]
+    return [Finding("sources-many", "warning", text, _WHERE)]

@@ -12,7 +12,7 @@ from headrace.media.sinks.base import Sink
 from headrace.pipeline.durations import Durations
 
 if TYPE_CHECKING:
-    from headrace._core.notices import Notice
+    from headrace._core.findings import Finding
     from headrace.infer.batch import Batch
     from headrace.media import Frame, Source
     from headrace.media.draw import Painter
@@ -199,7 +199,7 @@ class Outlet:
         return composed
 
     @property
-    def notices(self) -> list[Notice]:
+    def notices(self) -> list[Finding]:
         """Of the tiler and the sinks."""
         tiler = getattr(self._tiler, "notices", ())
         return [*tiler, *(n for sink in self.sinks for n in sink.notices)]

@@ -37,7 +37,7 @@ from headrace.pipeline.source_opening import gpu_of
 from headrace.pipeline.stage import is_stage, is_tracker
 
 if TYPE_CHECKING:
-    from headrace._core.notices import Notice
+    from headrace._core.findings import Finding
     from headrace.media import Frame, Sink, Source
     from headrace.media.draw import Painter
     from headrace.meta import FrameMeta
@@ -110,7 +110,7 @@ class Pipeline(RunningChanges):
         batch_size: int | None = None,
         tiler: Composes | None = None,
         owned: Sequence[SupportsClose] = (),
-        notices: Sequence[Notice] = (),
+        notices: Sequence[Finding] = (),
         keep_open: bool = False,
     ) -> None:
         self.sources = list(sources) if isinstance(sources, Sequence) else [sources]
@@ -124,7 +124,7 @@ class Pipeline(RunningChanges):
                 source.source_id = number
         self._owned = list(owned)
         self._decided = list(notices)
-        self._left: deque[Notice] = deque(maxlen=_LEFT)  # notices of sources that are over
+        self._left: deque[Finding] = deque(maxlen=_LEFT)  # notices of sources that are over
         self._segments = segments_of(self.stages)
         model = self._segments[0].stage
         config = getattr(model, "config", None)
@@ -188,7 +188,7 @@ class Pipeline(RunningChanges):
         return self._models()
 
     @property
-    def notices(self) -> list[Notice]:
+    def notices(self) -> list[Finding]:
         """Decisions so far, each once: while opening, and by every part."""
         found = list(self._decided)
         for part in (*self.stages, *self.sources, self._outlet):

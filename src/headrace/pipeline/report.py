@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from headrace._core import _native
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.infer.losses import Counts, InferenceLosses
 from headrace.infer.parsers.labels import class_name
 from headrace.media import Source
@@ -155,7 +155,7 @@ class RunReport:
     sources: list[SourceReport] = field(default_factory=list)
     models: list[ModelReport] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
-    notices: list[Notice] = field(default_factory=list)
+    notices: list[Finding] = field(default_factory=list)
     interrupted: bool = False
 
     @property
@@ -189,7 +189,7 @@ class RunReport:
             "sources": [asdict(s) for s in self.sources],
             "models": [m.to_dict() for m in self.models],
             "outputs": self.outputs,
-            "notices": [asdict(n) for n in self.notices],
+            "notices": [n.to_json() for n in self.notices],
             "interrupted": self.interrupted,
         }
 
@@ -334,21 +334,23 @@ def fill_report(
         if source.dropped:
             text = f"{source.dropped} frames of the live source were dropped: "
             text += "they came faster than they could be processed"
-            report.notices.append(Notice("warning", text, where=source.name))
+            report.notices.append(Finding("frames-dropped", "warning", text, source.name))
         if source.error and len(report.sources) > 1:
             what = source.error.removeprefix(f"{source.name}: ")
             text = f"failed after {source.frames} frames: {what}"
-            report.notices.append(Notice("warning", text, where=source.name))
+            report.notices.append(Finding("source-failed", "warning", text, source.name))
 
 
-def _edge_notice(model: ModelReport) -> Notice | None:
+def _edge_notice(model: ModelReport) -> Finding | None:
     """The effects of the rules of `nvinfer` on boxes at the frame's edges."""
     counts = (("dropped", "edge_dropped"), ("moved", "edge_shifted"))
     done = [f"{n} {verb}" for verb, key in counts if (n := model.results.get(key, 0))]
     if not done or model.profile != "nvinfer":
         return None
     text = f"boxes that reach beyond the frame: {' and '.join(done)}, as the original does;"
-    return Notice("info", f"{text} profile=modern cuts them at its edges", model.name)
+    return Finding(
+        "boxes-at-edge", "info", f"{text} profile=modern cuts them at its edges", model.name
+    )
 
 
 def _seconds(

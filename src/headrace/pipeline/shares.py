@@ -20,8 +20,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import HeadraceError, MediaError
+from headrace._core.findings import Finding
 from headrace._core.gpu.mps import kernels_at_once
-from headrace._core.notices import Notice, refuse_warnings
+from headrace._core.notices import refuse_warnings
 from headrace._core.processes import SpawnedProcess
 from headrace.config.pipeline_spec import SinkSpec
 from headrace.engine.machine import usable_cores
@@ -83,10 +84,10 @@ class SharedRun:
     options: RunOptions
     processes: int
     strict: bool = False
-    on_notices: Callable[[list[Notice]], None] = lambda _: None
+    on_notices: Callable[[list[Finding]], None] = lambda _: None
     on_frames: Callable[[int], None] = lambda _: None
     _shares: list[_Share] = field(default_factory=list)
-    _told: dict[Notice, None] = field(default_factory=dict)
+    _told: dict[Finding, None] = field(default_factory=dict)
     _names: list[str] = field(default_factory=list)
     _sink: JsonLinesSink | None = None
     _stopped: bool = False
@@ -188,7 +189,7 @@ class SharedRun:
         except (EOFError, OSError):
             return None
 
-    def _tell(self, notices: Sequence[Notice]) -> None:
+    def _tell(self, notices: Sequence[Finding]) -> None:
         new = [notice for notice in notices if notice not in self._told]
         self._told.update(dict.fromkeys(new))
         if new:
@@ -263,7 +264,7 @@ class SharedRun:
             ]
             merged.frames += share.frames.value
             text = f"{len(share.sources)} source(s) ended: {error}; results up to there are kept"
-            merged.notices.append(Notice("warning", text))
+            merged.notices.append(Finding("share-failed", "warning", text))
         merged.sources.sort(key=lambda source: source.source_id)
         merged.interrupted = merged.interrupted or self._stopped
         if self._sink is not None:
@@ -346,7 +347,7 @@ def _serve(
     def count_frame(_: object) -> None:
         frames.value += 1
 
-    def ready(notices: list[Notice]) -> None:
+    def ready(notices: list[Finding]) -> None:
         if strict:
             refuse_warnings(notices)
         talk.send(notices)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import MediaError
+from headrace._core.findings import Finding
 from headrace._core.gpu.cuda import gpu_count
 from headrace._core.gpu.visible_gpus import how_many
-from headrace._core.notices import Notice
 from headrace.engine.device import CPU, Device
 from headrace.media import ReconnectPolicy, open_source
 from headrace.media.sources.base import FailedSource, SteppedSource
@@ -52,7 +52,7 @@ def decoding_device(spec: SourceSpec, asked: str, models: Sequence[Device]) -> D
     if number < count:
         return replace(first, gpu=number)
     text = f"gpu-id={number}: {how_many(count)}; GPU {first.gpu} decodes it"
-    return replace(first, notices=(Notice("info", text, spec.label, rule="gpu-other"),))
+    return replace(first, notices=(Finding("gpu-other", "info", text, spec.label),))
 
 
 def open_listed(

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from headrace._core.errors import HeadraceError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace._core.text import error_text
 from headrace.infer.batch import Batch
 
@@ -42,7 +42,7 @@ class Stage(Protocol):
     failed_items: int
 
     @property
-    def notices(self) -> Sequence[Notice]:
+    def notices(self) -> Sequence[Finding]:
         """Decisions so far."""
         ...
 
@@ -85,7 +85,7 @@ class Step:
         self._tracker = tracker
 
     @property
-    def notices(self) -> Sequence[Notice]:
+    def notices(self) -> Sequence[Finding]:
         """Decisions of the tracker so far."""
         return () if self._tracker is None else self._tracker.notices
 

@@ -258,12 +258,8 @@ def _failed(error: Exception, method: str, where: str) -> PluginError:
     found, line, trail = describe(error, Path("/"))
     hints = trail[-2:] if line else []
     if isinstance(error, HeadraceError):  # it says how to put it right: all of it stays
-        return PluginError(
-            f"{method} failed: {error.found}",
-            where=where,
-            expected=error.expected,
-            fix=[*error.fix, *hints],
-        )
+        finding = error.finding.changed(prefix=f"{method} failed: ")
+        return PluginError(finding, where=where, fix=hints, code=PluginError.code)
     return PluginError(f"{method} raised {found}", where=where, fix=hints)
 
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from headrace._core.errors import EngineError, PluginError
+from headrace._core.errors import DeviceMemoryError, EngineError, PluginError
 from headrace._core.gpu.cuda import FAULT_HINT, Memory, Stream, entered, why_lost
 from headrace.plugins.calls import Instance
 
 ALIGNMENT = 256
 """Bytes that device addresses are a multiple of, as those of `cudaMalloc`."""
 Addresses = list[int]
-_UNUSABLE = "left the GPU unusable"
+_UNUSABLE = "gpu-unusable"
+_NOT_INITIALISED = 3  # CUDA_ERROR_NOT_INITIALIZED
 _EARLIER = "an earlier call"
 
 
@@ -137,7 +138,7 @@ class DeviceStage:
                 self._memory = None
                 with suppress(EngineError), entered(self._stream.gpu):
                     self._stream = Stream()
-            reported = isinstance(failure, PluginError) and _UNUSABLE in failure.found
+            reported = isinstance(failure, PluginError) and failure.code == _UNUSABLE
             if not reported and (lost := why_lost()):
                 raise self._unusable("enqueue", lost) from failure
             raise
@@ -146,15 +147,16 @@ class DeviceStage:
         if text := why_lost():
             return self._unusable(lost, text)
         fix = []
-        if "out of memory" in error.found:
+        if isinstance(error, DeviceMemoryError):
             fix = ["a smaller batch; nvidia-smi tells which programs use the GPU's memory"]
-        elif "initialization error" in error.found:
+        elif error.data.get("cuda") == _NOT_INITIALISED:
             fix = ["CUDA does not work in a process forked off one that uses it: start it anew"]
-        return PluginError(f"{found}: {error.found}", where=self._where, fix=fix)
+        return PluginError(f"{found}: {error:brief}", where=self._where, fix=fix)
 
     def _unusable(self, what: str, text: str) -> PluginError:
         return PluginError(
-            f"{what} {_UNUSABLE}: {text}",
+            f"{what} left the GPU unusable: {text}",
+            code=_UNUSABLE,
             where=self._where,
             fix=[
                 "no call of CUDA works in this process any more; in a worker, which "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace._core.errors import ModelError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _INTEGERS = (FieldType.INT8, FieldType.INT16, FieldType.INT32, FieldType.INT64)
 
 def fields_of(
     node: ir.Node, creator: Any, where: str
-) -> tuple[PluginFieldCollection, list[Notice]]:
+) -> tuple[PluginFieldCollection, list[Finding]]:
     """The attributes of an ONNX node that the creator has fields for, by their own kinds.
 
     Attributes that are no fields are ignored; fields that are no attributes are left to the
@@ -43,7 +43,7 @@ def fields_of(
         ModelError: an attribute of a kind that no field can hold.
     """
     found: list[PluginField] = []
-    notices: list[Notice] = []
+    notices: list[Finding] = []
     missing: list[str] = []
     for wanted in creator.field_names:
         attribute = node.attributes.get(wanted.name)
@@ -54,7 +54,7 @@ def fields_of(
     if missing:
         text = f"plugin {creator.name}: the node has no attribute {', '.join(missing)}; the "
         text += f"creator's {'default is' if len(missing) == 1 else 'defaults are'} used"
-        notices.append(Notice("info", text, where))
+        notices.append(Finding("plugin-defaults", "info", text, where))
     return PluginFieldCollection(found), notices
 
 
@@ -67,7 +67,7 @@ def attribute_names(node: ir.Node) -> list[str]:
     ]
 
 
-def _field(name: str, attribute: ir.Attr, where: str, notices: list[Notice]) -> PluginField:
+def _field(name: str, attribute: ir.Attr, where: str, notices: list[Finding]) -> PluginField:
     kind = attribute.type.name
     value = attribute.value
     if kind == "FLOAT":
@@ -82,7 +82,7 @@ def _field(name: str, attribute: ir.Attr, where: str, notices: list[Notice]) -> 
                 f"attribute {name}: {beyond[0]} is beyond 32 bits, the plugin gets "
                 f"{beyond[0].astype(np.int32)}, as in TensorRT"
             )
-            notices.append(Notice("warning", text, where, rule="plugin-field"))
+            notices.append(Finding("plugin-field", "warning", text, where))
         return PluginField(name, numbers.astype(np.int32), FieldType.INT32)  # truncated
     if kind == "STRING":
         return PluginField(name, _bytes(value) + b"\0", FieldType.CHAR)
@@ -97,7 +97,7 @@ def _field(name: str, attribute: ir.Attr, where: str, notices: list[Notice]) -> 
     )
 
 
-def _tensor(name: str, tensor: Any, where: str, notices: list[Notice]) -> PluginField:
+def _tensor(name: str, tensor: Any, where: str, notices: list[Finding]) -> PluginField:
     kind = tensor.dtype.name
     if kind == "STRING":
         return PluginField(
@@ -114,7 +114,7 @@ def _tensor(name: str, tensor: Any, where: str, notices: list[Notice]) -> Plugin
         clamped = np.clip(array, _INT32.min, _INT32.max)
         if not np.array_equal(clamped, array):
             text = f"attribute {name}: values beyond 32 bits are clamped"
-            notices.append(Notice("warning", text, where, rule="plugin-field"))
+            notices.append(Finding("plugin-field", "warning", text, where))
         return PluginField(name, clamped.astype(np.int32), FieldType.INT32)
     if kind not in ("FLOAT", "FLOAT16", "INT8", "INT16", "INT32"):
         raise ModelError(

@@ -338,6 +338,8 @@ class EnginePlugin:
         return f"EnginePlugin({self.spec.name}, layer {self.spec.layer!r})"
 
 
-def refuse(about: EngineSpec | Instance, found: str, **more: str) -> PluginError:
+def refuse(
+    about: EngineSpec | Instance, found: str, *, expected: str | None = None, fix: str | None = None
+) -> PluginError:
     """An error about a layer."""
-    return PluginError(found, where=about.where, **more)
+    return PluginError(found, where=about.where, expected=expected, fix=fix)

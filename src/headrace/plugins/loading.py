@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 
 from headrace._core.files import hash_file
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 
 PYTHON_SUFFIXES = (".py", ".pyw")
 _OWN_CODE = Path(__file__).parents[1]
@@ -64,7 +64,7 @@ def may_have_creators(module: ModuleType) -> bool:
     return named or "headrace.plugins.base" in sys.modules
 
 
-def load_custom_plugins(path: Path | None) -> list[Notice]:
+def load_custom_plugins(path: Path | None) -> list[Finding]:
     """Load the plugins of a custom library, unless that has happened since the file was changed.
 
     Files that are missing, or of a kind that holds no plugins here, are left to whoever looks for

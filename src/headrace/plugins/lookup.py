@@ -6,6 +6,7 @@ Source: tensorrt-plugins spec 11 (dispatch and fallback importer).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from headrace._core.errors import EngineError, ModelError
@@ -25,13 +26,12 @@ MOST_LISTED = 5
 class UnknownOperatorsError(EngineError):
     """A model has operators that neither ONNX, nor the runtime, nor any plugin knows."""
 
-    rule = "operator-unknown"
+    code = "operator-unknown"
 
     def with_hints(self, hints: list[str]) -> UnknownOperatorsError:
         """Put hints about registered plugins before the other advice."""
-        return UnknownOperatorsError(
-            self.found, where=self.where, expected=self.expected, fix=[*hints, *self.fix]
-        )
+        remedies = (*hints, *self.finding.remedies)
+        return UnknownOperatorsError(replace(self.finding, remedies=remedies))
 
 
 def is_unknown(node: Any, opsets: dict[str, int], functions: frozenset[tuple[str, str]]) -> bool:
@@ -106,7 +106,7 @@ def check_control_flow(graph: Any, is_plugin: Callable[[Any], bool], where: str)
                         expected="plugins in the graph itself, not inside If, Loop or Scan",
                         fix="export the model without control flow: one branch of an If, the turns "
                         "of a Loop or Scan written out",
-                        rule="plugin-in-control-flow",
+                        code="plugin-in-control-flow",
                     )
                 check_control_flow(body, is_plugin, where)
 

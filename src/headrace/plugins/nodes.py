@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from headrace._core.errors import ModelError, PluginError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace._core.types import Array, DType
 from headrace.network.network import Network
 from headrace.network.shapes.graph_shapes import ShapeView
@@ -88,7 +88,7 @@ class Resolved:
     proto: Any
     nodes: list[PluginNode]
     view: ShapeView
-    notices: list[Notice]
+    notices: list[Finding]
     changed: bool
 
     def close(self) -> None:
@@ -147,7 +147,7 @@ class _Resolver:
                        for o in self.proto.opset_import}  # fmt: skip
         self.functions = frozenset((f.domain, f.name) for f in self.proto.functions)
         self.nodes: list[PluginNode] = []
-        self.notices: list[Notice] = []
+        self.notices: list[Finding] = []
         self.changed = False
         self.views = views
         check_control_flow(self.proto.graph, self._is_plugin, where)
@@ -200,7 +200,7 @@ class _Resolver:
         """The domain of a built-in operator is not looked at."""
         if node.domain and is_builtin(node.op_type, self.opsets.get("", 1)):
             text = f"node {node.name!r}: {node.domain}::{node.op_type} is taken for ONNX's own"
-            self.notices.append(Notice("info", text, self.where))
+            self.notices.append(Finding("operator-domain", "info", text, self.where))
             node.domain = ""
             self._see_again()
 

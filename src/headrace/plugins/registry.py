@@ -15,8 +15,8 @@ from typing import Any
 
 import headrace
 from headrace._core.errors import CustomLibraryError, HeadraceError
+from headrace._core.findings import Finding
 from headrace._core.near import near_names
-from headrace._core.notices import Notice
 from headrace._core.text import quoted
 from headrace._core.user_module import describe, import_file
 from headrace.plugins.base import IPluginCreator, IPluginCreatorInterface
@@ -159,7 +159,7 @@ class PluginRegistry:
         self.parent = parent
         self.parent_search_enabled = True
         self.error_recorder = None
-        self.notices: list[Notice] = []
+        self.notices: list[Finding] = []
         self.replaceable: set[int] = set()
         self._creators: dict[Key, Any] = {}
         self._origins: dict[Key, Path | None] = {}
@@ -339,7 +339,7 @@ class PluginRegistry:
             f" ({other or type(self._creators[key]).__name__}): "
             f"{type(creator).__name__} is not used"
         )
-        notice = Notice("warning", text, str(origin) if origin else None, rule="plugin-twice")
+        notice = Finding("plugin-twice", "warning", text, str(origin) if origin else None)
         if notice not in self.notices:
             self.notices.append(notice)
         log.error("%s", text)
@@ -436,10 +436,10 @@ def _load_entry_points(registry: PluginRegistry) -> None:
         try:
             _register(point.load(), registry)
         except Exception as error:
-            said = error.found if isinstance(error, HeadraceError) else f"{error}"
+            said = f"{error:brief}" if isinstance(error, HeadraceError) else f"{error}"
             text = f"plugins of {point.value} are not loaded: {type(error).__name__}: {said}"
             where = f"entry point {point.name}"
-            registry.notices.append(Notice("warning", text, where, rule="plugin-failed"))
+            registry.notices.append(Finding("plugin-failed", "warning", text, where))
 
 
 def _register(thing: Any, registry: PluginRegistry) -> None:

@@ -87,8 +87,8 @@ def test_what_stands_in_the_way_is_said(machine: Path, more: str | None, reason:
     if more is not None:
         install(machine, more)
     with mps.kernels_at_once(4) as (notice,):
-        assert reason in notice.message
-        assert notice.rule == "gpu-turns"
+        assert reason in notice.sentence
+        assert notice.code == "gpu-turns"
         assert "CUDA_MPS_PIPE_DIRECTORY" not in os.environ
 
 

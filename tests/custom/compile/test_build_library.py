@@ -252,7 +252,7 @@ def test_host_file_stands_for_cuda_code(tmp_path: Path) -> None:
     assert "kernels_host.cpp beside it" in refusal(source, kernel, cuda="host")
     (tmp_path / "kernels_host.cpp").write_text("float helper() { return 0.25f; }\n")
     result = compile_library([source, kernel], tmp_path / "lib.so", cuda="host")
-    assert [n.message for n in result.notices] == ["kernels_host.cpp is compiled instead"]
+    assert [n.sentence for n in result.notices] == ["kernels_host.cpp is compiled instead"]
     both = [source, kernel, tmp_path / "kernels_host.cpp"]
     assert len(compile_library(both, tmp_path / "lib.so", cuda="host").commands) == 3
 
@@ -319,9 +319,9 @@ def test_errors_in_macros_are_told_with_the_line_that_uses_them(tmp_path: Path) 
     )
     with pytest.raises(CustomLibraryError) as error:
         compile_library([source], tmp_path / "libm.so", compiler="g++")
-    told = error.value.found.splitlines()
+    told = error.value.finding.sentence.splitlines()
     assert f"      in expansion of macro 'OUTER' at {source}:4: OUTER(z);" in told
-    assert "in expansion of macro 'INNER'" not in error.value.found, (
+    assert "in expansion of macro 'INNER'" not in error.value.finding.sentence, (
         "that is in the macro's own line"
     )
     (plain,) = [i for i, line in enumerate(told) if "missing" in line]

@@ -95,7 +95,7 @@ def test_each_call_is_made_once(library: CustomLibrary, kind: str, outcome: str)
         if call == FAILS and outcome != "Fine":
             with pytest.raises(ParserError) as failed:
                 parse(layers, NETWORK, PARAMS[kind])
-            assert failed.value.found.startswith(ERRORS[outcome])
+            assert failed.value.finding.sentence.startswith(ERRORS[outcome])
             assert failed.value.where == f"{library.path}: {kind}{outcome}"
             if outcome == "False":
                 assert type(failed.value).__name__ == "ParserReturnedFalseError"

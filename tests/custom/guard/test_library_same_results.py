@@ -82,7 +82,7 @@ def test_the_same_as_in_this_process(parsers: Parsers, steps: list[Step]) -> Non
             array[0, :4] = kind, count, value + 1, value
             seen.append(outcome(parse, layers, NETWORKS[network], PARAMS[params]))
     assert results[0] == results[1]
-    here, there = ([n.message for n in p.notices] for p in pair)
+    here, there = ([n.sentence for n in p.notices] for p in pair)
     assert here == there
 
 
@@ -157,7 +157,7 @@ def outcome(
     try:
         found = parse(layers, network, params)
     except HeadraceError as error:
-        return type(error).__name__, error.found, error.expected
+        return type(error).__name__, error.finding.sentence, error.finding.expectation
     arrays = (found.boxes, found.scores, found.class_ids)
     assert found.angles is None
     return [a.tobytes() for a in arrays]

@@ -142,7 +142,7 @@ def test_a_call_out_of_a_call_is_refused(
         try:
             told.append(str(parse(others, NETWORK, PARAMS).boxes[0, 0]))
         except ParserError as error:
-            told.append(error.found)
+            told.append(error.finding.sentence)
 
     before = signal.signal(signal.SIGALRM, again)
     try:

@@ -92,7 +92,7 @@ def test_an_interrupted_run_goes_on_and_ends_the_same(config, tmp_path, batch_si
     assert report.frames == 20
     assert report.table.to_bytes() == whole.to_bytes()
     assert not (tmp_path / "cut.partial").exists()
-    assert any("goes on after" in n.message for n in report.notices)
+    assert any("goes on after" in n.sentence for n in report.notices)
 
 
 @pytest.mark.parametrize("damage", ["other config", "bytes", "cut", "negative"])
@@ -123,7 +123,7 @@ def test_a_state_that_does_not_fit_is_told_and_left(config, tmp_path, damage):
     report = calibrate(cfg, pictures, cache=tmp_path / "t")
     assert report.resumed == 0
     assert report.frames == 20
-    assert any("not continued" in n.message for n in report.notices)
+    assert any("not continued" in n.sentence for n in report.notices)
 
 
 def test_a_batch_counted_in_part_is_never_saved(config, tmp_path, monkeypatch):
@@ -166,7 +166,7 @@ def test_frames_are_spread_evenly(tmp_path):
     assert not notices
     chosen, notices = select_frames([str(tmp_path), str(tmp_path)], 30)
     assert [c.frames for c in chosen] == [10, 10]
-    assert "10 frames, 15" in notices[0].message
+    assert "10 frames, 15" in notices[0].sentence
 
 
 def test_what_is_there_is_not_overwritten(config, tmp_path):

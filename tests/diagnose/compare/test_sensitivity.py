@@ -116,10 +116,10 @@ def test_the_line_keeps_the_layer_in_exports_and_engines(scene, tmp_path):
     cfg = ModelConfig.load(tmp_path / "config.txt")
     done = export_onnx(cfg, tmp_path / "int8.onnx", "int8")
     assert done.kept == {"to8.1.point.conv": "asked for"}
-    assert any("'gone'" in n.message for n in done.notices if n.level == "warning")
+    assert any("'gone'" in n.sentence for n in done.notices if n.level == "warning")
     plan = load_or_build(cfg.with_overrides(network_mode=NetworkMode.INT8))
     assert plan.header.precision == "int8"
-    assert any("32 of 33 layers" in n.message for n in plan.decisions)
+    assert any("32 of 33 layers" in n.sentence for n in plan.decisions)
     for bad in ("scores:fp64:gpu", "scores", "scores:fp32:cpu", ":fp32:gpu"):
         with pytest.raises(ConfigError, match="layer:precision:device"):
             export_onnx(
@@ -137,7 +137,7 @@ def test_a_classifier_is_only_ranked(mean_config, tmp_path):
     report = sensitivity(ModelConfig.load(path), [str(tmp_path / "p.png")], scales)
     assert report.reference is None
     assert len(report.layers) == 3
-    assert "ranked" in report.notices[-1].message
+    assert "ranked" in report.notices[-1].sentence
 
 
 @pytest.mark.slow
@@ -175,7 +175,7 @@ class TestTruth:
         # no category is called as a label is: they are classes in the order of their ids
         assert [t.class_ids.tolist() for t in truths] == [[0], [1]]
         assert truths[0].crowd.tolist() == [True]
-        assert "paired in their order" in notices[0].message
+        assert "paired in their order" in notices[0].sentence
         (tmp_path / "labels.txt").write_text("other\ny\nx\n")
         cfg = cfg.with_overrides(num_detected_classes=3)
         _, truths, _ = read_truth(self.coco(tmp_path), [str(tmp_path)], cfg, 10)
@@ -228,7 +228,7 @@ def test_int8_yolox_finds_what_fp32_finds(data_dir, tmp_path):
         plan = load_or_build(cfg, backend=runtime)
         assert plan.header.precision == "int8"
         told = f"{113 - len(kept)} of 113 layers with weights compute in INT8"
-        assert any(told in n.message for n in plan.decisions)
+        assert any(told in n.sentence for n in plan.decisions)
         assert agreement(reference, found(plan)) >= 0.95, runtime
     half = cfg.with_overrides(layer_device_precision=())
     assert agreement(reference, found(load_or_build(half, precision="fp16"))) == 1

@@ -21,7 +21,7 @@ def test_names_match_without_case_spaces_and_underscores():
     assert found.only_dataset == ("dog-house",)
     assert found.known.tolist() == [0, 1]
     assert [n.level for n in found.notices] == ["warning", "info"]
-    assert "1 of 3 classes of the data set are no labels of the model" in found.notices[0].message
+    assert "1 of 3 classes of the data set are no labels of the model" in found.notices[0].sentence
     assert found.class_of("PERSON", 9) == 0
     assert found.class_of("", 0) == 1
 

@@ -127,7 +127,7 @@ class TestDetector:
         dataset = load_dataset(boxes(), images=tmp_path / "images")
         cfg = ModelConfig.load(mean_config(cluster_mode=2)).with_overrides(topk=3)
         notices = evaluate(cfg, dataset).notices
-        assert any("topk=3 keeps at most 3 boxes" in n.message for n in notices)
+        assert any("topk=3 keeps at most 3 boxes" in n.sentence for n in notices)
 
     def test_clusters_are_counted_in_a_run_of_their_own(self, mean_config, boxes, tmp_path):
         dataset = load_dataset(boxes(), images=tmp_path / "images")
@@ -182,9 +182,9 @@ def faint(layers, network, params):
 """
         cfg = mean_config(parser=parser, parse_bbox_func_name="faint")
         dataset = load_dataset(boxes(), images=tmp_path / "images")
-        rules = {n.rule for n in evaluate(cfg, dataset).notices}
+        rules = {n.code for n in evaluate(cfg, dataset).notices}
         assert "too-many-boxes" not in rules
-        rules = {n.rule for n in evaluate(cfg, dataset, as_configured=True).notices}
+        rules = {n.code for n in evaluate(cfg, dataset, as_configured=True).notices}
         assert "too-many-boxes" in rules
 
     def test_a_parser_with_a_threshold_of_its_own_is_named(self, mean_config, boxes, tmp_path):
@@ -243,14 +243,14 @@ class TestClassifier:
         dataset = Dataset("d", "classes", ("left", "right"), ())
         found, notices = best_attribute([["red", "blue"], ["Left", "Right"]], dataset, "c.txt")
         assert found == 1
-        assert "2 outputs: number 1 is scored (Left, Right)" in notices[0].message
+        assert "2 outputs: number 1 is scored (Left, Right)" in notices[0].sentence
         assert best_attribute([["red"]], dataset, "c.txt") == (0, [])
 
     def test_secondary_models_take_whole_pictures(self, classifier, folders):
         cfg = classifier.with_overrides(process_mode=2, operate_on_gie_id=1)
         report = evaluate(cfg, load_dataset(folders))
         assert report[0].scores.top1 == 0.75
-        assert any("taken as an object, whole" in n.message for n in report.notices)
+        assert any("taken as an object, whole" in n.sentence for n in report.notices)
 
     def test_without_labels_the_order_decides(self, classifier, folders):
         shutil.rmtree(folders / "grey")

@@ -192,7 +192,7 @@ def test_a_network_whose_outputs_stay_tensors(mean_config: Config) -> None:
     config = mean_config(network_type=100, custom_lib_path=None, parse_bbox_func_name=None)
     found = explain(config, PICTURE)
     assert found.data.models[0].verdict == "outputs read by nothing here: network-type=100"
-    assert any("nobody reads the outputs" in notice.message for notice in found.notices)
+    assert any("nobody reads the outputs" in notice.sentence for notice in found.notices)
     assert found.data.models[0].outputs[0].shape == (3,)
 
 
@@ -207,7 +207,7 @@ def test_a_pipeline_file_without_its_tracker_and_outputs(
     found = explain(path, frame=1)
     assert (found.data.frame, found.data.width) == (1, 64)
     assert found.data.models[0].objects == 1
-    texts = [notice.message for notice in found.notices]
+    texts = [notice.sentence for notice in found.notices]
     assert "frames are of the first of 2 sources" in texts
     assert any(text.startswith("each frame stands alone") for text in texts)
     assert not (tmp_path / "out").exists()

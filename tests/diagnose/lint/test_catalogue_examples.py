@@ -32,7 +32,7 @@ def test_example(
         base = write_example(example, folder, store, wrong=wrong)
         monkeypatch.chdir(folder)
         report = Linter(target).lint([Path(name) for name in base.lint], together=base.together)
-        found[wrong] = {finding.rule: finding for finding in report.findings}
+        found[wrong] = {finding.code: finding for finding in report.findings}
         others = [f for f in report.findings if f.severity != "note"]
         assert wrong or target or not others, f"the right one has {others}"
     assert rule.id in found[True], f"the wrong one has {sorted(found[True])}"

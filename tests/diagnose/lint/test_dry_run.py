@@ -48,7 +48,7 @@ def test_free_axes_have_the_length_that_infer_dims_gives(
     done = dry_run(ModelConfig.load(config))
     assert done.problems == []
     assert [spec.shape[1:] for spec in done.outputs] == [(84, 400)]
-    told = [n.message for n in done.notices if "does not fit the model's outputs" in n.message]
+    told = [n.sentence for n in done.notices if "does not fit the model's outputs" in n.sentence]
     assert len(told) == (not fits)
     assert "3, h, w" in str(done.network and done.network.inputs[0])
 

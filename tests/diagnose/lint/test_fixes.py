@@ -60,7 +60,7 @@ def test_edits_change_the_lines_that_are_wrong(rule: str, store: Path, tmp_path:
     example = all_rules()[rule].example
     assert example is not None
     base = write_example(example, tmp_path / "case", store, wrong=True)
-    found = [f for f in _lint(tmp_path / "case", *base.lint).findings if f.rule == rule]
+    found = [f for f in _lint(tmp_path / "case", *base.lint).findings if f.code == rule]
     assert found
     (fix,) = fixes_for(found)
     before, after = (data.decode().split("\n") for data in (fix.before, fix.after))
@@ -72,7 +72,7 @@ def test_edits_change_the_lines_that_are_wrong(rule: str, store: Path, tmp_path:
     assert len(untouched) >= len(before) - (len(before) if "\r" in before[0] else 2)
     fix.write()
     again = _lint(tmp_path / "case", *base.lint)
-    assert rule not in {f.rule for f in again.findings}
+    assert rule not in {f.code for f in again.findings}
 
 
 def test_comments_carriage_returns_and_the_mode_are_kept(store: Path, tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_missing_key_gets_a_line_of_its_own_in_yaml_too(store: Path, tmp_path:
         example = Example(base, wrong=("-cluster-mode", "output-instance-mask=1"))
         made = write_example(example, tmp_path / base, store, wrong=True)
         found = _lint(tmp_path / base, *made.lint).findings
-        (fix,) = fixes_for(f for f in found if f.rule == "masks-clustered")
+        (fix,) = fixes_for(f for f in found if f.code == "masks-clustered")
         assert line in fix.after.decode().split("\n")
 
 

@@ -59,7 +59,7 @@ def test_most_planted_mistakes_are_found_without_a_run(store: Path, tmp_path: Pa
     found = []
     for case in mistakes.CASES:
         report = _lint(case, tmp_path / case.name, store)
-        texts = [f"{f.where} {f.message} {' '.join(f.hints)}" for f in report.findings
+        texts = [f"{f.where} {f.finding}" for f in report.findings
                  if f.severity != "note"]  # fmt: skip
         said = " ".join(texts).replace(str(tmp_path / case.name), ".").lower()
         if all(any(p in said for p in word.lower().split("|")) for word in case.words):
@@ -75,7 +75,7 @@ def test_a_folder_is_searched_and_a_config_of_a_pipeline_is_reported_once(
     (tmp_path / "all" / "notes.txt").write_text("no config\n")
     report = Linter().lint([tmp_path / "all"])
     assert {path.name for path in report.files} == {"config.txt", "config_app.txt"}
-    unknown = [f for f in report.findings if f.rule == "unknown-key"]
+    unknown = [f for f in report.findings if f.code == "unknown-key"]
     assert [(f.place.path and f.place.path.name) for f in unknown] == [
         "config.txt",
         "config_app.txt",
@@ -96,14 +96,14 @@ def test_a_model_alone_is_linted(store: Path, tmp_path: Path) -> None:
     }
     for name, rules in faults.items():
         put_model(name, tmp_path / name, store)
-        assert [f.rule for f in Linter().lint([tmp_path / name]).findings] == rules
+        assert [f.code for f in Linter().lint([tmp_path / name]).findings] == rules
 
 
 def test_a_finding_has_the_place_of_the_value(store: Path, tmp_path: Path) -> None:
     write_example(Example("yolov8", wrong=("topk=5", "batch-size=x")), tmp_path / "a", store,
                   wrong=True)  # fmt: skip
     report = Linter().lint([tmp_path / "a" / "config.txt"])
-    by_rule = {f.rule: f.place for f in report.findings}
+    by_rule = {f.code: f.place for f in report.findings}
     assert by_rule["unknown-key"].marked == "topk"
     assert by_rule["value-type"].marked == "x"
     codes = {f.exit_code for f in report.findings if f.severity == "error"}
@@ -114,9 +114,9 @@ def test_findings_are_chosen_by_rule(store: Path, tmp_path: Path) -> None:
     write_example(Example("yolov8", wrong=("topk=5", "cluster-mode=4")), tmp_path / "a", store,
                   wrong=True)  # fmt: skip
     report = Linter().lint([tmp_path / "a" / "config.txt"])
-    assert {"unknown-key", "clustering-missing"} <= {f.rule for f in report.findings}
-    assert {f.rule for f in report.chosen(["unknown-key"]).findings} == {"unknown-key"}
-    assert "unknown-key" not in {f.rule for f in report.chosen((), ["unknown-key"]).findings}
+    assert {"unknown-key", "clustering-missing"} <= {f.code for f in report.findings}
+    assert {f.code for f in report.chosen(["unknown-key"]).findings} == {"unknown-key"}
+    assert "unknown-key" not in {f.code for f in report.chosen((), ["unknown-key"]).findings}
 
 
 def test_nothing_is_written(store: Path, tmp_path: Path) -> None:

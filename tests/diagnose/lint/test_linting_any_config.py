@@ -48,7 +48,7 @@ def test_any_lines_are_linted_and_mended(
         chosen = TARGETS[target] if target else None
         for _ in range(12):
             report = Linter(chosen).lint([config])
-            assert {f.rule for f in report.findings} <= set(all_rules())
+            assert {f.code for f in report.findings} <= set(all_rules())
             json_data(report, {})
             sarif_text(report, "1")
             if not (fixes := fixes_for(report.findings)):

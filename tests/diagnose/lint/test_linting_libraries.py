@@ -35,7 +35,7 @@ def _lint(config: Path, target: str | None = None) -> LintReport:
 
 def test_a_misspelt_function_is_found_at_its_line_and_mended(config: Path) -> None:
     (found,) = [f for f in _lint(config).findings if f.severity == "error"]
-    assert (found.rule, found.exit_code) == ("function-missing", 5)
+    assert (found.code, found.exit_code) == ("function-missing", 5)
     assert found.place.marked == "parseEcho"
     (fix,) = fixes_for([found])
     fix.write()
@@ -47,10 +47,10 @@ def test_a_library_of_another_machine_is_named_as_such(config: Path) -> None:
     library = config.with_name("zoo.so")
     data = library.read_bytes()
     library.write_bytes(data[:18] + _ARM + data[20:])
-    rules = {f.rule for f in _lint(config).findings}
+    rules = {f.code for f in _lint(config).findings}
     assert "library-machine" in rules
 
 
 def test_boxes_of_another_size_are_found_for_a_target(config: Path) -> None:
-    assert "target-box-layout" in {f.rule for f in _lint(config, "deepstream-6.2").findings}
-    assert "target-box-layout" not in {f.rule for f in _lint(config, "deepstream-9").findings}
+    assert "target-box-layout" in {f.code for f in _lint(config, "deepstream-6.2").findings}
+    assert "target-box-layout" not in {f.code for f in _lint(config, "deepstream-9").findings}

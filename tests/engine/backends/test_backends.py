@@ -212,7 +212,7 @@ def test_operators_it_does_not_know_are_named(tmp_path, backend):
 def test_garbage_is_refused_in_one_line(backend):
     with pytest.raises(EngineError, match=f"{backend} refuses the model") as caught:
         get_backend(backend).open(b"garbage", RunnerOptions())
-    assert "Exception from" not in caught.value.found
+    assert "Exception from" not in caught.value.finding.sentence
 
 
 @each_backend
@@ -236,7 +236,7 @@ def test_a_saved_engine_is_used_whatever_it_was_built_for(config, backend):
     load_or_build(config(), backend=backend)
     plan = load_or_build(config())
     assert plan.header.runtime.name == backend
-    assert [n.message for n in plan.decisions] == ["loaded"]
+    assert [n.sentence for n in plan.decisions] == ["loaded"]
 
 
 @pytest.mark.skipif(len(INSTALLED) < 2, reason="one runtime is installed")

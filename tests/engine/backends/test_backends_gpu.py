@@ -288,7 +288,7 @@ def test_tensorrt_builds_and_keeps_its_engine(tensorrt, tmp_path, data_dir):
         assert loaded.blobs[COMPILED_BLOB] == plan.blobs[COMPILED_BLOB]
         assert loaded.header.runtime.name == "tensorrt"
         if NO_GPU:
-            assert "cannot run here" in plan.decisions[-1].message
+            assert "cannot run here" in plan.decisions[-1].sentence
             with pytest.raises(EngineError, match="tensorrt cannot run here: "):
                 loaded.open_session()
 

@@ -51,7 +51,7 @@ def run(plan: Plan, runtime: str | None = None) -> Any:
 
 
 def said(plan: Any) -> str:
-    return "\n".join(f"{n.level}: {n.message}" for n in plan.decisions)
+    return "\n".join(f"{n.level}: {n.sentence}" for n in plan.decisions)
 
 
 def test_all_of_them_known_the_network_stays_whole(runtime: owning.Owning, tmp_path: Path) -> None:

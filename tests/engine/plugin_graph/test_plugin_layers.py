@@ -252,7 +252,7 @@ def test_the_domain_of_a_built_in_operator_is_not_looked_at(tmp_path: Path) -> N
     made.opset_import.append(helper.make_opsetid("odd", 1))
     plan = build(network(made, tmp_path), BuildOptions(registry=PluginRegistry()))
     assert plan.header.plugins == ()
-    assert any("odd::Relu is taken for ONNX's own" in n.message for n in plan.decisions)
+    assert any("odd::Relu is taken for ONNX's own" in n.sentence for n in plan.decisions)
     run(plan, X[:1])
 
 

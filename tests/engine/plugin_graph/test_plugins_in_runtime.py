@@ -393,7 +393,7 @@ def test_openvino_gets_pieces_of_every_graph(tmp_path: Path, cls: Any) -> None:
     made, x = _decided(cls) if cls is not Base else (middle(TensorProto.FLOAT16), X[:1])
     kinds = {"types": (DataType.HALF,)} if cls is Base else {}
     plan = built(type(cls.__name__, (cls,), kinds), made, tmp_path, runtime="openvino")
-    assert not any("split at its plugins" in n.message for n in plan.decisions)
+    assert not any("split at its plugins" in n.sentence for n in plan.decisions)
     with plan.open_session() as session:
         assert isinstance(session.runner, SplitRunner)
         session.run({"x": np.ascontiguousarray(x)})
@@ -441,7 +441,7 @@ def test_a_runtime_that_takes_no_operators_gets_pieces(tmp_path: Path, monkeypat
     options = onnxruntime.SessionOptions
     monkeypatch.setattr(options, "register_custom_ops_library", refuses)
     plan = plan_of(conv_plugin_conv()[0], tmp_path)
-    assert any("built without operators from outside" in n.message for n in plan.decisions)
+    assert any("built without operators from outside" in n.sentence for n in plan.decisions)
     with plan.open_session() as session:
         assert isinstance(session.runner, SplitRunner)
         session.run({"x": X[:1]})

@@ -321,10 +321,10 @@ def test_attributes_become_fields_by_their_own_kinds(tmp_path: Path) -> None:
     plan = built(Keeps, one_node(a=[1, 2**32 + 5], ignored=3.0), tmp_path)
     (field,) = seen[0]
     assert (field.name, field.type, field.data.tolist()) == ("a", PluginFieldType.INT32, [1, 5])
-    assert any("no attribute b" in n.message for n in plan.decisions)
-    (told,) = [n for n in plan.decisions if "beyond 32 bits" in n.message]
+    assert any("no attribute b" in n.sentence for n in plan.decisions)
+    (told,) = [n for n in plan.decisions if "beyond 32 bits" in n.sentence]
     assert told.level == "warning"
-    assert "attribute a: 4294967301" in told.message
+    assert "attribute a: 4294967301" in told.sentence
     assert "node 'P_y'" in (told.where or "")
 
 

@@ -41,9 +41,9 @@ def test_what_was_saved_is_read(table, tmp_path):
     assert read == choice
     assert notice.level == "info"
     assert (
-        "agrees with FP32 on 98 % of the boxes (98 of FP32's 100 found, 2 more;" in notice.message
+        "agrees with FP32 on 98 % of the boxes (98 of FP32's 100 found, 2 more;" in notice.sentence
     )
-    assert "1 layers in FP32" in notice.message
+    assert "1 layers in FP32" in notice.sentence
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_plain_table_says_that_nothing_is_known(table, tmp_path):
     read, notice = choice_of(table, tmp_path / "a.calib")
     assert read is None
     assert notice.level == "info"
-    assert "not known" in notice.message
+    assert "not known" in notice.sentence
 
 
 def test_that_of_another_table_is_not_used(table, tmp_path):
@@ -73,7 +73,7 @@ def test_that_of_another_table_is_not_used(table, tmp_path):
     read, notice = choice_of(table, tmp_path / "a.calib")
     assert read is None
     assert notice.level == "warning"
-    assert "another a.calib" in notice.message
+    assert "another a.calib" in notice.sentence
 
 
 @pytest.mark.parametrize("text", [b"", b"{}", b'{"table": "x"}', b'{"table": 1, "more": 2}'])

@@ -89,7 +89,7 @@ def test_the_chain_of_fall_backs(monkeypatch, asked, runtime, table, built, leve
     assert got == built
     assert (notice.level if notice else None) == level
     if level == "warning":
-        assert "there is none" in notice.message
+        assert "there is none" in notice.sentence
 
 
 @pytest.mark.parametrize("asked", ["fp16", "bf16", "best", "int8"])

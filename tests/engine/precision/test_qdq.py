@@ -71,7 +71,7 @@ def test_batch_norm_is_folded_before_weights_are_quantised(scales):
     done = export(network_of(small_net()), "int8", scales)
     made = onnx.load_from_string(done.to_bytes())
     assert "BatchNormalization" not in {n.op_type for n in made.graph.node}
-    assert any("folded" in n.message for n in done.notices)
+    assert any("folded" in n.sentence for n in done.notices)
     assert not done.unused  # the tensor between them is known
 
 
@@ -81,7 +81,7 @@ def test_kept_nodes_and_missing_scales(scales):
     assert done.kept == {"conv1": "asked for", "product": "its input has no scale"}
     assert done.missing == ("row",)
     assert done.unused == ("their blob",)
-    warnings = [n.message for n in done.notices if n.level == "warning"]
+    warnings = [n.sentence for n in done.notices if n.level == "warning"]
     assert any("'row'" in w for w in warnings)
     assert any("'their blob'" in w for w in warnings)
     made = onnx.load_from_string(done.to_bytes())

@@ -136,7 +136,7 @@ def test_if_nothing_is_right_the_default_is_used_and_said(network):
     assert plan.header.runtime.name == "onnxruntime"
     assert plan.header.tuning is None
     assert plan.decisions[0].level == "warning"
-    assert "not tuned" in plan.decisions[0].message
+    assert "not tuned" in plan.decisions[0].sentence
 
 
 @pytest.mark.slow
@@ -146,7 +146,7 @@ def test_the_budget_is_kept(network, budget_s):
     plan = tuned(network, "slow", "quick", "hang", "noisy", budget_s=budget_s)
     assert time.monotonic() - start < budget_s + 2
     if plan.header.tuning is None:
-        assert "not tuned" in plan.decisions[0].message
+        assert "not tuned" in plan.decisions[0].sentence
     else:
         assert plan.header.runtime.name in ("slow", "quick", "noisy")
 
@@ -155,7 +155,7 @@ def test_the_budget_is_kept(network, budget_s):
 def test_what_there_was_no_time_for_is_said(network):
     plan = tuned(network, "quick", "hang", "slow", budget_s=2.5)
     assert outcomes(plan)["slow"] == "untried"
-    assert any("not tried for lack of time" in n.message for n in plan.decisions)
+    assert any("not tried for lack of time" in n.sentence for n in plan.decisions)
 
 
 @pytest.mark.slow
@@ -196,7 +196,7 @@ def test_the_next_build_measures_nothing(network):
     assert time.monotonic() - start < 1
     assert second.header.tuning.cached
     assert second.header.tactics == first.header.tactics
-    assert any("known from the timing cache" in n.message for n in second.decisions)
+    assert any("known from the timing cache" in n.sentence for n in second.decisions)
 
 
 @pytest.mark.slow
@@ -339,7 +339,7 @@ def test_a_tuned_plan_is_kept_and_run_as_tuned(config, model_path):
     for plan in (built, loaded, load_or_build(cfg), load_or_build(cfg, tuning=tuning)):
         assert (plan.run_options().threads, plan.run_options().streams) == (1, 2)
         assert plan.run_options(threads=3).streams == 1
-    assert any("loaded" in n.message for n in load_or_build(cfg, tuning=tuning).decisions)
+    assert any("loaded" in n.sentence for n in load_or_build(cfg, tuning=tuning).decisions)
 
 
 @pytest.mark.slow
@@ -366,7 +366,7 @@ def test_a_plan_tuned_on_other_cores_shares_as_it_likes(config, monkeypatch):
     monkeypatch.setattr(search, "usable_cores", lambda: 96)
     plan = load_or_build(cfg)
     assert plan.run_options().threads is None
-    assert any("here are 96" in n.message for n in plan.decisions)
+    assert any("here are 96" in n.sentence for n in plan.decisions)
 
 
 def test_a_pinned_tactic_is_kept(config):
@@ -375,7 +375,7 @@ def test_a_pinned_tactic_is_kept(config):
     plan = load_or_build(cfg, tactic=tactic)
     options = plan.run_options()
     assert (options.threads, options.streams, options.optimization) == (1, 2, "basic")
-    assert load_or_build(cfg, tactic=tactic).decisions[0].message == "loaded"
+    assert load_or_build(cfg, tactic=tactic).decisions[0].sentence == "loaded"
     assert load_or_build(cfg).run_options() == options
     again = load_or_build(cfg, tactic=Tactic("onnxruntime", 2, 1))
     assert "runs as onnxruntime:threads=1" in str(again.decisions[0])

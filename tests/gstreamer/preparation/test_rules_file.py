@@ -94,7 +94,7 @@ def test_what_has_no_effect_is_reported(tmp_path: Path) -> None:
         property={"tensor-nam": "x", "scaling-buf-pool-size": "6"},
         group={"custom-input-transformation-function": "Mine"},
     )
-    texts = [n.message for n in load_preparation(path).notices if n.level == "warning"]
+    texts = [n.sentence for n in load_preparation(path).notices if n.level == "warning"]
     assert len(texts) == 2
     assert "did you mean tensor-name?" in texts[0]
     assert "Mine is not called" in texts[1]

@@ -98,7 +98,7 @@ def test_an_engine_of_a_gpu_that_is_gone_is_not_used(
     try:
         with Inferencer.from_config(config) as inferencer:
             assert inferencer.session.device == "cpu"
-            texts = [notice.message for notice in inferencer.notices]
+            texts = [notice.sentence for notice in inferencer.notices]
     finally:
         monkeypatch.undo()
         cuda._open.cache_clear()
@@ -149,8 +149,8 @@ def test_a_source_of_a_gpu_that_is_not_there(gpu: None, gpus: Gpus, models: list
     found = decoding_device(SourceSpec(uri="/a.mp4", gpu_id=9), "auto", [*map(Device, models), CPU])
     assert found.gpu == models[0]
     (notice,) = found.notices
-    assert notice.message.startswith("gpu-id=9: ")
-    assert notice.message.endswith(f"; GPU {models[0]} decodes it")
+    assert notice.sentence.startswith("gpu-id=9: ")
+    assert notice.sentence.endswith(f"; GPU {models[0]} decodes it")
     assert "a.mp4" in str(notice.where)
 
 
@@ -189,7 +189,7 @@ def test_a_unit_that_cannot_be_used_is_told(
     assert wanted in decoding.on_cpu_instead("yuv420p", 0)
     found = decoding.decoding_error(9)
     assert isinstance(found, EngineError)
-    assert found.found.startswith("there is no GPU 9: ")
+    assert found.finding.sentence.startswith("there is no GPU 9: ")
 
 
 def test_videos_of_a_batch_are_decoded_where_its_model_computes(

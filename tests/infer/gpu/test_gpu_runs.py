@@ -201,8 +201,8 @@ def test_a_gpu_without_its_runtime_is_said(
     device = choose_device()
     assert not device.is_gpu
     (notice,) = device.notices
-    assert "built without CUDA" in notice.message
-    assert "onnxruntime-gpu" in notice.message
+    assert "built without CUDA" in notice.sentence
+    assert "onnxruntime-gpu" in notice.sentence
     with pytest.raises(EngineError, match="built without CUDA"):
         choose_device("cuda")
     assert choose_device("cpu").notices == ()

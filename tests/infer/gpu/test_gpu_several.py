@@ -56,8 +56,8 @@ def test_a_model_computes_on_the_gpu_of_its_config(
     for asked in ("auto", "cuda"):
         device = choose_device(asked, gpu_id)
         assert device.name == name
-        assert [n.message for n in device.notices] == [told] * bool(told)
-        assert [n.rule for n in device.notices] == ["gpu-other"] * bool(told)
+        assert [n.sentence for n in device.notices] == [told] * bool(told)
+        assert [n.code for n in device.notices] == ["gpu-other"] * bool(told)
     assert choose_device("cpu", gpu_id) == Device(required=True)
 
 
@@ -83,8 +83,8 @@ def test_a_gpu_that_is_not_there(
     gpus(count)
     with pytest.raises(EngineError) as caught:
         choose_device(found.partition(": ")[0])
-    assert found in caught.value.found
-    assert caught.value.expected == expected
+    assert found in caught.value.finding.sentence
+    assert caught.value.finding.expectation == expected
 
 
 def test_hidden_gpus_are_named_as_the_cause(
@@ -93,7 +93,7 @@ def test_hidden_gpus_are_named_as_the_cause(
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     gpus(0)
     (notice,) = choose_device("auto").notices
-    assert "CUDA_VISIBLE_DEVICES='-1' may hide it: unset it" in notice.message
+    assert "CUDA_VISIBLE_DEVICES='-1' may hide it: unset it" in notice.sentence
     with pytest.raises(EngineError) as caught:
         choose_device("cuda:0")
     assert "CUDA_VISIBLE_DEVICES='-1' may hide it" in str(caught.value)

@@ -109,7 +109,7 @@ def test_a_bare_model_is_built_once(tensorrt: None, tmp_path: Path) -> None:
     source = headrace.media.ArraySource(frames(2))
     with headrace.open_pipeline(model, sources=source, device="cuda") as pipeline:
         assert len(list(pipeline)) == 2
-        texts = [notice.message for notice in pipeline.report.notices]
+        texts = [notice.sentence for notice in pipeline.report.notices]
     assert [text for text in texts if "built" in text] == ["built from m.onnx"]
 
 
@@ -141,9 +141,9 @@ def test_a_chip_that_tensorrt_rtx_does_not_serve(rtx: Chips, chip: int) -> None:
     device = choose_device()
     assert not device.is_gpu
     (notice,) = device.notices
-    assert notice.rule == "gpu-unused"
-    assert "built without CUDA; " + why in notice.message
-    assert "onnxruntime-gpu[cuda,cudnn]" in notice.message
+    assert notice.code == "gpu-unused"
+    assert "built without CUDA; " + why in notice.sentence
+    assert "onnxruntime-gpu[cuda,cudnn]" in notice.sentence
     with pytest.raises(EngineError, match=f"--device cuda: .*{why}"):
         choose_device("cuda")
     with pytest.raises(EngineError, match=f"tensorrt cannot run here: {why}") as caught:

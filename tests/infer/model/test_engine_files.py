@@ -237,7 +237,7 @@ def test_without_tensorrt_the_model_is_built_or_the_way_out_told(config, tmp_pat
     plan = load_or_build(config(model_engine_file=path))
     assert built(plan)
     warning = next(n for n in plan.decisions if n.level == "warning")
-    assert "built by TensorRT 8.6.1.6; it cannot be run here: " in warning.message
+    assert "built by TensorRT 8.6.1.6; it cannot be run here: " in warning.sentence
     with pytest.raises(EngineError, match=r"built by TensorRT 8\.6\.1\.6") as caught:
         load_or_build(ModelConfig(model_engine_file=path))
     assert "onnx-file=" in str(caught.value)

@@ -73,12 +73,12 @@ def test_every_entry_point_makes_the_network(
     cfg = _config(model, library, key)
     plan = load_or_build(cfg)
     _check(plan, model)
-    assert any(n.message == f"the network was made by {function}" for n in plan.decisions)
+    assert any(n.sentence == f"the network was made by {function}" for n in plan.decisions)
     parser = function == "NvDsInferCreateModelParser"
     expected = f"{'mini.weights' if parser else 'model'}_b2_gpu0_fp32.engine"
     assert plan.path == model.cfg.parent / expected
     again = load_or_build(cfg)
-    told = [n.message for n in again.decisions if n.where == str(plan.path)]
+    told = [n.sentence for n in again.decisions if n.where == str(plan.path)]
     if parser:  # its runtime factory says false: the engine cannot be loaded
         refused = "engine not used: NvDsInferPluginFactoryRuntimeGet: it returned false"
         assert told == [refused, f"built from {library.name}"]
@@ -93,7 +93,7 @@ def test_a_changed_model_file_builds_anew(compile_host: Compile, model: Model) -
     load_or_build(cfg)
     changed = tiny_yolo(model.cfg.parent, seed=9)
     plan = load_or_build(cfg)
-    assert any("model-file changed" in n.message for n in plan.decisions)
+    assert any("model-file changed" in n.sentence for n in plan.decisions)
     _check(plan, changed)
 
 
@@ -148,9 +148,9 @@ def test_a_precision_that_is_not_built_is_told_once_with_its_line(
     more = "network-mode=2\nengine-create-func-name=MiniYoloEngineCreate"
     cfg = _config(model, compile_host("mini_yolo.cpp", 10), more, guard=guard)
     for _ in range(2):  # built, then loaded
-        told = [n for n in load_or_build(cfg).decisions if "FP32 is built" in n.message]
+        told = [n for n in load_or_build(cfg).decisions if "FP32 is built" in n.sentence]
         assert [n.where for n in told] == [str(cfg.origin("network_mode"))]
-        assert told[0].message.startswith("network-mode=2: ")
+        assert told[0].sentence.startswith("network-mode=2: ")
 
 
 def test_a_function_that_calls_nothing_of_tensorrt(

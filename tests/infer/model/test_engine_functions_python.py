@@ -75,9 +75,9 @@ def test_engine_creator(config, returned):
     plan = load_or_build(cfg)
     doubled(plan)
     assert Path("model_b2_gpu0_fp32.engine").exists()
-    assert any("made by make" in n.message for n in plan.decisions)
+    assert any("made by make" in n.sentence for n in plan.decisions)
     again = load_or_build(cfg)
-    assert any(n.message == "loaded" for n in again.decisions)
+    assert any(n.sentence == "loaded" for n in again.decisions)
 
 
 def test_a_changed_library_is_called_again(config):
@@ -189,5 +189,5 @@ def test_what_python_makes_is_not_guarded_and_says_so(config, guard):
     lines = ("engine-create-func-name=make", f"custom-lib-guard={guard}")
     plan = load_or_build(config(CREATE.replace("RETURNED", "network"), *lines))
     doubled(plan)
-    told = [n for n in plan.decisions if "networks that Python makes are not guarded" in n.message]
+    told = [n for n in plan.decisions if "networks that Python makes are not guarded" in n.sentence]
     assert [n.level for n in told] == (["warning"] if guard == "always" else [])

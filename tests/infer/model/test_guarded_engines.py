@@ -62,16 +62,16 @@ def test_every_entry_point_in_a_worker(
     cfg = _config(model, library, key, guard="always")
     plan = load_or_build(cfg)
     _check(plan, model)
-    told = [n.message for n in plan.decisions]
+    told = [n.sentence for n in plan.decisions]
     assert f"the network was made by {function}" in told
     assert "its networks and plugins are made in a worker process of their own" in told
     assert not [n for n in plan.decisions if n.level == "warning"], plan.decisions
     again = load_or_build(cfg)
-    assert "loaded" in [n.message for n in again.decisions if n.where == str(plan.path)]
+    assert "loaded" in [n.sentence for n in again.decisions if n.where == str(plan.path)]
     _check(again, model)
     assert not loaded(library)
     here = load_or_build(_config(model, library, key, guard="never"))
-    assert "loaded" in [n.message for n in here.decisions if n.where == str(plan.path)]
+    assert "loaded" in [n.sentence for n in here.decisions if n.where == str(plan.path)]
     _check(here, model)
     assert loaded(library)
 
@@ -205,5 +205,5 @@ def test_factories_rule_it_out_and_that_is_told(compile_host: Compile, model: Mo
     library = compile_host("mini_yolo.cpp", 10, "-DWITH_MODEL_PARSER")
     plan = load_or_build(_config(model, library, guard="always"))
     _check(plan, model)
-    told = [n for n in plan.decisions if "are not guarded, but run in this process" in n.message]
+    told = [n for n in plan.decisions if "are not guarded, but run in this process" in n.sentence]
     assert [n.level for n in told] == ["warning"]

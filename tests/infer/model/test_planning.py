@@ -336,7 +336,7 @@ def test_precision_falls_back_with_one_notice(config, mode, level):
         plan = load_or_build(config(network_mode=mode))
         assert plan.path is not None
         assert plan.path.name.endswith("_fp32.engine")
-        assert [n.level for n in plan.decisions if "FP32 is built" in n.message] == [level]
+        assert [n.level for n in plan.decisions if "FP32 is built" in n.sentence] == [level]
 
 
 def test_fixed_batch_is_said_again_when_loaded(tmp_path):

@@ -188,7 +188,7 @@ def test_outputs_of_another_model_are_an_error_that_names_them(parse, name):
     text = str(error.value)
     assert f"parse-bbox-func-name={name}" in text
     assert "'prob_7' float32[3, 2, 4, 5, 6]" in text
-    assert error.value.expected
+    assert error.value.finding.expectation
 
 
 @pytest.mark.parametrize("name", sorted(WELL_KNOWN))

@@ -133,7 +133,7 @@ def test_a_missing_layer_names_those_that_exist(names, missing):
     params = DetectionParams(1, np.array([0.2], np.float32))
     with pytest.raises(ParserError) as error:
         parse_coverage_bbox(layers, NetworkInfo(64, 64, 3), params)
-    assert missing in error.value.found
+    assert missing in error.value.finding.sentence
     assert all(repr(n) in str(error.value) for n in names)
 
 

@@ -59,7 +59,7 @@ def test_bytes_that_are_not_utf8_are_replaced_and_said(tmp_path: Path) -> None:
     assert labels.records == (("car",), ("fa\ufffdade", "bus"))
     (notice,) = labels.notices
     assert notice.level == "warning"
-    assert "0xe7" in notice.message
+    assert "0xe7" in notice.sentence
     assert str(notice).startswith(f"{path}:2: ")
 
 
@@ -92,7 +92,7 @@ def test_what_makes_other_names_than_it_seems(
     path.write_bytes(raw)
     (notice,) = load_labels(path).notices
     assert (notice.level, notice.where) == ("warning", f"{path}:{line}")
-    assert words in notice.message
+    assert words in notice.sentence
 
 
 @pytest.mark.parametrize("text", ["1 cent\n2 cent\n5 cent\n", "0\n1\n2\n", "0 off\n1 on\n"])

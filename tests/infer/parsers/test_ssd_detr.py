@@ -36,7 +36,7 @@ def test_ssd_background_is_known_by_the_number_of_classes(parse):
     assert found.class_ids.tolist() == [1, 2, 0]
     with pytest.raises(ParserError, match="3 scores per box") as error:
         parse("HeadraceParseSSDCorners", [boxes, scores], [0.5], (W, H))
-    assert "num-detected-classes=2" in error.value.fix[-1]
+    assert "num-detected-classes=2" in error.value.finding.remedies[-1]
 
 
 def test_ssd_centres_and_pixels(parse):

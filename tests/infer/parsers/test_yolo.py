@@ -164,8 +164,8 @@ def test_boxes_that_are_not_finite_are_left_out(parse):
 def test_the_number_of_classes_is_said(parse):
     with pytest.raises(ParserError) as error:
         parse("HeadraceParseYoloV8", [np.zeros((84, 8400), np.float32)], [0.2] * 3, (640, 640))
-    assert "num-detected-classes=3" in error.value.found
-    assert error.value.expected == "num-detected-classes=80"
+    assert "num-detected-classes=3" in error.value.finding.sentence
+    assert error.value.finding.expectation == "num-detected-classes=80"
 
 
 @pytest.mark.parametrize(

@@ -371,7 +371,7 @@ def test_names_of_another_number_are_not_taken(tmp_path: Path) -> None:
     assert found.config.labels == ()
     assert "which nothing names (the metadata name 2 in names)" in found.lines[0]
     (unused,) = (n for n in found.config.notices if n.level == "warning")
-    assert "the metadata name 2 classes in names, and the outputs hold 3" in unused.message
+    assert "the metadata name 2 classes in names, and the outputs hold 3" in unused.sentence
     assert found.notices[3:] == [unused]
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from headrace import ModelConfig
 from headrace._core.errors import ConfigError, MediaError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.diagnose.recordings import record, record_frames
 from headrace.infer.inferencer import Inferencer
 from headrace.infer.recordings import (
@@ -88,7 +88,7 @@ def test_a_library_is_guarded_as_in_a_run(folders: list[Path]) -> None:
     config = folders[2]
     with Inferencer.from_config(config, guard="never") as model:
         recording = recorded(model, config.with_name("g.safetensors"), 1, 2)
-    said: list[Notice] = []
+    said: list[Finding] = []
     done = list(replay_recording(recording, [model.config], guard="always", notices=said))
     assert [one.difference for one in done] == [None, None]
     crash = replay_recording(

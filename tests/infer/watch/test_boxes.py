@@ -60,7 +60,7 @@ def looked(
             boxes, np.broadcast_to(values, len(boxes)), np.broadcast_to(classes, len(boxes))
         )
         watch.look(found, found, len(found), META)
-    return {f.rule: f.text for f in watch.findings(final=final)}
+    return {f.code: f.sentence for f in watch.findings(final=final)}
 
 
 def test_sensible_boxes_say_nothing(configs: dict[str, ModelConfig]) -> None:
@@ -129,7 +129,7 @@ def test_boxes_on_one_point_in_one_of_many_frames_are_no_evidence(
     for boxes in (empty, empty, empty, point):
         found = Detections(boxes, np.linspace(0.3, 0.9, len(boxes)), np.ones(len(boxes)))
         watch.look(found, found, len(found), META)
-    assert "boxes-on-one-point" not in {f.rule for f in watch.findings(final=True)}
+    assert "boxes-on-one-point" not in {f.code for f in watch.findings(final=True)}
 
 
 def test_scores_beyond_probabilities(configs: dict[str, ModelConfig]) -> None:

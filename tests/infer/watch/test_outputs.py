@@ -19,7 +19,7 @@ def watch(folder: Path, keys: str, records: tuple[tuple[str, ...], ...] = ()) ->
 
 
 def rules(seen: OutputWatch, *, final: bool = True) -> dict[str, str]:
-    return {f.rule: f.text for f in seen.findings(final=final)}
+    return {f.code: f.sentence for f in seen.findings(final=final)}
 
 
 def picture(number: int) -> np.ndarray:

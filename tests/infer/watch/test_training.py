@@ -35,7 +35,7 @@ def judged(
     tensor = ((pictures - means) * pre.scale).astype(np.float32)
     labels = Labels(tuple((n,) for n in names))
     found = training_findings(cfg, pre, stem, labels, tensors=[tensor] * 2, frame=frame)
-    return {f.rule: f.text for f in found}
+    return {f.code: f.sentence for f in found}
 
 
 def normalised(mean: float, deviation: float) -> Stem:

@@ -71,11 +71,11 @@ def test_findings_are_notices_of_the_report_and_of_the_model(wrong: Path, folder
     ):
         report = pipeline.run()
     (found,) = [n for n in report.notices if is_finding(n)]
-    assert (found.level, found.rule) == ("warning", "input-range")
+    assert (found.level, found.code) == ("warning", "input-range")
     assert found.where is not None
     assert found.where.startswith(f"{wrong}:")
     assert found in pipeline.notices
-    assert "input-range" in {n["rule"] for n in report.to_dict()["notices"]}
+    assert "input-range" in {n["code"] for n in report.to_dict()["notices"]}
 
 
 def test_each_rule_speaks_once(wrong: Path) -> None:
@@ -84,7 +84,7 @@ def test_each_rule_speaks_once(wrong: Path) -> None:
             for frame in frames(count=12):
                 model.process([frame])
             model.conclude()
-        assert [n.rule for n in model.notices if is_finding(n)] == ["input-range"]
+        assert [n.code for n in model.notices if is_finding(n)] == ["input-range"]
 
 
 def test_the_command_says_it_and_strict_refuses(wrong: Path, folder: Path) -> None:
@@ -93,7 +93,7 @@ def test_the_command_says_it_and_strict_refuses(wrong: Path, folder: Path) -> No
     (line,) = [x for x in done.stderr.splitlines() if x.startswith("warning: ")]
     assert "net-scale-factor=1 (0 to 255) give" in line
     told = json.loads(command("run", wrong, folder, "--json").stdout)
-    assert [n["rule"] for n in told["notices"] if n["level"] == "warning"] == ["input-range"]
+    assert [n["code"] for n in told["notices"] if n["level"] == "warning"] == ["input-range"]
     refused = command("run", wrong, folder, "--strict")
     assert refused.returncode == StrictError.exit_code
     assert "pictures have the wrong range" in refused.stderr
@@ -104,7 +104,7 @@ def test_a_call_with_a_picture_is_watched_too(tmp_path: Path) -> None:
     with Inferencer.from_config(config) as model:
         for frame in frames(count=5):
             model(frame)
-        assert [n.rule for n in model.notices if is_finding(n)] == ["scores-above-1"]
+        assert [n.code for n in model.notices if is_finding(n)] == ["scores-above-1"]
 
 
 def test_a_closed_session_says_nothing(wrong: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_closed_session_says_nothing(wrong: Path) -> None:
         for frame in frames():
             model.process([frame])
     model.conclude()
-    assert [n.rule for n in model.notices if is_finding(n)] == []
+    assert [n.code for n in model.notices if is_finding(n)] == []
 
 
 def test_what_nobody_parses_or_scales_here_is_not_watched(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def found(config: Path, pictures: Sequence[Frame]) -> dict[str, str]:
         for frame in pictures:
             model.process([frame])
         model.conclude()
-        return {n.rule: str(n) for n in model.notices if is_finding(n)}
+        return {n.code: str(n) for n in model.notices if is_finding(n)}
 
 
 UNIT = 1 / 255

@@ -356,7 +356,7 @@ def test_no_class_map_at_all(tmp_path: Path, make_meta: MakeMeta) -> None:
     with open_sink(f"masks:{tmp_path}") as sink:
         sink.write(gray_frame(), make_meta(gray_frame()))
     assert list(tmp_path.iterdir()) == []
-    assert "no frame had a class map" in sink.notices[0].message
+    assert "no frame had a class map" in sink.notices[0].sentence
 
 
 def test_palette_is_that_of_pascal_voc() -> None:
@@ -396,7 +396,7 @@ def test_tables(tmp_path: Path, rich: FrameMeta, make_meta: MakeMeta, name: str)
             assert not path.exists()
         rich.objects.class_ids = rich.objects.class_ids + 1  # later changes are not seen
     assert sink.frames == 6
-    assert "3 objects without finite" in sink.notices[0].message
+    assert "3 objects without finite" in sink.notices[0].sentence
     if name.endswith("parquet"):
         table = pytest.importorskip("pyarrow.parquet").read_table(path)
     else:

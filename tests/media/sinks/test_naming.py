@@ -100,7 +100,7 @@ def test_one_video_of_several_sources_is_told(tmp_path: Path, make_meta: MakeMet
         for i in range(4):
             frame = gray_frame(i, source_id=i % 2)
             sink.write(frame, make_meta(frame))
-    told = [n.message for n in sink.notices if n.level == "warning"]
+    told = [n.sentence for n in sink.notices if n.level == "warning"]
     assert len(told) == 1
     assert "several sources" in told[0]
 

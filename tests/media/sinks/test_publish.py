@@ -142,7 +142,7 @@ def test_to_a_server_that_dies_and_comes_back(
     away = send(sink, make_meta, range(60, 140))
     assert away < 0.4  # the pipeline never waits longer for the other side
     lost = sink.sent
-    assert any("is not back yet" in n.message for n in sink.notices)
+    assert any("is not back yet" in n.sentence for n in sink.notices)
     server.start("--record", str(tmp_path / "again.ts"))
     more = threading.Event()
     numbers = iter(range(140, 10_000))
@@ -154,7 +154,7 @@ def test_to_a_server_that_dies_and_comes_back(
     assert sink.sent + sink.dropped <= sink.frames
     assert pictures(tmp_path / "in.ts") > 20
     assert pictures(tmp_path / "again.ts") > 20
-    assert not any("secret" in n.message + str(n.where) for n in sink.notices)
+    assert not any("secret" in n.sentence + str(n.where) for n in sink.notices)
 
 
 def test_a_server_that_is_never_there(make_meta: MakeMeta) -> None:

@@ -352,7 +352,7 @@ def test_coco_interrupted(tmp_path: Path, make_meta: MakeMeta) -> None:
         sink.write(frame, make_meta(frame, (1, 2, 3, 4, 0.5, 0)))
         raise KeyboardInterrupt
     assert len(json.loads(path.read_text())["annotations"]) == 1
-    assert [str(n.message) for n in sink.notices] == ["ends after 1 frames: interrupted"]
+    assert [str(n.sentence) for n in sink.notices] == ["ends after 1 frames: interrupted"]
 
 
 def test_kitti(tmp_path: Path, make_meta: MakeMeta) -> None:
@@ -413,7 +413,7 @@ def test_numbers_that_are_none_are_left_out_and_said(
     text = "".join(p.read_text() for p in tmp_path.rglob("*") if p.is_file()).lower()
     assert "nan" not in text
     assert "inf" not in text.replace('"info"', "")
-    assert "3 objects without finite numbers were left out" in [n.message for n in sink.notices]
+    assert "3 objects without finite numbers were left out" in [n.sentence for n in sink.notices]
 
 
 def test_supervision_bridge(make_meta: MakeMeta) -> None:

@@ -86,7 +86,7 @@ def test_times_that_stand_still(tmp_path: Path, make_meta: MakeMeta) -> None:
             frame = gray_frame(i, pts_ns=t)
             sink.write(frame, make_meta(frame))
     assert [f.pts_ns for f in read(path)] == [0, 100_000_000, 200_000_000, 300_000_000]
-    assert any("do not increase" in n.message for n in sink.notices)
+    assert any("do not increase" in n.sentence for n in sink.notices)
 
 
 def test_odd_size_is_padded(tmp_path: Path, make_meta: MakeMeta) -> None:

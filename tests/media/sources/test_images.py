@@ -95,7 +95,7 @@ def test_folder(tmp_path: Path) -> None:
     assert [Path(f.source).name for f in frames] == ["F1.PNG", "f9.png", "f10.png"]
     assert [f.frame for f in frames] == [0, 1, 2]
     assert [f.pts_ns for f in frames] == [0, 40_000_000, 80_000_000]
-    assert [n.message for n in source.notices] == ["not images, left out: notes.txt"]
+    assert [n.sentence for n in source.notices] == ["not images, left out: notes.txt"]
 
 
 def test_folder_at_another_rate(tmp_path: Path) -> None:
@@ -148,8 +148,8 @@ def test_broken_images_in_a_folder_are_left_out(tmp_path: Path) -> None:
     assert source.skipped == 2
     (notice,) = source.notices
     assert notice.level == "warning"
-    assert "a.jpg" in notice.message
-    assert "c.jpg" in notice.message
+    assert "a.jpg" in notice.sentence
+    assert "c.jpg" in notice.sentence
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.media import ReconnectPolicy
 from headrace.media.sources.decoded import Timeline
 from headrace.media.sources.reconnect import MAX_TOLD, Losses
@@ -31,21 +31,21 @@ def test_nonsense_is_refused(bad: dict[str, float]) -> None:
 
 
 def test_notices_of_losses_are_bounded() -> None:
-    other = Notice("info", "something else")
+    other = Finding("guard", "info", "something else")
     notices = [other]
     losses = Losses(notices, "cam")
     losses.lost("end", 7)
-    assert "lost at frame 7 (end), and is not back yet" in notices[1].message
+    assert "lost at frame 7 (end), and is not back yet" in notices[1].sentence
     losses.lost("refused", 7)  # still the same loss
     notices.append(other)
     losses.back()
     assert len(notices) == 3
-    assert notices[1].message == "the connection was lost at frame 7 (end), back after 0.0 s"
+    assert notices[1].sentence == "the connection was lost at frame 7 (end), back after 0.0 s"
     for i in range(100):
         losses.lost("end", 8 + i)
         losses.back()
     assert len(notices) == 2 + MAX_TOLD + 1
-    assert notices[-1].message == "and lost 81 more times, away 0.0 s in all"
+    assert notices[-1].sentence == "and lost 81 more times, away 0.0 s in all"
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(-(10**6), 10**6)), max_size=30), st.data())

@@ -77,7 +77,7 @@ def test_a_pipe_whose_writer_is_silent(pipe: Path, tmp_path: Path) -> None:
         done.set()
         thread.join(5)
     assert count >= 140
-    assert any("reading stopped: nothing came for 0.5 s" in n.message for n in source.notices)
+    assert any("reading stopped: nothing came for 0.5 s" in n.sentence for n in source.notices)
 
 
 def test_closing_a_pipe_that_is_waited_for(pipe: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_file_that_grows(tmp_path: Path) -> None:
             file.write(data[len(data) // 2 :])
         frames += list(source)
     assert 140 <= len(frames) <= 300
-    assert any("the file grew while it was read" in n.message for n in source.notices)
+    assert any("the file grew while it was read" in n.sentence for n in source.notices)
 
 
 def test_a_recording_cut_before_its_index(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_times_that_go_back(tmp_path: Path) -> None:
     assert len(times) >= 18
     assert all(b > a for a, b in itertools.pairwise(times))
     assert max(b - a for a, b in itertools.pairwise(times)) < 1e9
-    assert any("times that went back" in n.message for n in source.notices)
+    assert any("times that went back" in n.sentence for n in source.notices)
 
 
 def test_a_stream_that_turns_to_garbage(tmp_path: Path) -> None:

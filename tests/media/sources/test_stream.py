@@ -64,7 +64,7 @@ def test_a_stream_that_goes_silent_ends_with_a_notice(stream: bytes) -> None:
         frames = list(source)
     assert len(frames) >= 140
     told = [n for n in source.notices if n.level == "warning"]
-    assert told[0].message == "reading stopped: nothing came for 1 s"
+    assert told[0].sentence == "reading stopped: nothing came for 1 s"
     assert told[0].where == url
 
 

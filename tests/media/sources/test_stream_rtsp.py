@@ -126,11 +126,11 @@ def test_dropped_and_back_with_another_size(server: Server) -> None:
     assert sizes[0] == (64, 48)
     assert sizes[-1] == (96, 80)
     assert source.reconnects == 1
-    lost = [n for n in source.notices if "lost" in n.message]
+    lost = [n for n in source.notices if "lost" in n.sentence]
     assert len(lost) == 1
     assert lost[0].level == "warning"
-    assert lost[0].message.startswith("the connection was lost at frame 5")
-    assert "back after" in lost[0].message
+    assert lost[0].sentence.startswith("the connection was lost at frame 5")
+    assert "back after" in lost[0].sentence
     assert lost[0].where == server.url()
 
 
@@ -147,7 +147,7 @@ def test_a_server_that_stops_answering(server: Server) -> None:
         assert not thread.is_alive()
     assert isinstance(result[0], list)
     assert source.reconnects >= 1  # a machine under load may lose it again
-    assert any("(nothing came for 0.5 s), back after" in n.message for n in source.notices)
+    assert any("(nothing came for 0.5 s), back after" in n.sentence for n in source.notices)
 
 
 @pytest.mark.parametrize("state", ["dead", "silent"])
@@ -171,7 +171,7 @@ def test_close_ends_a_source_that_waits(server: Server, state: str) -> None:
     assert not thread.is_alive()
     assert isinstance(result[0], int)
     if state == "dead":
-        assert "not back after" in source.notices[-1].message
+        assert "not back after" in source.notices[-1].sentence
 
 
 def test_a_number_of_attempts(server: Server) -> None:
@@ -199,7 +199,7 @@ def test_from_start(server: Server) -> None:
     assert isinstance(result[0], list)
     assert [number for number, _, _ in result[0]] == list(range(10))
     assert source.reconnects == 0
-    assert "there was no connection (connection refused), back after" in source.notices[0].message
+    assert "there was no connection (connection refused), back after" in source.notices[0].sentence
     assert (source.width, source.height) == (64, 48)
 
 

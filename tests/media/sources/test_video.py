@@ -95,7 +95,7 @@ def test_pixel_formats(
     with open_source(str(path)) as source:
         frames = list(source)
     assert [f.format for f in frames] == [expected] * 3
-    told = [n.message for n in source.notices]
+    told = [n.sentence for n in source.notices]
     assert len(told) == converted
     if converted:
         assert pix_fmt in told[0]
@@ -135,7 +135,7 @@ def test_a_damaged_frame_is_left_out(tmp_path: Path, threads: int, victim: int) 
         frames = list(source)
     assert len(frames) == 11
     assert source.skipped == 1
-    assert [(n.level, n.message) for n in source.notices] == [
+    assert [(n.level, n.sentence) for n in source.notices] == [
         ("warning", "1 damaged frame was left out")
     ]
     assert [f.pts_ns for f in frames] == [i * 40_000_000 for i in range(12) if i != victim]
@@ -148,7 +148,7 @@ def test_a_file_cut_off_ends_early(tmp_path: Path) -> None:
     with open_source(str(path), threads=1) as source:
         count = len(list(source))
     assert 20 <= count <= 25
-    assert f"ended early, at frame {count} of 40" in [n.message for n in source.notices]
+    assert f"ended early, at frame {count} of 40" in [n.sentence for n in source.notices]
 
 
 def test_missing_index_is_named(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_one_notice_names_the_keys_without_effect(opened: Tracker) -> None:
     (notice,) = opened.notices
     assert notice.level == "warning"
     assert str(notice).startswith(notice.where or "-")
-    named = notice.message.partition("without effect: ")[2].split(", ")
+    named = notice.sentence.partition("without effect: ")[2].split(", ")
     assert named == [
         "enableBboxUnClipping",
         "minTrackerConfidence",

@@ -320,7 +320,7 @@ def test_boxes_without_their_fourth_axis_are_told() -> None:
     for name in ("BatchedNMS_TRT", "BatchedNMSDynamic_TRT"):
         with pytest.raises(ModelError, match="has 3 axes") as error:
             run(name, boxes[:, :, 0], scores, **BATCHED)
-        assert "[batch, boxes, 1, 4]" in str(error.value.fix)
+        assert "[batch, boxes, 1, 4]" in str(error.value.finding.remedies)
 
 
 @pytest.mark.parametrize(

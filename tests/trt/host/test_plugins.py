@@ -108,7 +108,7 @@ def test_a_name_that_is_taken_is_told(compile_host: Compile, opened: Open) -> No
     first = get_plugin_registry().find("ScaleV2")
     library = opened(compile_host("twins.cpp", 8))
     assert get_plugin_registry().find("ScaleV2") is first
-    told = [n.message for n in library.decisions if n.level == "warning"]
+    told = [n.sentence for n in library.decisions if n.level == "warning"]
     assert len(told) == 5
     assert "plugin ScaleV2, version 1, namespace '' is registered already" in told[0]
 

@@ -39,7 +39,7 @@ from tests.trt.host.test_plugins import FIELDS, NAMES, _life
 from tests.plugins.life_cycles import FLOAT, ITEM, X, profile
 
 library = open_library(sys.argv[1])
-told = [n.message for n in library.decisions]
+told = [n.sentence for n in library.decisions]
 wrong = []
 for kind, name in NAMES.items():
     results = _life(
@@ -209,7 +209,7 @@ for config in int(os.environ.get("TIMES", "2")) * configs:
                     found.append(str(error))
     except HeadraceError as error:
         found.append(str(error))
-    told.append([n.message for n in plan.decisions])
+    told.append([n.sentence for n in plan.decisions])
 maps = open("/proc/self/maps").read()
 print(json.dumps({"found": found, "told": told, "loaded": sys.argv[1] in maps}))
 """

@@ -28,7 +28,7 @@ from headrace._core import _native
 from headrace._core.errors import DeviceMemoryError, EngineError
 
 _LIBRARY = "libcuda.so.1"
-NO_DRIVER = "there is no NVIDIA driver"  # begins the reason where none is installed
+NO_DRIVER = "no-gpu-driver"  # code of the error where none is installed
 _MEMORY_TYPE, _IS_MANAGED, _DEVICE = 2, 8, 2  # CU_POINTER_ATTRIBUTE_…, CU_MEMORYTYPE_DEVICE
 _NOT_OURS = (1, 3)  # what no allocation of CUDA's has; CUDA is not in use
 _FATAL = frozenset({214, 220, 226, 700, 702, 709, 710, *range(714, 720), 721, 999})
@@ -53,7 +53,8 @@ class _Driver:
             self._loaded = _native.SharedObject(_LIBRARY)
         except RuntimeError as error:
             if f"{_LIBRARY}: cannot open shared object file: No such file" in str(error):
-                raise EngineError(f"{NO_DRIVER} ({_LIBRARY})") from error
+                text = f"there is no NVIDIA driver ({_LIBRARY})"
+                raise EngineError(text, code=NO_DRIVER) from error
             raise EngineError(f"the NVIDIA driver cannot be loaded: {error}") from error
         self.library = _behind(self._loaded.handle)
         self._contexts: dict[int, c_void_p] = {}
@@ -70,7 +71,8 @@ class _Driver:
         status = _status(self.library, name, *arguments)
         if status:
             kind = DeviceMemoryError if status == _NO_MEMORY else EngineError
-            raise kind(f"{name}: {_words(self.library, status)}")
+            text = f"{name}: {_words(self.library, status)}"
+            raise kind(text, data={"cuda": status})
 
     def enter(self, gpu: int) -> None:
         """Make the context of a GPU that of the calling thread."""
@@ -111,11 +113,11 @@ def _words(library: ctypes.CDLL, status: int) -> str:
 
 
 @cache
-def _open() -> _Driver | str:
+def _open() -> _Driver | EngineError:
     try:
         return _Driver()
     except EngineError as error:
-        return error.found
+        return error
 
 
 class _Here(threading.local):
@@ -133,8 +135,8 @@ def current_gpu() -> int:
 def driver() -> _Driver:
     """The driver, the context of this thread's GPU current."""
     found = _open()
-    if isinstance(found, str):
-        raise EngineError(found)
+    if isinstance(found, EngineError):
+        raise found
     found.enter(_here.gpu)
     return found
 
@@ -150,8 +152,8 @@ def entered(gpu: int | None = None) -> Iterator[_Driver]:
         EngineError: there is no driver, or no such GPU.
     """
     found = _open()
-    if isinstance(found, str):
-        raise EngineError(found)
+    if isinstance(found, EngineError):
+        raise found
     before, before_gpu = c_void_p(), _here.gpu
     _status(found.library, "cuCtxGetCurrent", byref(before))
     wanted = before_gpu if gpu is None else gpu
@@ -177,13 +179,19 @@ def meant(gpu: int) -> Iterator[None]:
 def why_no_gpu() -> str | None:
     """Why there is no GPU to use, or None."""
     found = _open()
-    return found if isinstance(found, str) else None
+    return f"{found:brief}" if isinstance(found, EngineError) else None
+
+
+def no_gpu_driver() -> bool:
+    """Whether no driver is installed, so that no GPU is expected here."""
+    found = _open()
+    return isinstance(found, EngineError) and found.code == NO_DRIVER
 
 
 def gpu_count() -> int:
     """How many GPUs this process sees; 0 without a driver."""
     found = _open()
-    return 0 if isinstance(found, str) else found.count
+    return 0 if isinstance(found, EngineError) else found.count
 
 
 def device_attribute(number: int, gpu: int | None = None) -> int:
@@ -193,8 +201,8 @@ def device_attribute(number: int, gpu: int | None = None) -> int:
         EngineError: there is no driver, or it does not know the attribute.
     """
     found, value = _open(), c_int()
-    if isinstance(found, str):
-        raise EngineError(found)
+    if isinstance(found, EngineError):
+        raise found
     which = c_int(current_gpu() if gpu is None else gpu)
     found.call("cuDeviceGetAttribute", byref(value), c_int(number), which)
     return value.value
@@ -212,7 +220,7 @@ def compute_capability(gpu: int | None = None) -> tuple[int, int]:
 def driver_cuda() -> int:
     """The newest CUDA that the driver knows, as CUDA counts it (12080 is 12.8); 0: unknown."""
     found, number = _open(), c_int()
-    if not isinstance(found, str):
+    if not isinstance(found, EngineError):
         with suppress(EngineError):  # a driver without this function
             _status(found.library, "cuDriverGetVersion", byref(number))
     return number.value

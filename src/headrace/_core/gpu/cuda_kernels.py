@@ -40,7 +40,7 @@ class Kernel:
                 use.call("cuModuleLoadData", byref(module), c_char_p(ptx))
             except EngineError as error:
                 raise EngineError(
-                    f"the NVIDIA driver refuses headrace's kernel {name}: {error.found}",
+                    f"the NVIDIA driver refuses headrace's kernel {name}: {error:brief}",
                     expected=f"driver {needs} or newer",
                     fix="update the driver, or run with --device cpu",
                 ) from error

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 
 _CONTROL = "nvidia-cuda-mps-control"
 _PLACES = ("/usr/bin", "/usr/local/nvidia/bin")  # beside PATH
@@ -27,7 +27,7 @@ _WAIT_S = 20.0
 
 
 @contextmanager
-def kernels_at_once(processes: int) -> Iterator[list[Notice]]:
+def kernels_at_once(processes: int) -> Iterator[list[Finding]]:
     """Let processes that start inside share a GPU at the same time.
 
     A daemon that runs already is used, and left alone. Otherwise one starts here, in a folder of
@@ -78,11 +78,11 @@ def _daemon_there() -> bool:
     return (Path(os.environ.get(_PIPES) or _USUAL) / "control").exists()
 
 
-def _turns(why: str) -> Notice:
-    return Notice(
+def _turns(why: str) -> Finding:
+    return Finding(
+        "gpu-turns",
         "info",
         f"the processes take turns on the GPU ({why}); with NVIDIA's MPS they would share it",
-        rule="gpu-turns",
     )
 
 

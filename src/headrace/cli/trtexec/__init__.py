@@ -204,7 +204,7 @@ def _profile(
     try:
         times = layer_times(plan, run_options, feeds, runs)
     except EngineError as error:  # everything else was measured
-        screen.warning(f"no profile of the layers: {error.found}")
+        screen.warning(f"no profile of the layers: {error:brief}")
         return
     if options.has("dumpProfile"):
         print_profile(screen, times, runs)

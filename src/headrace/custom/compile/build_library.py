@@ -16,7 +16,7 @@ from typing import Literal
 
 from headrace._core.errors import CustomLibraryError
 from headrace._core.files import os_reason
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.custom.compile.errors import compile_failed
 from headrace.custom.compile.toolchain import (
     GENERATIONS,
@@ -89,7 +89,7 @@ def host_file(source: Path) -> Path | None:
     return None
 
 
-def compile_units(sources: Sequence[Path], mode: CudaMode) -> tuple[list[Unit], list[Notice]]:
+def compile_units(sources: Sequence[Path], mode: CudaMode) -> tuple[list[Unit], list[Finding]]:
     """Choose the files to compile for these sources; with notices about `.cu` files.
 
     Raises:
@@ -109,10 +109,10 @@ def compile_units(sources: Sequence[Path], mode: CudaMode) -> tuple[list[Unit], 
         )
     lacking = [s for s in kernels if host_file(s) is None]
     if nvcc and (mode == "nvcc" or gpu_present() or lacking):
-        found = [Notice("info", f"compiled with {nvcc}", where=str(s)) for s in kernels]
+        found = [Finding("compiled-with", "info", f"compiled with {nvcc}", str(s)) for s in kernels]
         if not gpu_present():
             text = "this machine has no GPU to run it"
-            found.append(Notice("warning", text, where=str(kernels[0])))
+            found.append(Finding("no-gpu", "warning", text, str(kernels[0])))
         return [Unit(s, device=True, nvcc=nvcc) for s in sources], found
     if lacking:
         raise CustomLibraryError(
@@ -129,7 +129,9 @@ def compile_units(sources: Sequence[Path], mode: CudaMode) -> tuple[list[Unit], 
         if beside is None:
             units.append(Unit(source))
             continue
-        notices.append(Notice("info", f"{beside.name} is compiled instead", where=str(source)))
+        notices.append(
+            Finding("compiled-instead", "info", f"{beside.name} is compiled instead", str(source))
+        )
         if beside.absolute() not in given:
             units.append(Unit(beside))
     return units, notices
@@ -163,7 +165,7 @@ class CompileResult:
 
     library: Path
     commands: tuple[tuple[str, ...], ...]
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[Finding, ...] = ()
     seconds: float = 0.0
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, get_args
 
 import numpy as np
 
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.binary.regular_files import open_regular
 from headrace.custom.user_calls import ParserKind
 from headrace.meta import ClassifierParams, DetectionParams, NetworkInfo, SegmentationParams
@@ -114,7 +114,7 @@ class LoadArgs:
     """
 
     config: ModelConfig | None = None
-    notices: tuple[Notice, ...] = field(default=(), kw_only=True, compare=False)
+    notices: tuple[Finding, ...] = field(default=(), kw_only=True, compare=False)
 
     def write(self, folder: Path) -> dict[str, Any]:
         """Return entries of `case.json`; write the config beside it.

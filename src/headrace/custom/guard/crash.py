@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from headrace._core.errors import ParserError, PluginError
+from headrace._core.errors import CustomLibraryError, ParserError, PluginError
+from headrace._core.findings import Finding
 from headrace._core.gpu.cuda import FAULT_HINT
 from headrace._core.processes import signal_name
 from headrace.binary.elf import ElfError, ElfFile
@@ -241,6 +242,14 @@ class Death:
     on_frame: Callable[[object, int], None] | None = None
     late: bool = False
 
+    @property
+    def past_the_end(self) -> bool:
+        """Whether it died of an access behind the end of a tensor."""
+        report = self.report
+        if report is None or report.signal != signal.SIGSEGV:
+            return False
+        return _past_the_end(report) is not None
+
 
 class LibraryDiedError(ParserError):
     """The worker of a library died in a call, or is not started any more.
@@ -249,7 +258,7 @@ class LibraryDiedError(ParserError):
         death: how; None if it was not started.
     """
 
-    def __init__(self, found: str, *, death: Death | None = None, **more: Any) -> None:
+    def __init__(self, found: str | Finding, *, death: Death | None = None, **more: Any) -> None:
         super().__init__(found, **more)
         self.death = death
 
@@ -257,7 +266,15 @@ class LibraryDiedError(ParserError):
     def same(self) -> str:
         """Text that is equal for the same fault in another call."""
         trace = [] if self.death is None else self.death.trace
-        return "\n".join([self.where or "", self.found, *trace])
+        return "\n".join([self.where or "", f"{self:brief}", *trace])
+
+    def while_loading(self, path: Path) -> CustomLibraryError:
+        """The same of a library that was being loaded."""
+        finding = self.finding
+        if self.death is not None:
+            finding = replace(finding, template="the library {end}")
+        finding = finding.changed(suffix=" while it was loaded")
+        return CustomLibraryError(finding, where=str(path), code=CustomLibraryError.code)
 
     def in_frame(self, source: object, frame: int) -> None:
         """Note in the saved case which frame its inputs are from."""

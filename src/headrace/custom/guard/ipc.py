@@ -22,6 +22,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -35,7 +36,7 @@ from headrace._core.errors import (
     ParserError,
     PluginError,
 )
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace._core.text import error_text
 from headrace._core.types import Array, DType
 from headrace.custom.cpp_parsers import ParserReturnedFalseError
@@ -222,11 +223,7 @@ def error_json(error: BaseException, where: str) -> dict[str, Any]:
     names = [kind.__name__ for kind in type(error).__mro__]
     return {
         "type": next((name for name in names if name in _ERRORS), "CustomLibraryError"),
-        "found": error.found,
-        "where": error.where,
-        "expected": error.expected,
-        "fix": error.fix,
-        "rule": error.rule,
+        "finding": msgspec.to_builtins(error.finding),
     }
 
 
@@ -238,42 +235,29 @@ def error_from(entries: Any) -> HeadraceError:
     """
     try:
         kind = _ERRORS[entries["type"]]
-        where, expected, rule = entries["where"], entries["expected"], entries.get("rule")
-        if not str(entries["found"]):
+        finding = msgspec.convert(entries["finding"], Finding)
+        if not finding.template:
             raise ProtocolError("an error without a text")
-        return kind(
-            str(entries["found"]),
-            where=None if where is None else str(where),
-            expected=None if expected is None else str(expected),
-            fix=[str(f) for f in entries["fix"]],
-            rule=None if rule is None else str(rule),
-        )
-    except (KeyError, TypeError, AttributeError) as error:
+        return kind(finding)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ProtocolError(f"an error that cannot be read: {error}") from error
 
 
-def notices_json(notices: list[Notice]) -> list[list[str | None]]:
-    """Write notices as lists of level, message, where, rule."""
-    return [[n.level, n.message, n.where, n.rule] for n in notices]
+def notices_json(notices: list[Finding]) -> list[dict[str, Any]]:
+    """Write notices as JSON."""
+    rows: list[dict[str, Any]] = msgspec.to_builtins(notices)
+    return rows
 
 
-def notices_from(entries: Any) -> list[Notice]:
+def notices_from(entries: Any) -> list[Finding]:
     """Read the notices that `notices_json` wrote.
 
     Raises:
         ProtocolError: it is no such list.
     """
     try:
-        return [
-            Notice(
-                "warning" if level == "warning" else "info",
-                str(text),
-                where and str(where),
-                rule and str(rule),
-            )
-            for level, text, where, rule in entries
-        ]
-    except (TypeError, ValueError) as error:
+        return msgspec.convert(entries, list[Finding])
+    except ValueError as error:
         raise ProtocolError(f"notices that cannot be read: {error}") from error
 
 

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import CustomLibraryError, ParserError
-from headrace._core.notices import Notice, note_once
+from headrace._core.findings import Finding
+from headrace._core.notices import note_once
 from headrace._core.types import Array
 from headrace.custom.cpp_parsers import called_in_call
 from headrace.custom.guard import ipc
@@ -64,13 +65,13 @@ class GuardedLibrary(CustomLibrary):
         self.kind = kind
         self.guard = guard
         self.options = options
-        self.decisions: list[Notice] = []
+        self.decisions: list[Finding] = []
         self.sha256 = content_hash(path)
         self._abi, self._rotation = abi, rotation
         self._parsers: list[weakref.ref[GuardedParser]] = []
         self._symbols: list[str] = []
         self._has_initializer = False
-        self._noticed: set[Notice] = set()
+        self._noticed: set[Finding] = set()
         self.prepared: weakref.ref[GuardedParser] | None = None
         self._clean = 0
         self.cases = CaseSaver(path, self.sha256, abi, rotation)
@@ -87,19 +88,14 @@ class GuardedLibrary(CustomLibrary):
         self.process = GuardedProcess(
             str(path), options, python=kind == "python", setup=set_up, on_news=on_news
         )
-        note_once(self.decisions, "info", self._why(), str(path))
+        note_once(self.decisions, Finding("guard-used", "info", self._why(), str(path)))
         with self.process.lock:
             try:
                 self.process.started(str(path))
             except LibraryDiedError as error:
                 load = FatalCall("load", "loading", LoadArgs(), options.load_timeout_s)
                 error = self.cases.with_hint(error, options, lambda: load)
-                raise CustomLibraryError(
-                    error.found.replace("the function", "the library", 1).partition(";")[0]
-                    + " while it was loaded",
-                    where=str(path),
-                    fix=error.fix,
-                ) from error
+                raise error.while_loading(path) from error
 
     def __repr__(self) -> str:
         return f"GuardedLibrary({str(self.path)!r}, pid {self.process.pid})"
@@ -136,7 +132,13 @@ class GuardedLibrary(CustomLibrary):
         self._has_initializer = bool(answer.get("initializer"))
         for text in answer.get("unprotected", ()):
             note_once(
-                self.decisions, "warning", f"the worker is not closed off: {text}", str(self.path)
+                self.decisions,
+                Finding(
+                    "worker-open",
+                    "warning",
+                    f"the worker is not closed off: {text}",
+                    str(self.path),
+                ),
             )
         self.prepared = None
         for reference in self._parsers:
@@ -187,22 +189,18 @@ class GuardedLibrary(CustomLibrary):
         try:
             TrustStore().add(self.sha256, self.path, f"{self._clean} calls without a fault")
         except CustomLibraryError as error:
-            text = f"it stays guarded: {error.found}"
+            text = f"it stays guarded: {error:brief}"
         else:
             text = f"{self._clean} calls without a fault: from the next start on it is trusted"
             text += " and runs in the application's process; headrace trust --remove undoes this"
-        note_once(self.decisions, "info", text, str(self.path))
+        note_once(self.decisions, Finding("guard-trust", "info", text, str(self.path)))
 
     def with_limit(self, error: ParserError) -> ParserError:
         """Name the worker's limit in an error for memory that ran out."""
         limit = self.options.memory_mib
-        if limit and ("std::bad_alloc" in error.found or "MemoryError" in error.found):
-            error.fix.append(
-                f"its worker may take {limit} MiB (custom-lib-guard-memory); 0 sets no limit"
-            )
-            return type(error)(
-                error.found, where=error.where, expected=error.expected, fix=error.fix
-            )
+        if limit and error.data.get("exception") in ("std::bad_alloc", "MemoryError"):
+            more = f"its worker may take {limit} MiB (custom-lib-guard-memory); 0 sets no limit"
+            return type(error)(error.finding, fix=more)
         return error
 
     def _why(self) -> str:
@@ -223,7 +221,7 @@ class GuardedParser:
         self.where = where
         self._offsets: list[int] = []
         self._sizes: list[int] = []  # bytes of each tensor
-        self.notices: list[Notice] = []
+        self.notices: list[Finding] = []
         self._in_place = False  # it decodes in place: tensors are copied for it
         self.reference = weakref.ref(self)
         self._library = library

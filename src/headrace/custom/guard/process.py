@@ -449,8 +449,9 @@ class GuardedProcess:
             if self._recent > limit:
                 after = f"; it is not started again after {limit + 1} faults"
                 fix.append(_RESTART_HINT)
-        found = f"the function {death.found}{after}"
-        return LibraryDiedError(found, where=what, fix=fix, death=death)
+        data = {"end": death.found}
+        text = f"the function {{end}}{after}"
+        return LibraryDiedError(text, where=what, fix=fix, data=data, death=death)
 
 
 def _closed_error(what: str) -> LibraryDiedError:

@@ -108,8 +108,7 @@ class CaseSaver:
     ) -> LibraryDiedError:
         """Return the error with `hint` in it."""
         hint = self.hint(error, options, call)
-        fix = [*error.fix, *filter(None, [hint])]
-        return LibraryDiedError(error.found, where=error.where, fix=fix, death=error.death)
+        return LibraryDiedError(error.finding, fix=hint, death=error.death)
 
 
 def save_case(
@@ -144,7 +143,8 @@ def save_case(
         "timeout": case.timeout_s,
         "memory": case.memory_mib,
         "layers": [{"name": name, "file": f"layer_{i}.npy"} for i, name in enumerate(arrays)],
-        "found": error.found if error.death is None else f"the function {error.death.found}",
+        "found": f"{error:brief}" if error.death is None else f"the function {error.death.found}",
+        "past_the_end": error.death is not None and error.death.past_the_end,
         "when": now.isoformat(timespec="seconds"),
         "machine": f"{platform.system()} {platform.machine()}",
     }
@@ -154,12 +154,12 @@ def save_case(
             np.save(target / f"layer_{i}.npy", array, allow_pickle=False)
         described |= case.args.write(target)
         _write(target, described)
-        lines = [f"{case.library}: {case.name}: {described['found']}", *error.fix]
+        lines = [f"{case.library}: {case.name}: {described['found']}", *error.finding.remedies]
         (target / "report.txt").write_text("\n".join(lines) + "\n")
     except (OSError, ValueError, HeadraceError) as problem:
         with suppress(OSError, ValueError):
             shutil.rmtree(target)
-        found = problem.found if isinstance(problem, HeadraceError) else os_reason(problem)
+        found = f"{problem:brief}" if isinstance(problem, HeadraceError) else os_reason(problem)
         return f"{target}: {found}"
     _forget_old(folder)
     if error.death is not None:
@@ -231,7 +231,7 @@ def _no_case(file: Path, error: Exception) -> CustomLibraryError:
     elif isinstance(error, KeyError):
         found = f"{error} is absent"
     elif isinstance(error, HeadraceError):
-        found, file = error.found, Path(error.where or file)
+        found, file = f"{error:brief}", Path(error.where or file)
     return CustomLibraryError(
         f"there is no saved call to replay: {found}",
         where=str(file),

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from headrace._core import _native
 from headrace._core.errors import CustomLibraryError, ParserError
+from headrace._core.findings import Finding
 from headrace._core.gpu.cuda import why_lost
-from headrace._core.notices import Notice
 from headrace.custom.guard import ipc
 from headrace.custom.guard.call_args import network_from, params_from
 from headrace.custom.guard.ipc import (
@@ -64,7 +64,7 @@ class LibraryWorker:
         self._kind: ParserKind = "bbox"
         self._function = ""
         self._checked: Checked[Any, Any] | None = None
-        self._sent: set[Notice] = set()
+        self._sent: set[Finding] = set()
         self._looked_at = (0, 0)  # numbers of decisions and notices
         self.unprotected: list[str] = []
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from headrace._core.errors import ConfigError, EngineError, MediaError
 from headrace._core.files import sha256_of
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.config.enums import ProcessMode
 from headrace.config.model_files import model_paths
 from headrace.engine.precision.cache import DEFAULT_HEADER, CalibrationTable
@@ -55,7 +55,7 @@ class CalibrationReport:
     method: Method
     frames: int
     resumed: int
-    notices: list[Notice] = field(default_factory=list)
+    notices: list[Finding] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,15 +143,19 @@ def calibrate(
     chosen, notices = select_frames(sources, frames)
     if cfg.process_mode is ProcessMode.SECONDARY:
         text = "process-mode=2: each picture is shown whole; give pictures of single objects"
-        notices.append(Notice("warning", text, str(cfg.path), rule="calibration-of-objects"))
+        notices.append(Finding("calibration-of-objects", "warning", text, str(cfg.path)))
     runner = ActivationRunner(network, threads=threads)
     collector = Collector(runner, _fingerprint(cfg, network, chosen))
     state = path.with_name(f"{path.name}.partial")
     if not restart and state.exists() and (why := collector.load(state)):
-        notices.append(Notice("info", f"not continued from: {why}", str(state)))
+        notices.append(
+            Finding("calibration-resumed", "info", f"not continued from: {why}", str(state))
+        )
     resumed = collector.frames
     if resumed:
-        notices.append(Notice("info", f"goes on after {resumed} frames", str(state)))
+        notices.append(
+            Finding("calibration-resumed", "info", f"goes on after {resumed} frames", str(state))
+        )
     total = sum(item.frames for item in chosen)
     say("calibrating", total)
     for _ in range(resumed):
@@ -227,7 +231,7 @@ def selected_frames(chosen: Sequence[Selected], skip: int = 0) -> Iterator[Frame
                     break
 
 
-def select_frames(sources: Sequence[str], frames: int) -> tuple[list[Selected], list[Notice]]:
+def select_frames(sources: Sequence[str], frames: int) -> tuple[list[Selected], list[Finding]]:
     """Which frames to use: as many of each source, spread evenly.
 
     Raises:
@@ -240,7 +244,7 @@ def select_frames(sources: Sequence[str], frames: int) -> tuple[list[Selected], 
             have = source.frames
         if have is not None and have < share:
             text = f"has {have} frames, {share} were asked for"
-            notices.append(Notice("info", text, name))
+            notices.append(Finding("calibration-frames", "info", text, name))
             share = have
         step = max(1.0, have / share) if have and share else 1.0
         chosen.append(Selected(name, share, step))
@@ -287,16 +291,16 @@ def _check_target(path: Path) -> None:
         )
 
 
-def _remarks(collector: Collector, scales: dict[str, float], path: Path) -> list[Notice]:
+def _remarks(collector: Collector, scales: dict[str, float], path: Path) -> list[Finding]:
     notices = []
     odd = [name for name, h in collector.histograms.items() if h.odd]
     if odd:
         text = f"{len(odd)} tensors had values that are no numbers, left out: {', '.join(odd[:3])}"
-        notices.append(Notice("warning", text, str(path), rule="outputs-not-finite"))
+        notices.append(Finding("outputs-not-finite", "warning", text, str(path)))
     still = [name for name, scale in scales.items() if scale == 0]
     if still:
         text = f"{len(still)} tensors were always 0 and get no scale: {', '.join(still[:3])}"
-        notices.append(Notice("info", text, str(path)))
+        notices.append(Finding("tensors-constant", "info", text, str(path)))
     return notices
 
 

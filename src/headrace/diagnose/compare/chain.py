@@ -168,7 +168,7 @@ class Chain:
         try:
             place = self._times.timed(ChainStage.INPUT, side, lambda: pre(self.frame, batch[0]))
         except GeometryError as error:
-            raise MediaError(error.found, where=repr(self.frame)) from error
+            raise MediaError(error.finding, where=repr(self.frame), code=MediaError.code) from error
         return batch, place
 
     def _infer(self, input_side: int, engine_side: int) -> Arrays:

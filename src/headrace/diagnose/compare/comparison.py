@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from headrace._core.findings import Finding
 from headrace._core.json_record import finite
-from headrace._core.notices import Notice
 from headrace.diagnose.compare.chain import ChainStage
 from headrace.diagnose.compare.keys import KeyChange
 from headrace.diagnose.compare.layers import LayerDrift, TensorDrift
@@ -64,7 +64,7 @@ class Comparison:
     looked_up: int = 0
     worst: list[FrameDrift] = field(default_factory=list)
     labels: tuple[Mapping[int, str], Mapping[int, str]] = field(default_factory=lambda: ({}, {}))
-    notices: list[Notice] = field(default_factory=list)
+    notices: list[Finding] = field(default_factory=list)
 
     @property
     def by_boxes(self) -> bool:

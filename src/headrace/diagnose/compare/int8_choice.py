@@ -11,7 +11,7 @@ import numpy as np
 
 from headrace._core.errors import ConfigError
 from headrace._core.files import sha256_of
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.config.enums import ClusterMode
 from headrace.diagnose.calibrate.scales import selected_frames
 from headrace.diagnose.compare.int8_agreement import Judge, moved, with_thresholds
@@ -62,7 +62,7 @@ class ChosenInt8:
 
     choice: Int8Choice
     layers: int
-    notices: list[Notice] = field(default_factory=list)
+    notices: list[Finding] = field(default_factory=list)
 
 
 def choose_int8(
@@ -125,10 +125,10 @@ def choose_int8(
     done = ChosenInt8(choice, len(variants.layers), bench.notices)
     if not bench.can_judge:
         text = "the agreement of INT8 with FP32 is measured for detectors on whole frames only"
-        done.notices.append(Notice("info", text, str(cfg.path)))
+        done.notices.append(Finding("int8-agreement", "info", text, str(cfg.path)))
     elif not any(len(one.boxes) for one in reference):
         text = "FP32 finds no box in the pictures: the agreement of INT8 is not measured"
-        done.notices.append(Notice("warning", text, str(cfg.path)))
+        done.notices.append(Finding("int8-agreement", "warning", text, str(cfg.path)))
     else:
         _Search(bench, judge, network, variants, bits, reference, say, tick).run(done)
     return done

@@ -119,7 +119,7 @@ def compare_layers(a: Side, b: Side, feeds: Mapping[str, Tensor]) -> LayerDrift:
     try:
         return _compare(a, b, feeds)
     except EngineError as error:
-        return LayerDrift(missing=": ".join(filter(None, (error.where, error.found))))
+        return LayerDrift(missing=f"{error:line}")
 
 
 def _compare(a: Side, b: Side, feeds: Mapping[str, Tensor]) -> LayerDrift:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from headrace._core.errors import ConfigError, MediaError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.config import ModelConfig
 from headrace.diagnose.calibrate.scales import select_frames, selected_frames
 from headrace.diagnose.compare.chain import (
@@ -120,7 +120,7 @@ def _spec(given: ModelLike) -> SideSpec | ModelConfig:
     return SideSpec(Path(given)) if isinstance(given, str | Path) else given
 
 
-def _pictures(source: Pictures, frames: int) -> tuple[Iterator[Frame], int, list[Notice], str]:
+def _pictures(source: Pictures, frames: int) -> tuple[Iterator[Frame], int, list[Finding], str]:
     if isinstance(source, str | Path):
         chosen, notices = select_frames([str(source)], frames)
         return selected_frames(chosen), sum(c.frames for c in chosen), notices, str(source)
@@ -179,7 +179,7 @@ class _Run:
             self._objects(chain, frame)
         for side, reason in chain.refused.items():
             text = f"the parser of {'AB'[side]} refuses outputs: {reason}"
-            self.result.notices.append(Notice("warning", text))
+            self.result.notices.append(Finding("outputs-refused", "warning", text))
         self.result.frames += 1
 
     def _warm_times(self, frame: Frame) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import ConfigError, MediaError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.config.enums import NetworkType, ProcessMode
 from headrace.diagnose.calibrate.scales import select_frames, selected_frames
 from headrace.diagnose.evaluate.average_precision import average_precision
@@ -84,7 +84,7 @@ class SensitivityReport:
     steps: list[Step] = field(default_factory=list)
     kept: tuple[str, ...] = ()
     reached: bool = True
-    notices: list[Notice] = field(default_factory=list)
+    notices: list[Finding] = field(default_factory=list)
 
     @property
     def line(self) -> str:
@@ -148,7 +148,7 @@ def sensitivity(
     report = SensitivityReport(layers, notices=bench.notices)
     if not bench.can_judge:
         text = "a loss is measured for detectors on whole frames only: layers are ranked"
-        report.notices.append(Notice("info", text, str(cfg.path)))
+        report.notices.append(Finding("loss-not-measured", "info", text, str(cfg.path)))
         return report
     report.measure = "mAP50-95" if truth else "agreement"
     bound = DEFAULT_LOSS[truth is not None] if max_loss is None else max_loss
@@ -223,7 +223,7 @@ class Bench:
         runtime: str,
     ) -> None:
         self.cfg, self.threads, self.runtime = cfg, threads, runtime
-        self.notices: list[Notice] = []
+        self.notices: list[Finding] = []
         self.can_judge = (
             cfg.network_type is NetworkType.DETECTOR and cfg.process_mode is ProcessMode.PRIMARY
         )

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace._core.errors import ConfigError, EngineError
-from headrace._core.notices import Notice, notices_on_errors
+from headrace._core.findings import Finding
+from headrace._core.notices import notices_on_errors
 from headrace.config import ModelConfig
 from headrace.config.enums import ProcessMode
 from headrace.config.overrides import Overrides
@@ -69,7 +70,7 @@ class Side:
     plan: Plan
     model: Model
     record: Record
-    notices: list[Notice]
+    notices: list[Finding]
 
     @property
     def runtime(self) -> str:
@@ -143,7 +144,7 @@ def _open(letter: str, given: SideSpec | ModelConfig, cfg: ModelConfig, run: Run
     if cfg.process_mode is ProcessMode.SECONDARY:
         cfg = cfg.with_overrides(process_mode=ProcessMode.PRIMARY)
         text = "a model of objects (process-mode=2): each whole picture is taken as one object"
-        notices.append(Notice("info", text, where))
+        notices.append(Finding("whole-frames", "info", text, where))
     cfg = run.over(cfg.with_overrides(interval=0, stabilize_buffer_count=0))
     cfg = with_profile(cfg)
     fixed = isinstance(given, SideSpec) and (given.is_engine or given.backend)
@@ -178,7 +179,7 @@ def _plan(given: SideSpec | ModelConfig, cfg: ModelConfig, run: RunOptions, devi
     )
 
 
-def _check_precision(given: SideSpec, plan: Plan, notices: list[Notice]) -> None:
+def _check_precision(given: SideSpec, plan: Plan, notices: list[Finding]) -> None:
     """Refuse another precision than the one to compare; a run falls back with a warning."""
     built = plan.header.precision
     if given.precision in (None, "best", built):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from headrace._core.errors import HeadraceError
+
 Area = Literal["gpu", "engine", "video", "tools", "extra"]
 State = Literal["ok", "absent", "problem"]
 
@@ -27,6 +29,11 @@ class Check:
     state: State
     text: str
     fix: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, area: Area, name: str, state: State, error: HeadraceError, more: str = "") -> Check:
+        """The check of a part that `error` speaks of; `more` follows its sentence."""
+        return cls(area, name, state, f"{error:brief}{more}", error.finding.remedies)
 
 
 @dataclass(frozen=True, slots=True)

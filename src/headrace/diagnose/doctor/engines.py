@@ -44,7 +44,7 @@ def engine_check(name: str) -> Check:
         finally:
             runner.close()
     except HeadraceError as error:
-        return Check("engine", name, "problem", error.found, tuple(error.fix))
+        return Check.of("engine", name, "problem", error)
     off = float(np.abs(np.asarray(found) - expected).max())
     if not off <= _TOLERANCE:
         text = f"a small model gave wrong results: off by {off:.3g}"

@@ -69,7 +69,7 @@ def _survived(area: Area, look: Look, name: str | None = None) -> Iterator[Check
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # whatever is installed here may fail in any way
-        text = error.found if isinstance(error, HeadraceError) else error_text(error)
+        text = f"{error:brief}" if isinstance(error, HeadraceError) else error_text(error)
         yield Check(area, name or area, "problem", f"cannot be examined: {text}")
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from headrace._core.errors import EngineError
 from headrace._core.gpu.cuda import (
-    NO_DRIVER,
     compute_capability,
     device_attribute,
     driver,
     driver_cuda,
+    no_gpu_driver,
     why_no_gpu,
 )
 from headrace._core.gpu.cuda_kernels import Kernel
@@ -48,7 +48,7 @@ def gpu_checks() -> Iterator[Check]:
     """Check the driver and its GPUs."""
     reason = why_no_gpu()
     if reason is not None:
-        absent = reason.startswith(NO_DRIVER)
+        absent = no_gpu_driver()
         fix = () if absent else (hidden_by() or "nvidia-smi shows the driver and its GPUs",)
         yield Check("gpu", "driver", "absent" if absent else "problem", reason, fix)
         return
@@ -93,14 +93,13 @@ def _kernel() -> Check:
     try:
         Kernel(ptx, "headrace_preprocess", needs=NEEDS)
     except EngineError as error:
-        return Check("gpu", "scaling", "problem", error.found, tuple(error.fix))
+        return Check.of("gpu", "scaling", "problem", error)
     return Check("gpu", "scaling", "ok", "the driver takes headrace's kernel")
 
 
 def _decoding() -> Check:
     if (error := decoding_error(0)) is not None:
-        text = f"{error.found}: videos are decoded on the CPU"
-        return Check("gpu", "decoding", "problem", text, tuple(error.fix))
+        return Check.of("gpu", "decoding", "problem", error, ": videos are decoded on the CPU")
     ask = ctypes.CDLL(UNIT).cuvidGetDecoderCaps
     driver()  # its context is asked
     found = []

@@ -43,7 +43,7 @@ def gstreamer_check() -> Check:
         # bindings without GStreamer: the namespace is not there
         absent = error.__cause__ is None or isinstance(error.__cause__, ValueError)
         state: State = "absent" if absent else "problem"
-        return Check("tools", _GSTREAMER, state, error.found, tuple(error.fix))
+        return Check.of("tools", _GSTREAMER, state, error)
 
 
 def compiler_checks() -> Iterator[Check]:
@@ -58,7 +58,7 @@ def compiler_checks() -> Iterator[Check]:
             check=True,
         ).stdout.splitlines()[0]
     except HeadraceError as error:
-        yield Check("tools", "compiler", "absent", error.found, tuple(error.fix))
+        yield Check.of("tools", "compiler", "absent", error)
     except (OSError, subprocess.SubprocessError, IndexError) as error:
         text = f"does not tell its version: {error}"
         yield Check("tools", "compiler", "problem", text, ("set CXX to another compiler",))

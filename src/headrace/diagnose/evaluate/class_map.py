@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import ConfigError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace._core.text import quoted
 from headrace.diagnose.evaluate.box_matching import Ints
 
@@ -35,7 +35,7 @@ class ClassMap:
     by: Literal["name", "index"]
     only_model: tuple[str, ...] = ()
     only_dataset: tuple[str, ...] = ()
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[Finding, ...] = ()
 
     def classes_of(self, class_ids: npt.NDArray[np.integer]) -> Ints:
         """(N,) classes of the data set for class ids of the model, -1 where there is none."""
@@ -100,10 +100,10 @@ def match_classes(
     if theirs:
         text = f"{len(theirs)} of {len(classes)} classes of the data set are no labels of the model"
         text += f" and do not count: {_some(theirs)}; --map LABEL=CLASS pairs other names"
-        notices.append(Notice("warning", text, where))
+        notices.append(Finding("class-map", "warning", text, where))
     if mine:
         text = f"{len(mine)} labels of the model are no classes of the data set: objects of "
-        notices.append(Notice("info", f"{text}{_some(mine)} do not count", where))
+        notices.append(Finding("class-map", "info", f"{text}{_some(mine)} do not count", where))
     return ClassMap(table, names, "name", mine, theirs, tuple(notices))
 
 
@@ -151,7 +151,7 @@ def _by_index(labels: Sequence[str], classes: Sequence[str], count: int, where: 
     text += f": classes are paired in their order, 0 is {quoted(classes[0])}"
     if theirs:
         text += f"; {_some(theirs)} do not count"
-    return ClassMap(table, {}, "index", (), theirs, (Notice(level, text, where),))
+    return ClassMap(table, {}, "index", (), theirs, (Finding("class-map", level, text, where),))
 
 
 def _some(names: Sequence[str]) -> str:

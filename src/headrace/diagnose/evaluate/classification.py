@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace._core.findings import Finding
 from headrace._core.json_record import finite
-from headrace._core.notices import Notice
 from headrace._core.text import quoted
 from headrace.diagnose.evaluate.box_matching import Ints
 from headrace.diagnose.evaluate.class_map import ClassMap, plain
@@ -206,7 +206,7 @@ def evaluate_classifier(
         top5 = float(np.mean([t in r for t, r in zip(true, ranked, strict=True)]))
     else:
         text = "top-5 is not known: the model gives no score for each class"
-        run.notices.append(Notice("info", text, str(cfg.path)))
+        run.notices.append(Finding("scores-absent", "info", text, str(cfg.path)))
     wrong = [i for i in range(len(answers)) if not right[i]]
     wrong.sort(key=lambda i: -answers[i].confidence)
     worst = tuple(
@@ -231,7 +231,7 @@ def _mean(values: Any) -> float:
 
 def best_attribute(
     records: Sequence[Sequence[str]], dataset: Dataset, where: str
-) -> tuple[int, list[Notice]]:
+) -> tuple[int, list[Finding]]:
     """The output of a classifier with the most labels among the data set's classes.
 
     Args:
@@ -246,4 +246,4 @@ def best_attribute(
     chosen = int(np.argmax(hits))
     shown = ", ".join(quoted(x) for x in records[chosen][:5])
     text = f"the model has {len(records)} outputs: number {chosen} is scored ({shown})"
-    return chosen, [Notice("info", text, where)]
+    return chosen, [Finding("output-chosen", "info", text, where)]

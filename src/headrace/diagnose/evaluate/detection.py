@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace._core.errors import ConfigError
+from headrace._core.findings import Finding
 from headrace._core.json_record import finite
-from headrace._core.notices import Notice
 from headrace.config.enums import NetworkType
 from headrace.diagnose.evaluate.average_precision import SIZES, CocoScores, coco_scores
 from headrace.diagnose.evaluate.box_matching import Bools, Scored, Truth, match_boxes
@@ -263,11 +263,11 @@ def evaluate_detector(
         for i in order[:WORST]
     )
     if not as_configured:
-        run.notices = [n for n in run.notices if n.rule not in _OF_MANY_BOXES]
+        run.notices = [n for n in run.notices if n.code not in _OF_MANY_BOXES]
     run.notices += _notices(cfg, collector, as_configured)
     if not masks and cfg.network_type is NetworkType.INSTANCE_SEGMENTATION:
         text = "boxes alone are compared: not every true object has a mask"
-        run.notices.append(Notice("info", text, dataset.name))
+        run.notices.append(Finding("boxes-alone", "info", text, dataset.name))
     threshold = None if as_configured else LOW_THRESHOLD
     confusion = box_confusion(names, truths, sure)
     chosen = total([at_config[k] for k in classes.known.tolist()])
@@ -289,20 +289,20 @@ def _thresholds(cfg: ModelConfig, classes: ClassMap, count: int) -> list[float |
     return [one.pop() if len(one) == 1 else None for one in bounds]
 
 
-def _notices(cfg: ModelConfig, seen: _BoxCollector, as_configured: bool) -> list[Notice]:
+def _notices(cfg: ModelConfig, seen: _BoxCollector, as_configured: bool) -> list[Finding]:
     where, found = str(cfg.path), []
     if as_configured:
         text = "average precision is that of boxes above the config's own thresholds: it is lower"
-        found.append(Notice("info", f"{text} than with all boxes", where))
+        found.append(Finding("average-precision", "info", f"{text} than with all boxes", where))
     elif seen.lowest > _PARSER_FLOOR and seen.seen >= _ENOUGH:
         text = f"no box has a confidence below {seen.lowest:.2f}, though the threshold is "
         text += f"{LOW_THRESHOLD:g}: the parser has one of its own, and average precision is lower"
-        found.append(Notice("warning", text, where))
+        found.append(Finding("average-precision", "warning", text, where))
     if seen.turned:
         text = "boxes are turned: they are compared upright, without their angles"
-        found.append(Notice("warning", text, where))
+        found.append(Finding("average-precision", "warning", text, where))
     few = sorted({a.topk for a in cfg.per_class if 0 <= a.topk < 100})
     if few:
         text = f"topk={few[0]} keeps at most {few[0]} boxes of a class; COCO counts up to 100"
-        found.append(Notice("info", text, where))
+        found.append(Finding("average-precision", "info", text, where))
     return found

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from headrace._core.errors import HeadraceError
+from headrace._core.findings import Finding
 from headrace._core.json_record import finite
-from headrace._core.notices import Notice
 from headrace.diagnose.evaluate.class_map import ClassMap
 from headrace.diagnose.evaluate.classification import ClassificationScores
 from headrace.diagnose.evaluate.datasets.dataset import Dataset
@@ -42,7 +42,7 @@ class ConfigScores:
     pictures: int
     fps: float
     classes: ClassMap
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[Finding, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON has it."""
@@ -59,7 +59,7 @@ class ConfigScores:
                 "only_model": list(self.classes.only_model),
                 "only_dataset": list(self.classes.only_dataset),
             },
-            "notices": [asdict(n) for n in self.notices],
+            "notices": [n.to_json() for n in self.notices],
         }
 
 
@@ -82,7 +82,7 @@ class EvaluationReport:
         return len(self.results)
 
     @property
-    def notices(self) -> list[Notice]:
+    def notices(self) -> list[Finding]:
         """Those of the data set and of all runs, each once."""
         runs = (n for result in self.results for n in result.notices)
         return list(dict.fromkeys([*self.dataset.notices, *runs]))
@@ -122,7 +122,7 @@ class EvaluationReport:
                 "kind": self.dataset.kind,
                 "pictures": len(self.dataset.pictures),
                 "classes": list(self.dataset.classes),
-                "notices": [asdict(n) for n in self.dataset.notices],
+                "notices": [n.to_json() for n in self.dataset.notices],
             },
             "results": [r.to_dict() for r in self.results],
         }

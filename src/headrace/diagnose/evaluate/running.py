@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace._core.errors import ConfigError, MediaError
-from headrace._core.notices import HeadraceWarning, Notice
+from headrace._core.findings import Finding
+from headrace._core.notices import HeadraceWarning
 from headrace.config.enums import ClusterMode, ProcessMode
 from headrace.diagnose.evaluate.datasets.dataset import Dataset, left_out
 from headrace.infer.run_options import RunOptions
@@ -53,7 +54,7 @@ class EvaluationRun:
     frames: int = 0
     fps: float = 0.0
     profile: str = ""
-    notices: list[Notice] = field(default_factory=list)
+    notices: list[Finding] = field(default_factory=list)
 
 
 def run_over(
@@ -107,7 +108,7 @@ def run_over(
     missing = len(dataset.pictures) - done.frames - len(odd)
     if dataset.video and missing > 0:
         text = f"the video ends {missing} pictures before the truth does"
-        done.notices.append(Notice("warning", text, dataset.video))
+        done.notices.append(Finding("video-shorter", "warning", text, dataset.video))
     return done
 
 
@@ -119,7 +120,7 @@ def _source(dataset: Dataset) -> Source:
     return video if dataset.step == 1 else SteppedSource(video, step=dataset.step)
 
 
-def whole_pictures(cfg: ModelConfig) -> tuple[ModelConfig, list[Notice]]:
+def whole_pictures(cfg: ModelConfig) -> tuple[ModelConfig, list[Finding]]:
     """The config for whole pictures, all of them: a primary model without `interval`.
 
     Raises:
@@ -137,7 +138,7 @@ def whole_pictures(cfg: ModelConfig) -> tuple[ModelConfig, list[Notice]]:
     cfg = cfg.with_overrides(
         interval=0, process_mode=ProcessMode.PRIMARY, classifier_async_mode=False
     )
-    return cfg, [Notice("info", text, str(cfg.path))]
+    return cfg, [Finding("whole-frames", "info", text, str(cfg.path))]
 
 
 def with_low_thresholds(cfg: ModelConfig) -> ModelConfig:

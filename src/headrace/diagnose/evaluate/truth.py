@@ -21,14 +21,14 @@ from headrace.infer.run_options import RunOptions
 from headrace.media.frame import Frame
 
 if TYPE_CHECKING:
-    from headrace._core.notices import Notice
+    from headrace._core.findings import Finding
     from headrace.config import ModelConfig
     from headrace.engine.session import Session
 
 
 def read_truth(
     path: Path, sources: Sequence[str], cfg: ModelConfig, limit: int
-) -> tuple[list[Selected], list[Truth], list[Notice]]:
+) -> tuple[list[Selected], list[Truth], list[Finding]]:
     """Pictures that a COCO JSON describes, with their boxes, a truth for each picture in order.
 
     Pictures and classes are found as `headrace.evaluate` does; class ids are the model's. Objects

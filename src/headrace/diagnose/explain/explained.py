@@ -6,7 +6,7 @@ import json
 import math
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from html import escape
 from itertools import chain, islice
 from os import PathLike
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import ConfigError, MediaError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace._core.pages import write_page
 from headrace.config import ModelConfig, PipelineSpec
 from headrace.diagnose.explain.gather import explain_model
@@ -49,7 +49,7 @@ class Explanation:
     data: FrameExplanation
     traces: tuple[FrameTrace, ...]
     models: tuple[Inferencer, ...]
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[Finding, ...] = ()
 
     def summary(self) -> str:
         """The explanation as text for a terminal, without colours."""
@@ -156,7 +156,7 @@ def explain_frame(
     *,
     at: Box | None = None,
     floor: float = FLOOR,
-    notices: Iterable[Notice] = (),
+    notices: Iterable[Finding] = (),
 ) -> Explanation:
     """Run one frame of an opened source through opened models, and explain it.
 
@@ -212,7 +212,7 @@ def explain_frame(
     )
     said = [*notices, *(n for model in models for n in model.notices if not is_finding(n))]
     said = list(dict.fromkeys(said))
-    rows = tuple(asdict(notice) for notice in said)
+    rows = tuple(notice.to_json() for notice in said)
     data = FrameExplanation(source.name, number, picture.width, picture.height, at, found, rows)
     return Explanation(data, tuple(traces), tuple(models), tuple(said))
 
@@ -223,15 +223,15 @@ def _inside(at: Box, frame: Frame) -> bool:
     return across and top < frame.height and top + height >= 0
 
 
-def _with_findings(one: ModelExplanation, notices: Sequence[Notice]) -> ModelExplanation:
+def _with_findings(one: ModelExplanation, notices: Sequence[Finding]) -> ModelExplanation:
     """Add the findings of the watch; the first is the cause, where a model has no results."""
     found = list(dict.fromkeys(notice for notice in notices if is_finding(notice)))
     if not found:
         return one
     place = (found[0].where or one.name).rpartition("/")[2]
-    first = f"{found[0].message} ({place})"
+    first = f"{found[0]:brief} ({place})"
     if one.objects or any(result.attached for result in one.results):
         verdict = f"{one.verdict}; implausible: {first}"
     else:
         verdict = f"{one.verdict.partition(': ')[0]}: {first}"
-    return one.changed(findings=tuple(map(str, found)), verdict=verdict)
+    return one.changed(findings=tuple(finding.to_json() for finding in found), verdict=verdict)

@@ -249,7 +249,7 @@ def _verdict(
         return f"outputs {kept}: network-type=100"
     if not trace.items:
         outcome = "nothing inferred"
-        lost = [n.message for n in model.record.notices if n.level == "warning"]
+        lost = [f"{n:brief}" for n in model.record.notices if n.level == "warning"]
         missing, cause = True, str(skipped[0]) if skipped else "".join(lost[-1:])
     if not missing:
         return outcome

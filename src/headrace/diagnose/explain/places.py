@@ -142,7 +142,7 @@ def _sentence(
         return f"the model does not look at {place}"
     item = min(there, key=lambda one: np.inf if one.crop is None else one.crop[2] * one.crop[3])
     if item.error is not None:
-        return f"the parser refuses the outputs: {item.error.found}"
+        return f"the parser refuses the outputs: {item.error:brief}"
     if item.segmentation is not None and item.transform is not None:
         return _pixel(model, item, at)
     text = next((one.text for one in results if one.object == item.object), "no result")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headrace._core.findings import Data
 from headrace._core.json_record import JsonRecord
 
 Box = tuple[float, float, float, float]
@@ -193,7 +194,7 @@ class ModelExplanation(JsonRecord, frozen=True):
         objects: objects that it attached.
         verdict: one sentence: the outcome, and the main cause if something is missing.
         reasons: more causes, one line each.
-        findings: findings of the plausibility watch.
+        findings: those of the plausibility watch, as `Finding.to_json` gives them.
         floor: the lowest score of a candidate.
         classes: of a detector: boxes left after each step, by class.
         dropped: the best candidates that did not become objects, doubles left out.
@@ -211,7 +212,7 @@ class ModelExplanation(JsonRecord, frozen=True):
     objects: int
     verdict: str
     reasons: tuple[str, ...] = ()
-    findings: tuple[str, ...] = ()
+    findings: tuple[Data, ...] = ()
     floor: float = 0.0
     classes: tuple[ClassStages, ...] = ()
     dropped: tuple[CandidateFate, ...] = ()
@@ -231,7 +232,7 @@ class FrameExplanation(JsonRecord, frozen=True):
         width, height: of the frame in pixels.
         at: the place asked for: a point with no size, or a box; None if none was.
         models: in the order in which they run.
-        notices: decisions from the opening on: `level`, `message`, `where`, `rule`.
+        notices: decisions from the opening on, as `Finding.to_json` gives them.
     """
 
     source: str
@@ -240,4 +241,4 @@ class FrameExplanation(JsonRecord, frozen=True):
     height: int
     at: Box | None
     models: tuple[ModelExplanation, ...]
-    notices: tuple[dict[str, str | None], ...] = ()
+    notices: tuple[Data, ...] = ()

@@ -44,8 +44,8 @@ def _model(model: ModelExplanation) -> Iterator[str]:
             for one in model.results
         ],
     )
-    # a finding begins with its place; the verdict has that behind it
-    findings = [one for one in model.findings if one.partition(": ")[2] not in model.verdict]
+    # the verdict has the first one
+    findings = [f"{one['where']}: {one['message']}" for one in model.findings[1:]]
     reasons = [one for one in model.reasons if one not in model.verdict] + findings
     yield from _listed("causes", reasons)
     tensors = [_tensor("input", one) for one in model.inputs]

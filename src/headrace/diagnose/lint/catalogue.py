@@ -87,6 +87,13 @@ def all_rules() -> Mapping[str, LintRule]:
     return MappingProxyType(rules)
 
 
+@cache
+def all_codes() -> Mapping[str, str]:
+    """Read all codes of findings and their meanings: those of rules first."""
+    others = tomllib.loads((_FOLDER.parent / "codes.toml").read_text("utf-8"))
+    return MappingProxyType({n: rule.summary for n, rule in all_rules().items()} | others)
+
+
 def _rule(name: str, area: str, data: dict[str, Any]) -> LintRule:
     flowed = {k: " ".join(v.split()) if isinstance(v, str) else v for k, v in data.items()}
     return msgspec.convert({"id": name, "area": area, **flowed}, LintRule)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from headrace._core.errors import EngineError, HeadraceError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.config import ModelConfig
 from headrace.config.model_files import model_paths
 from headrace.custom.plugin_library import plugin_hints
@@ -66,7 +66,7 @@ class DryRun:
     choice: Choice | None = None
     maker: EngineFunction | None = None
     not_made: HeadraceError | None = None
-    notices: list[Notice] = field(default_factory=list)
+    notices: list[Finding] = field(default_factory=list)
     problems: list[HeadraceError] = field(default_factory=list)
 
     def close(self) -> None:
@@ -210,7 +210,9 @@ def _try_creators(cfg: ModelConfig, source: ModelSource | None, done: DryRun) ->
         _need(error, cfg, source, done.notices)
 
 
-def _need(error: HeadraceError, cfg: ModelConfig, source: ModelSource, notes: list[Notice]) -> None:
+def _need(
+    error: HeadraceError, cfg: ModelConfig, source: ModelSource, notes: list[Finding]
+) -> None:
     """Raise `error`, of a step of building, if a run would come to it."""
     if not isinstance(error, NoPreviewError) and saved_engine(cfg, source, notes) is None:
         raise error

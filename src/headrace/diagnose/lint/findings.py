@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from headrace._core.errors import HeadraceError
-from headrace._core.notices import Notice
+from headrace._core.errors import ConfigError, HeadraceError
+from headrace._core.findings import Data, Finding
 from headrace.config.document import ConfigProblemsError
 from headrace.diagnose.lint.catalogue import SEVERITIES, LintRule, Severity, all_rules
 
 _PLACE = re.compile(r"(?P<path>.+?):(?P<line>[0-9]+)(?::|$)")
-_LEVELS: dict[str, Severity] = {"warning": "warning", "info": "note"}
 _MOST_SHOWN = 1 << 22  # bytes of a file of which lines are shown
 
 
@@ -46,25 +45,34 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class LintFinding:
-    """One finding.
+    """A finding, and the part of a file that it is about.
 
     Attributes:
-        rule: id of its rule.
-        severity: `error`: a run would be refused; `warning`: it would not do as asked.
-        message: the fault, with the values.
-        hints: what is expected, and remedies.
+        finding: that of a run; an `error` would end it.
         place: its place.
         config: the config, pipeline file or model that was checked.
         exit_code: of a run that is refused for it; 0 for others.
     """
 
-    rule: str
-    severity: Severity
-    message: str
-    hints: tuple[str, ...] = ()
+    finding: Finding
     place: Place = Place()
     config: Path | None = None
     exit_code: int = 0
+
+    @property
+    def code(self) -> str:
+        """The name of its rule."""
+        return self.finding.code
+
+    @property
+    def data(self) -> Data:
+        """Its values, those that an edit needs among them."""
+        return self.finding.data
+
+    @property
+    def severity(self) -> Severity:
+        """Its level, as linters call it."""
+        return "note" if self.finding.level == "info" else self.finding.level
 
     @property
     def where(self) -> str:
@@ -74,40 +82,25 @@ class LintFinding:
         return ":".join(str(part) for part in parts if part is not None)
 
 
-def of_notices(notices: Iterable[Notice], config: Path) -> list[LintFinding]:
-    """Take the findings among notices: those that have a rule."""
-    found = []
-    for notice in notices:
-        rule = all_rules().get(notice.rule or "")
-        if rule is not None:
-            message, *hints = notice.message.split("\n")
-            place, aside = placed(notice.where, config, rule)
-            text = f"{aside}: {message}" if aside else message
-            level = _LEVELS[notice.level]
-            stripped = tuple(hint.strip() for hint in hints)
-            found.append(LintFinding(rule.id, level, text, stripped, place, config))
-    return found
+def of_notices(notices: Iterable[Finding], config: Path) -> list[LintFinding]:
+    """Take the findings among notices: those of rules."""
+    return [_placed(notice, config) for notice in notices if notice.code in all_rules()]
 
 
 def of_error(error: HeadraceError, config: Path) -> list[LintFinding]:
     """Take an error, or each problem of one that reports several."""
     if isinstance(error, ConfigProblemsError):
         return [finding for problem in error.problems for finding in of_error(problem, config)]
-    rules = all_rules()
-    rule = rules.get(error.rule or "") or rules["config-refused"]
-    place, aside = placed(error.where, config, rule)
-    hints = [f"expected {error.expected}"] if error.expected else []
-    return [
-        LintFinding(
-            rule.id,
-            "error",
-            f"{aside}: {error.found}" if aside else error.found,
-            (*hints, *error.fix),
-            place,
-            config,
-            error.exit_code,
-        )
-    ]
+    known = error.code in all_rules()
+    finding = error.finding if known else error.finding.changed(code=ConfigError.code)
+    return [_placed(finding, config, error.exit_code)]
+
+
+def _placed(finding: Finding, config: Path, exit_code: int = 0) -> LintFinding:
+    place, aside = placed(finding.where, config, all_rules()[finding.code])
+    if aside:
+        finding = finding.changed(prefix=f"{aside}: ")
+    return LintFinding(finding, place, config, exit_code)
 
 
 def placed(where: str | None, config: Path, rule: LintRule) -> tuple[Place, str]:
@@ -162,11 +155,12 @@ def tidy(findings: Iterable[LintFinding]) -> list[LintFinding]:
     for finding in findings:
         place = finding.place
         path = None if place.path is None else os.path.realpath(place.path)
-        exact = (finding.rule, path, place.line)
-        key: tuple[object, ...] = exact if place.line else (*exact, finding.message)
+        exact = (finding.code, path, place.line)
+        key: tuple[object, ...] = exact if place.line else (*exact, f"{finding.finding:brief}")
         other = kept.setdefault(key, finding)
         if _rank(finding) < _rank(other):
-            kept[key] = replace(finding, hints=finding.hints or other.hints)
+            advised = finding.finding.advice or not other.finding.advice
+            kept[key] = finding if advised else _advised(finding, other)
     by_place: dict[tuple[object, ...], tuple[object, ...]] = {}
     for key, finding in kept.items():
         if finding.place.line:
@@ -183,8 +177,20 @@ def _graver(finding: LintFinding, other: LintFinding) -> LintFinding:
     """The finding at its place, as grave as the other one."""
     if _rank(other) >= _rank(finding):
         return finding
-    hints = other.hints or finding.hints
-    return replace(finding, severity=other.severity, exit_code=other.exit_code, hints=hints)
+    graver = replace(finding.finding, level=other.finding.level)
+    finding = replace(finding, finding=graver, exit_code=other.exit_code)
+    return _advised(finding, other) if other.finding.advice else finding
+
+
+def _advised(finding: LintFinding, other: LintFinding) -> LintFinding:
+    """The finding with the advice of the other one, and the data that is about."""
+    advised = replace(
+        finding.finding,
+        expectation=other.finding.expectation,
+        remedies=other.finding.remedies,
+        data={**other.data, **finding.data},
+    )
+    return replace(finding, finding=advised)
 
 
 def _rank(finding: LintFinding) -> int:

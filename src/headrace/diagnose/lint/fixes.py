@@ -22,7 +22,6 @@ _LINE = re.compile(
 )
 _GROUP = re.compile(r"\[([^\[\]]+)\]\s*|([^\s#:]+):\s*")
 _COMMENT = re.compile(r"\s+(#|;|//)\s*(.*)", re.DOTALL)
-_MEANT = re.compile(r"did you mean \[?([^\s\]?]+)\]?\?")
 
 _SLIP = 0.9  # likeness of names of which one is a slip of the other
 
@@ -83,14 +82,14 @@ def fixes_for(findings: Iterable[LintFinding]) -> list[FileFix]:
     by_file: dict[Path, list[LintFinding]] = {}
     for finding in findings:
         path = finding.place.path or finding.config
-        if finding.rule in _FIXERS and path is not None and path.is_file():
+        if finding.code in _FIXERS and path is not None and path.is_file():
             by_file.setdefault(path, []).append(finding)
     made = []
     for path, found in by_file.items():
         before = path.read_bytes()
         lines, edits, mended = _lines(before), dict[int, Sequence[str]](), dict[LintFinding, str]()
         for finding in sorted(found, key=lambda f: f.place.line is None):
-            edit = _FIXERS[finding.rule](finding, lines)
+            edit = _FIXERS[finding.code](finding, lines)
             # a key that is added may be the one that another edit gives its right name
             adds = any(lines[i] in new for i, new in edit.items()) if edit else False
             if edit and not edits.keys() & edit.keys() and not (adds and edits):
@@ -174,15 +173,15 @@ def _remove(finding: LintFinding, lines: Lines) -> Edits | None:
 
 
 def _rename(finding: LintFinding, lines: Lines) -> Edits | None:
-    """Take the only name that the message proposes."""
-    meant = _MEANT.findall(" ".join((finding.message, *finding.hints)))
+    """Take the name that is probably meant, where it differs by a slip."""
+    meant = finding.data.get("meant")
     index = (finding.place.line or 0) - 1
-    if len(meant) != 1 or not finding.place.marked or not 0 <= index < len(lines):
+    if meant is None or not finding.place.marked or not 0 <= index < len(lines):
         return None
-    if not _alike(finding.place.marked, meant[0]):
+    if not _alike(finding.place.marked, meant):
         return None
     old, line = finding.place.marked, lines[index]
-    new = f"[{meant[0]}]" if old.startswith("[") else meant[0]
+    new = f"[{meant}]" if old.startswith("[") else meant
     group = _group_of(lines, index)
     others = (_LINE.fullmatch(x) for i, x in enumerate(lines) if _group_of(lines, i) == group)
     if any(match and match["key"] == new for match in others):
@@ -191,7 +190,7 @@ def _rename(finding: LintFinding, lines: Lines) -> Edits | None:
 
 
 def _function(finding: LintFinding, lines: Lines) -> Edits | None:
-    meant = [name for hint in finding.hints for name in _MEANT.findall(hint)]
+    meant = finding.data.get("meant", ())
     certain = len(meant) == 1 and _alike(finding.place.marked, meant[0])
     return _with_value(finding, lines, meant[0] if certain else None)
 
@@ -217,9 +216,7 @@ def _earlier(finding: LintFinding, lines: Lines) -> Edits | None:
 
 
 def _overruled(finding: LintFinding, lines: Lines) -> Edits | None:
-    line = finding.place.line
-    loses = "is ignored" in finding.message or f"in line {line} does not" in finding.message
-    return _remove(finding, lines) if loses else None
+    return _remove(finding, lines) if finding.data.get("remove") else None
 
 
 def _deprecated(finding: LintFinding, lines: Lines) -> Edits | None:
@@ -298,39 +295,19 @@ def _word(finding: LintFinding, lines: Lines) -> Edits | None:
     return _with_value(finding, lines, str(int(fits[0]))) if len(fits) == 1 else None
 
 
-def _said(pattern: str) -> Fixer:
-    """Put the value into the line that the message names."""
-
-    def fix(finding: LintFinding, lines: Lines) -> Edits | None:
-        match = re.search(pattern, finding.message)
-        return _with_value(finding, lines, match[1]) if match else None
-
-    return fix
+def _write(finding: LintFinding, lines: Lines) -> Edits | None:
+    """Put the value that is meant into the line."""
+    return _with_value(finding, lines, finding.data.get("write"))
 
 
-def _set_said(finding: LintFinding, lines: Lines) -> Edits | None:
-    """Set the key that the message, or a hint, names."""
-    for text in (finding.message, *finding.hints):
-        match = re.search(r"\bset ([a-z-]+)=([^\s,:;]+)(, without offsets)?", text)
-        if match and match[1] in PROPERTY_KEYS:
-            offsets = any(line.startswith("offsets") for line in lines)
-            if match[3] and offsets:
-                return None
-            return _set_key(finding, lines, match[1], match[2])
-    return None
-
-
-def _dims(finding: LintFinding, lines: Lines) -> Edits | None:
-    """Write the model's own dimensions where infer-dims has them in another order."""
-    given = re.search(r"infer-dims=(\d+);(\d+);(\d+) does not fit", finding.message)
-    if given is None or "is NHWC" in finding.message or "is NCHW" in " ".join(finding.hints):
+def _set(finding: LintFinding, lines: Lines) -> Edits | None:
+    """Set the key that mends it, unless another one would spoil that."""
+    without = finding.data.get("without")
+    if without and any(line.startswith(without) for line in lines):
         return None
-    dims = dict(zip(("channels", "height", "width"), given.groups(), strict=True))
-    fixed = re.findall(r"(channels|height|width) (\d+) \(infer-dims", finding.message)
-    dims |= dict(fixed)
-    if sorted(dims.values()) != sorted(given.groups()):
-        return None  # another size altogether: which one is meant is not certain
-    return _set_key(finding, lines, "infer-dims", ";".join(dims.values()))
+    for key, value in finding.data.get("set", {}).items():
+        return _set_key(finding, lines, key, str(value))
+    return None
 
 
 # --- whole files ----------------------------------------------------------------------------------
@@ -361,14 +338,14 @@ _FIXERS: Mapping[str, Fixer] = {
     "value-comment": _comment_above,
     "value-type": _decimal,
     "value-choice": _word,
-    "threshold-above-all": _said(r"is ([0-9.]+) meant\?"),
-    "offsets-in-unit": _said(r"write ([0-9.;-]+)"),
-    "class-count": _set_said,
-    "input-range": _set_said,
-    "input-colors": _set_said,
-    "input-channels": _set_said,
-    "masks-clustered": _set_said,
-    "input-dims": _dims,
+    "threshold-above-all": _write,
+    "offsets-in-unit": _write,
+    "class-count": _set,
+    "input-range": _set,
+    "input-colors": _set,
+    "input-channels": _set,
+    "masks-clustered": _set,
+    "input-dims": _set,
     "byte-order-mark": _without_mark,
     "labels-byte-order-mark": _without_mark,
     "labels-carriage-return": _without_returns,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from headrace._core.errors import HeadraceError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.config import ModelConfig, load_pipeline
 from headrace.config.file_kinds import file_kind
 from headrace.config.overrides import GivenKey, distributed
@@ -48,7 +48,7 @@ class LintReport:
     def chosen(self, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> LintReport:
         """A report with the findings of some rules; `select` without any takes all."""
         kept = [
-            f for f in self.findings if (not select or f.rule in select) and f.rule not in ignore
+            f for f in self.findings if (not select or f.code in select) and f.code not in ignore
         ]
         return LintReport(self.files, self.left_out, kept)
 
@@ -102,7 +102,7 @@ class Linter:
         self.report.findings = tidy(self._found)
         return self.report
 
-    def _add(self, notices: Iterable[Notice], config: Path) -> None:
+    def _add(self, notices: Iterable[Finding], config: Path) -> None:
         self._found += of_notices(notices, config)
 
     def _refused(self, error: HeadraceError, config: Path) -> None:

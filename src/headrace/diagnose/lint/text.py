@@ -39,11 +39,11 @@ def finding_lines(finding: LintFinding, edit: str | None = None) -> Iterator[str
         behind = quoted(place.text[(place.end or 1) - 1 :], limit=None)
         yield f"    {before}{marked}{behind}"[:_WIDE].rstrip()
         yield f"    {' ' * len(before)}{'^' * len(marked)}"[:_WIDE]
-    yield from (f"  {hint}" for hint in finding.hints)
+    yield from (f"  {hint}" for hint in finding.finding.advice)
     if edit:
         yield f"  fix: {quoted(edit, limit=_WIDE)} (--fix does)"
-    elif not finding.hints:
-        yield f"  fix: {all_rules()[finding.rule].fix}"
+    elif not finding.finding.advice:
+        yield f"  fix: {all_rules()[finding.code].fix}"
 
 
 def head_line(finding: LintFinding) -> tuple[str, Severity, str]:
@@ -52,8 +52,8 @@ def head_line(finding: LintFinding) -> tuple[str, Severity, str]:
     path = place.path or finding.config
     parts = [shown_path(path)] if path is not None else []
     parts += [str(n) for n in (place.line, place.column) if n is not None]
-    message = finding.message.rstrip(".")
-    return ":".join(parts), finding.severity, f" {finding.rule}: {message}"
+    message = finding.finding.sentence.rstrip(".")
+    return ":".join(parts), finding.severity, f" {finding.code}: {message}"
 
 
 def summary(report: LintReport, *, fixable: int, notes_shown: bool) -> str:
@@ -93,16 +93,13 @@ def json_data(report: LintReport, edits: Mapping[LintFinding, str]) -> dict[str,
         "left_out": [str(path) for path in report.left_out],
         "findings": [
             {
-                "rule": finding.rule,
-                "severity": finding.severity,
-                "message": finding.message,
-                "hints": list(finding.hints),
+                **finding.finding.to_json(),
                 "file": None if finding.place.path is None else str(finding.place.path),
                 "line": finding.place.line,
                 "column": finding.place.column,
                 "end_column": finding.place.end,
                 "config": None if finding.config is None else str(finding.config),
-                "fix": edits.get(finding),
+                "edit": edits.get(finding),
             }
             for finding in report.findings
         ],
@@ -115,7 +112,7 @@ def sarif_text(report: LintReport, version: str) -> str:
 
     Source: OASIS SARIF 2.1.0.
     """
-    used = sorted({finding.rule for finding in report.findings})
+    used = sorted({finding.code for finding in report.findings})
     rules = [
         {
             "id": name,
@@ -143,10 +140,10 @@ def _result(finding: LintFinding, used: list[str]) -> dict[str, Any]:
     place = finding.place
     path = place.path or finding.config
     made: dict[str, Any] = {
-        "ruleId": finding.rule,
-        "ruleIndex": used.index(finding.rule),
+        "ruleId": finding.code,
+        "ruleIndex": used.index(finding.code),
         "level": finding.severity,
-        "message": {"text": "\n".join([finding.message, *finding.hints])},
+        "message": {"text": "\n".join([finding.finding.sentence, *finding.finding.advice])},
     }
     if path is not None:
         relative = shown_path(path)

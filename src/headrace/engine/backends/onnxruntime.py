@@ -128,7 +128,7 @@ class OnnxRuntimeBackend:
                 ort.SessionOptions(),
             )
         except Exception as error:  # the binding's exception types share no base of their own
-            return worded(error, "takes no operators").found
+            return f"{worded(error, 'takes no operators'):brief}"
         return None
 
     def open_with_callbacks(

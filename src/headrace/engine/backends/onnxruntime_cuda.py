@@ -214,7 +214,7 @@ def _failed(error: Exception) -> EngineError:
         return error
     found = worded(error, "failed", _NAME)
     if _NO_MEMORY.search(str(error)):
-        return DeviceMemoryError(found.found, where=found.where)
+        return DeviceMemoryError(found.finding, code=DeviceMemoryError.code)
     return found
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from headrace._core.errors import PluginError
-from headrace._core.notices import Notice, note_once
+from headrace._core.findings import Finding
+from headrace._core.notices import note_once
 from headrace._core.text import quoted
 from headrace.engine.backends import Backend, CallingBackend, Runner, RunnerOptions
 from headrace.engine.plugin_graph.context_pool import ContextPool
@@ -116,7 +117,7 @@ def open_plugin_graph(
     options: RunnerOptions,
     records: Sequence[PluginRecord],
     plugins: Sequence[EnginePlugin],
-    notices: list[Notice] | None = None,
+    notices: list[Finding] | None = None,
     *,
     pieces: bool = False,
     compiled: Mapping[str, bytes] | None = None,
@@ -138,7 +139,10 @@ def open_plugin_graph(
         if not pieces:
             pieces, reason = must_split(backend, split, types, records, plugins)
             if reason is not None and notices is not None:
-                note_once(notices, "info", f"the graph is split at its plugins: {reason}", None)
+                note_once(
+                    notices,
+                    Finding("graph-split", "info", f"the graph is split at its plugins: {reason}"),
+                )
         runner: Runner
         if pieces:
             runner = open_pieces(backend, split, options, records, pool, compiled)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import PluginError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace._core.text import quoted
 from headrace.engine.backends import DEFAULT_BACKEND, Backend, Runner, RunnerOptions, get_backend
 from headrace.engine.input_shapes import sample_inputs
@@ -42,7 +42,7 @@ class PluginLayers:
     model: bytes
     records: tuple[PluginRecord, ...]
     blobs: dict[str, bytes]
-    notices: list[Notice]
+    notices: list[Finding]
     registry: PluginRegistry
     where: str
     built: list[EnginePlugin] = field(default_factory=list)
@@ -149,7 +149,7 @@ def build_plugins(
             text = f"no creator is registered for {names_text}: the plan cannot be loaded again"
             near = [hint for key in missing for hint in registry.near(*key)]
             text = "; ".join([text, *near])
-            layers.notices.append(Notice("warning", text, rule="operator-unknown"))
+            layers.notices.append(Finding("operator-unknown", "warning", text))
         return layers
     finally:
         for plugin in built:

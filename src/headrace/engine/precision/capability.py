@@ -12,7 +12,7 @@ from functools import cache
 from typing import Literal
 
 from headrace._core.errors import EngineError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding, Level
 from headrace.engine.backends import GPU_RUNTIMES, get_backend
 from headrace.engine.machine import cpu_flags
 from headrace.engine.plan_header import Precision
@@ -87,7 +87,7 @@ def choose(
     no_table: str | None = None,
     required: bool = False,
     tuned: bool = False,
-) -> tuple[Precision, Notice | None]:
+) -> tuple[Precision, Finding | None]:
     """Choose the precision to build, with a notice about it.
 
     `no_table` says why there are no INT8 scales. `required` puts `asked` into the graph, whether it
@@ -99,22 +99,29 @@ def choose(
         is more exact than it had to be, or slower than it could be.
     """
     quick = any(fast_fp16(r) for r in runtimes)
+
+    def built(
+        precision: Precision, code: str, level: Level, text: str
+    ) -> tuple[Precision, Finding]:
+        return precision, Finding(code, level, text, data={"asked": asked, "built": precision})
+
     if asked in ("int8", "best") and no_table is not None:
         text = f"{_NAMES[asked]} takes the scales of activations, and {no_table}: "
         if quick:
-            text += "FP16 is built"
-            return "fp16", Notice("warning", text, rule="int8-without-table")
+            return built("fp16", "int8-without-table", "warning", f"{text}FP16 is built")
         text += f"FP32 is built; {_NOT_FASTER}"
-        return "fp32", Notice("warning", text, rule="int8-without-table")
+        return built("fp32", "int8-without-table", "warning", text)
     if asked == "best" and tuned:
         return "best", None
     if not required and not quick:
         if asked == "fp16":
-            return "fp32", Notice("info", f"FP32 is built; {_NOT_FASTER}")
+            text = f"FP32 is built; {_NOT_FASTER}"
+            return built("fp32", "precision-not-used", "info", text)
         if asked == "best":
-            return "int8", Notice("info", f"INT8 is built; {_NOT_FASTER}{_slow(runtimes)}")
+            text = f"INT8 is built; {_NOT_FASTER}{_slow(runtimes)}"
+            return built("int8", "precision-not-used", "info", text)
     if asked in ("int8", "best") and (slow := _slow(runtimes)):
-        return asked, Notice("info", f"INT8 is built{slow}")
+        return built(asked, "precision-not-used", "info", f"INT8 is built{slow}")
     return asked, None
 
 

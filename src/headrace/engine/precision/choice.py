@@ -13,8 +13,8 @@ from msgspec.json import encode, format
 
 from headrace._core.errors import EngineError
 from headrace._core.files import os_errors, os_reason, sha256_of, write_atomically
+from headrace._core.findings import Finding
 from headrace._core.json_record import JsonRecord, RecordError
-from headrace._core.notices import Notice
 from headrace.engine.plan_header import Sha256
 from headrace.engine.plugin_graph.plugin_record import Name, Text
 from headrace.engine.precision.cache import MAX_TABLE_BYTES, CalibrationTable
@@ -111,18 +111,20 @@ class Int8Choice(JsonRecord, frozen=True, kw_only=True):
             write_atomically(path, [self.to_bytes()])
         return path
 
-    def notice(self, where: str) -> Notice:
+    def notice(self, where: str) -> Finding:
         """Return the line that a build or a run prints."""
         if self.agreement is None:
-            return Notice("info", "how far INT8 agrees with FP32 was not measured", where)
+            return Finding(
+                "int8-agreement", "info", "how far INT8 agrees with FP32 was not measured", where
+            )
         text = self.agreement.text
         if self.keep:
             text += f", {len(self.keep)} layers in FP32"
         if self.agreement.share >= ENOUGH:
-            return Notice("info", text, where)
+            return Finding("int8-agreement", "info", text, where)
         text += f": less than {100 * ENOUGH:.0f} %; more or other pictures for headrace calibrate, "
         text += "or network-mode=0"
-        return Notice("warning", text, where, rule="int8-far-from-fp32")
+        return Finding("int8-far-from-fp32", "warning", text, where)
 
 
 def choice_path(table: Path) -> Path:
@@ -130,7 +132,7 @@ def choice_path(table: Path) -> Path:
     return table.with_name(f"{table.name}.json")
 
 
-def choice_of(table: CalibrationTable, path: Path) -> tuple[Int8Choice | None, Notice]:
+def choice_of(table: CalibrationTable, path: Path) -> tuple[Int8Choice | None, Finding]:
     """Read the choice beside a calibration table, with the notice for it.
 
     Raises:
@@ -139,7 +141,7 @@ def choice_of(table: CalibrationTable, path: Path) -> tuple[Int8Choice | None, N
     beside = choice_path(path)
     if not beside.is_file():
         text = "how far INT8 agrees with FP32 is not known: headrace calibrate measures it"
-        return None, Notice("info", text, str(path))
+        return None, Finding("int8-agreement", "info", text, str(path))
     try:
         data = beside.read_bytes()
         if len(data) > MAX_TABLE_BYTES:
@@ -155,5 +157,5 @@ def choice_of(table: CalibrationTable, path: Path) -> tuple[Int8Choice | None, N
         ) from error
     if choice.table != sha256_of(table.to_bytes()):
         text = f"belongs to another {path.name}: not used; headrace calibrate measures this table"
-        return None, Notice("warning", text, str(beside), rule="table-of-other-model")
+        return None, Finding("table-of-other-model", "warning", text, str(beside))
     return choice, choice.notice(str(path))

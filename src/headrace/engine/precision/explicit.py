@@ -16,8 +16,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from headrace._core.errors import EngineError
+from headrace._core.findings import Finding
 from headrace._core.near import did_you_mean, near_names
-from headrace._core.notices import Notice
 from headrace.engine.precision.choice import TensorChoice
 from headrace.engine.precision.half import Kind, to_half
 from headrace.engine.precision.prepare import (
@@ -35,7 +35,7 @@ from headrace.network.network import Network
 
 def cast_outputs(
     proto: Proto, types: Mapping[str, str], scales: Mapping[str, float], *, where: str | None
-) -> list[Notice]:
+) -> list[Finding]:
     """Give outputs of a model other types, in place, by casts.
 
     An `int8` output is quantised with the scale of its tensor, as TensorRT does.
@@ -71,7 +71,7 @@ def cast_outputs(
         if want == TensorProto.INT8 and not (have == TensorProto.FLOAT and scale > 0):
             text = f"output-io-formats: {name} has no scale for int8 in a calibration table"
             text += "; it keeps its type"
-            notices.append(Notice("warning", text, where, rule="output-formats"))
+            notices.append(Finding("output-formats", "warning", text, where))
             continue
         _end_with(graph, name, want, scale, taken)
         tensor.elem_type = want
@@ -132,7 +132,7 @@ class Exported:
     kept: Mapping[str, str] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
-    notices: list[Notice] = field(default_factory=list)
+    notices: list[Finding] = field(default_factory=list)
 
     def to_bytes(self) -> bytes:
         """The ONNX message, weights inside."""
@@ -189,13 +189,13 @@ def export(
         require_nodes(proto, [*keep, *pins], where)
     elif unknown := _unknown_nodes(proto, [*keep, *pins]):
         text = f"a precision is given for layers that are not in the graph: {_some(unknown)}"
-        done.notices.append(Notice("warning", text, where, rule="layer-precision"))
+        done.notices.append(Finding("layer-precision", "warning", text, where))
     scales = scales or {}
     paired = any(node.op_type == "QuantizeLinear" for node in proto.graph.node)
     if everywhere or bytes_:
         if paired:
             text = "the model has Q/DQ pairs of its own: no others are made"
-            done.notices.append(Notice("info", text, where))
+            done.notices.append(Finding("pairs-of-its-own", "info", text, where))
         else:
             only = None if everywhere else bytes_
             skip = kept | singles
@@ -243,7 +243,7 @@ def _to_int8(
     folded = fold_batch_norms(proto)
     if folded:
         text = f"{folded} batch normalisation(s) folded into the convolutions before them"
-        done.notices.append(Notice("info", text, where))
+        done.notices.append(Finding("layers-folded", "info", text, where))
     done.unused = tuple(name for name in scales if name not in activations)
     proto, report = to_qdq(
         proto,
@@ -262,7 +262,7 @@ def _to_int8(
         if others:
             text = f"pinned to int8, but without weights of their own: {_some(others)}"
             text += "; they stay as they are"
-            done.notices.append(Notice("warning", text, where, rule="layer-precision"))
+            done.notices.append(Finding("layer-precision", "warning", text, where))
     return proto
 
 
@@ -281,7 +281,7 @@ def activation_names(proto: Proto) -> list[str]:
 
 def with_outputs(
     done: Exported, types: Mapping[str, str], scales: Mapping[str, float]
-) -> list[Notice]:
+) -> list[Finding]:
     """Give the outputs of an exported network other types, see `cast_outputs`."""
     where = str(done.network.path) if done.network.path else None
     proto = done.network.to_proto()
@@ -330,16 +330,16 @@ def _report_int8(done: Exported, report: PrecisionReport, entries: int, where: s
     done.missing = tuple(report.missing)
     total = len(report.converted) + len(report.kept)
     text = f"{len(report.converted)} of {total} layers with weights compute in INT8"
-    done.notices.append(Notice("info", text, where))
+    done.notices.append(Finding("int8-layers", "info", text, where))
     if report.missing:
         text = f"no scale for {len(report.missing)} tensor(s) of the graph: {_some(report.missing)}"
         text += "; what they feed stays FP32"
-        done.notices.append(Notice("warning", text, where, rule="table-of-other-model"))
+        done.notices.append(Finding("table-of-other-model", "warning", text, where))
     if done.unused:
         text = f"{len(done.unused)} of {entries} calibrated tensors are not in the graph"
         level: Literal["info", "warning"] = "warning" if report.missing else "info"
         text += f": {_some(done.unused)}"
-        done.notices.append(Notice(level, text, where, rule="table-of-other-model"))
+        done.notices.append(Finding("table-of-other-model", level, text, where))
 
 
 def _report_half(done: Exported, report: PrecisionReport, half: Kind, where: str | None) -> None:
@@ -351,11 +351,11 @@ def _report_half(done: Exported, report: PrecisionReport, half: Kind, where: str
         text += f", {len(report.kept)} stay FP32"
         reasons = [f"{name}: {why}" for name, why in report.kept.items()]
         text += f" ({'; '.join(reasons[:_NAMED])}{'; …' if len(reasons) > _NAMED else ''})"
-    done.notices.append(Notice("info", text, where))
+    done.notices.append(Finding("layers-precision", "info", text, where))
     lost = {name: share for name, share in report.vanished.items() if share > 0.01}
     if lost:
         text = f"more than 1 % of the values of {len(lost)} weight(s) become 0 in {word}"
-        done.notices.append(Notice("info", f"{text}: {_some(list(lost))}", where))
+        done.notices.append(Finding("weights-lost", "info", f"{text}: {_some(list(lost))}", where))
 
 
 def _some(names: Collection[str]) -> str:

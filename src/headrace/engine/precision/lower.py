@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from headrace._core.errors import EngineError, ModelError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.engine.plan_header import Precision
 from headrace.engine.precision.capability import (
     fast_fp16,
@@ -29,7 +29,7 @@ class PrecisionGraph:
     precision: Precision
     runtimes: tuple[str, ...]
     weight_bits: Literal[7, 8] = 8
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[Finding, ...] = ()
 
 
 def lower(
@@ -63,21 +63,21 @@ def lower(
     notices = list(done.notices)
     if bits == 7:
         text = "INT8 weights have 7 bits: this CPU adds products of bytes in 16 bits"
-        notices.append(Notice("info", text))
+        notices.append(Finding("weight-bits", "info", text))
     if rules.outputs:
         notices += with_outputs(done, rules.outputs, rules.scales)
     named = tuple(_named(network, notice) for notice in notices)
     return PrecisionGraph(done.network, precision, tuple(runtimes), bits, (*own, *named))
 
 
-def _pairs_of_its_own(network: Network, runtimes: Sequence[str]) -> tuple[Notice, ...]:
+def _pairs_of_its_own(network: Network, runtimes: Sequence[str]) -> tuple[Finding, ...]:
     bad = [r for r in runtimes if unsigned_int8(r)]
     if not bad or all(node.op_type != "QuantizeLinear" for node in network.model.graph):
         return ()
     text = f"{bad[0]} computes INT8 wrongly that is not made for it (signed activations behind a "
     text += "Concat; 8-bit weights without VNNI): --backend onnxruntime computes the model's own "
     text += "Q/DQ pairs as they stand"
-    return (_named(network, Notice("warning", text, rule="precision-not-used")),)
+    return (_named(network, Finding("precision-not-used", "warning", text)),)
 
 
 def graph_precision(network: Network) -> Precision:
@@ -134,9 +134,9 @@ def in_fp32(
     """
     what = precision.upper() if precision != "fp32" else "layer-device-precision"
     at = f"{error.where}: " if error.where and "node" in error.where else ""
-    text = f"{what} cannot be built: {at}{error.found}; FP32 is built"
+    text = f"{what} cannot be built: {at}{error:brief}; FP32 is built"
     plain = lower(network, "fp32", replace(rules, pins={}), runtimes)
-    warning = _named(network, Notice("warning", text, rule="precision-not-used"))
+    warning = _named(network, Finding("precision-not-used", "warning", text))
     return replace(plain, notices=(warning, *plain.notices))
 
 
@@ -170,6 +170,6 @@ def _by_int8(precision: Precision, runtimes: Sequence[str]) -> list[tuple[str, .
     return [tuple(group) for group in groups.values()]
 
 
-def _named(network: Network, notice: Notice) -> Notice:
+def _named(network: Network, notice: Finding) -> Finding:
     # the name alone: the notice is kept in the plan, and the model may be moved
     return replace(notice, where=network.path.name if network.path else None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from headrace._core.files import sha256_of
 from headrace.engine.plan_header import FileRecord, Precision, PrecisionRecord
@@ -14,6 +14,13 @@ from headrace.engine.precision.capability import exact_int8
 from headrace.engine.precision.choice import Int8Choice, TensorChoice
 
 _LONGEST = 4096
+
+
+class Difference(NamedTuple):
+    """Why a plan is not the one that is asked for; `of_content`: it may serve another config."""
+
+    text: str
+    of_content: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +90,13 @@ class PrecisionRules:
 
     def difference(
         self, built: PrecisionRecord | None, built_for: Precision, required: Precision, runtime: str
-    ) -> str | None:
+    ) -> Difference | None:
         """The first difference from the rules that a plan was built by; None if there is none.
 
         The plan was asked for `built_for` and is run by `runtime`; `required` is asked for now.
         """
         if built_for != required:
-            return f"{built_for} ≠ {required}"
+            return Difference(f"{built_for} ≠ {required}")
         nothing = PrecisionRecord(asked=required)
         a, b = built or nothing, self.record(required) or nothing
         for key, there, here in (
@@ -97,23 +104,23 @@ class PrecisionRules:
             ("output-io-formats", a.outputs, b.outputs),
         ):
             if there != here:
-                return f"{key}={there[:80]} ≠ {here[:80]}"
+                return Difference(f"{key}={there[:80]} ≠ {here[:80]}", of_content=True)
         if (a.table and a.table.sha256) != (b.table and b.table.sha256):
             if a.table and b.table and a.table.name == b.table.name:
-                return "int8-calib-file changed"
+                return Difference("int8-calib-file changed")
             files = [record.table.name if record.table else "" for record in (a, b)]
-            return f"int8-calib-file={files[0]} ≠ {files[1]}"
+            return Difference(f"int8-calib-file={files[0]} ≠ {files[1]}", of_content=True)
         if a.table and a.choice != b.choice:
-            return "what headrace calibrate chose beside int8-calib-file changed"
+            return Difference("what headrace calibrate chose beside int8-calib-file changed")
         return wrong_here(a, runtime)
 
 
-def wrong_here(record: PrecisionRecord | None, runtime: str) -> str | None:
+def wrong_here(record: PrecisionRecord | None, runtime: str) -> Difference | None:
     """Why a plan would compute wrong results on this machine; None if it would not."""
     if record is None or record.table is None or exact_int8():
         return None
     if runtime == "openvino" and record.weight_bits == 8:
-        return "its INT8 weights overflow on a CPU without VNNI"
+        return Difference("its INT8 weights overflow on a CPU without VNNI")
     return None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from headrace._core.errors import EngineError, ModelError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.engine.backends import installed_backends
 from headrace.engine.input_shapes import sample_inputs
 from headrace.engine.plan_header import Precision
@@ -32,7 +32,7 @@ def tune_precisions(
     options: TuneOptions,
     progress: Progress | None,
     feeds: Mapping[str, Array] | None = None,
-) -> tuple[Tuning, PrecisionGraph, list[Notice]]:
+) -> tuple[Tuning, PrecisionGraph, list[Finding]]:
     """Lower a network to every precision that may be used, and find the best way to run any.
 
     `bake` makes the ONNX message of a network; `precision` is the lowest that may be used. Runs
@@ -44,7 +44,7 @@ def tune_precisions(
     Raises:
         EngineError, ModelError: FP32 cannot be lowered; no candidate; a runtime is missing.
     """
-    notices: list[Notice] = []
+    notices: list[Finding] = []
     names = list(options.runtimes or installed_backends())
     graphs: list[PrecisionGraph] = []
     for wanted, runtimes in tuned_precisions(precision, rules, names):
@@ -56,8 +56,10 @@ def tune_precisions(
         except (EngineError, ModelError) as error:
             if wanted == "fp32":
                 raise
-            text = f"{wanted} is not tried: {error.found}"
-            notices.append(Notice("warning" if wanted == "int8" else "info", text))
+            text = f"{wanted} is not tried: {error:brief}"
+            notices.append(
+                Finding("precision-not-tried", "warning" if wanted == "int8" else "info", text)
+            )
     versions = [Version(g.precision, bake(g.network), g.runtimes) for g in graphs]
     low, high = picture_range
     tuned = tune(

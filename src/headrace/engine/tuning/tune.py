@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import EngineError
 from headrace._core.files import locked, sha256_of
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.engine.backends import DEFAULT_BACKEND, get_backend, installed_backends
 from headrace.engine.machine import Machine, this_machine
 from headrace.engine.plan_header import Outcome, Precision, TacticRecord, TuningRecord
@@ -98,11 +98,11 @@ class Tuning:
     why: str = ""
     version: int = 0
 
-    def notices(self, options: TuneOptions) -> list[Notice]:
+    def notices(self, options: TuneOptions) -> list[Finding]:
         """Report the best tactic, and each tactic that is not to be trusted."""
         if self.tactic is None:
             text = f"not tuned: {self.why}"
-            return [Notice("warning", text), *self._suspects()]
+            return [Finding("not-tuned", "warning", text), *self._suspects()]
         best = next(t for t in self.records if t.chosen)
         measured = sum(t.latency_ms is not None for t in self.records)
         text = (
@@ -113,11 +113,15 @@ class Tuning:
         late = sum(t.outcome == "untried" for t in self.records)
         if late:
             text += f"; {late} were not tried for lack of time"
-        return [Notice("info", text), *self._suspects()]
+        return [Finding("engine-tuned", "info", text), *self._suspects()]
 
-    def _suspects(self) -> list[Notice]:
+    def _suspects(self) -> list[Finding]:
         return [
-            Notice("info", f"tactic {t.tactic}{self._of(t)} skipped, {t.outcome}: {t.note}")
+            Finding(
+                "tactic-skipped",
+                "info",
+                f"tactic {t.tactic}{self._of(t)} skipped, {t.outcome}: {t.note}",
+            )
             for t in self.records
             if t.outcome in ("wrong", "failed", "crashed", "hung")
         ]

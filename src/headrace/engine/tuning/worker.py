@@ -146,9 +146,9 @@ def main() -> None:
             try:
                 answer, outputs = bench.answer(asked)
             except HeadraceError as error:
-                send(answers, {"error": error.found, "where": error.where})
+                send(answers, {"error": f"{error:line}"})
             except (MemoryError, RuntimeError, ValueError, TypeError) as error:
-                send(answers, {"error": error_text(error), "where": None})
+                send(answers, {"error": error_text(error)})
             else:
                 send(answers, answer, outputs)
 
@@ -239,8 +239,7 @@ class TuningWorker:
             self.stop()
             raise
         if "error" in answer:
-            at = f"{answer['where']}: " if answer.get("where") else ""
-            raise RefusedError(f"{at}{answer['error']}")
+            raise RefusedError(str(answer["error"]))
         return answer, arrays
 
     def _started(self) -> ModuleProcess:

@@ -142,7 +142,7 @@ class NvElement:
     def post_error(self, error: BaseException) -> None:
         """Put an error on the bus: the pipeline ends with it."""
         if isinstance(error, HeadraceError):
-            text, detail = error.found, str(error)
+            text, detail = f"{error:brief}", str(error)
         else:
             text, detail = str(error), "".join(traceback.format_exception(error))
         self._post(Gst.Message.new_error, text, detail)

@@ -128,7 +128,7 @@ class NvInfer(InPlace):
             told = weakly(self._updated)
             self._updater = inferencer.update_model(**{kind: path}, on_updated=told)
         except HeadraceError as error:  # one is under way
-            inferencer.warn(str(error), path)
+            inferencer.warn("model-not-updated", str(error), path)
             self._updated(1, path)
 
     def _updated(self, status: int, path: str | Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.config.enums import ColorFormat, ScalingFilter, TensorOrder
 from headrace.infer.geometry import Rect
 
@@ -99,7 +99,7 @@ class PreparationRules:
     user_config: Mapping[str, Any] = field(default_factory=dict)
     groups: tuple[PreparationGroup, ...]
     where: str = ""
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[Finding, ...] = ()
 
     def group_of(self, source_id: int) -> tuple[int, PreparationGroup] | None:
         """Find the group of a source, with its place; None leaves the source out."""

@@ -141,7 +141,7 @@ class _Reader:
                 found.append((group, read))
             elif group.name != _USER:
                 text = f"[{quoted(group.name)}] is not a group of this file and has no effect"
-                document.remark(group.line, text, rule="unknown-key")
+                document.remark(group.line, text, code="unknown-key")
         self.reader.tell_unused()
         if top is None:
             document.refuse(1, "the file has no group [property].", "[property] and [group-0]")

@@ -161,7 +161,8 @@ def build(pipeline: Pipeline, path: Path) -> None:
         try:
             pipeline.add(kind, name, properties)
         except ConfigError as error:
-            raise file.error(row.line, error.found, error.expected or "a known node") from error
+            expected = error.finding.expectation or "a known node"
+            raise file.error(row.line, f"{error:brief}", expected) from error
     edges = _child(body, "edges", MapNode)
     for source, value in edges.pairs if edges else ():
         for target in value.items if isinstance(value, SeqNode) else [value]:
@@ -176,9 +177,8 @@ def build(pipeline: Pipeline, path: Path) -> None:
                     into, pad = _place(pipeline, target.text)
                     pipeline.link((name, into), (out, pad))
             except ConfigError as error:
-                raise file.error(
-                    target.line, error.found, error.expected or "a node of the file"
-                ) from error
+                expected = error.finding.expectation or "a node of the file"
+                raise file.error(target.line, f"{error:brief}", expected) from error
 
 
 def _place(pipeline: Pipeline, text: str) -> tuple[str, str]:

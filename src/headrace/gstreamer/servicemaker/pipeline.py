@@ -75,6 +75,8 @@ OnMessage = Callable[[Any], None]
 class PipelineError(HeadraceError):
     """An element of a pipeline failed."""
 
+    code = "pipeline-failed"
+
 
 class Pipeline:
     """Elements that are added, linked and started by name.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from headrace._core.errors import EngineError
 from headrace._core.files import locked, os_reason
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.engine.builder import BuildOptions, build
 from headrace.engine.plan import Plan, is_plan_file
 from headrace.infer.model import engine_files
@@ -68,18 +68,20 @@ class EngineBuilding:
                 network_dims(network.inputs[0], self.cfg)
             plan = self._build(network)
             if target is None:
-                self.notices.append(Notice("info", "built, kept in memory", str(source.model)))
+                self.notices.append(
+                    Finding("engine-built", "info", "built, kept in memory", str(source.model))
+                )
                 return plan
             kept = self._make_room(target)
             aside = f"; the engine before is kept as {kept.name}" if kept else ""
             try:
                 plan.write(target)
             except EngineError as error:
-                text = f"{error.found}; built at each start and kept in memory{aside}"
-                self.notices.append(Notice("warning", text, str(target), rule="engine-not-saved"))
+                text = f"{error:brief}; built at each start and kept in memory{aside}"
+                self.notices.append(Finding("engine-not-saved", "warning", text, str(target)))
             else:
                 text = f"built from {source.model.name}{aside}"
-                self.notices.append(Notice("info", text, str(target)))
+                self.notices.append(Finding("engine-built", "info", text, str(target)))
         return plan
 
     def _build(self, network: Network) -> Plan:
@@ -118,7 +120,7 @@ class EngineBuilding:
 
             def on_wait(target: Path | None = target) -> None:
                 text = "waited for another process that was building it"
-                self.notices.append(Notice("info", text, str(target)))
+                self.notices.append(Finding("engine-waited", "info", text, str(target)))
                 _log.warning("%s: another process is building this engine: waiting for it", target)
 
             with locked(target, on_wait=on_wait) if target else nullcontext(False) as held:
@@ -128,7 +130,7 @@ class EngineBuilding:
                     return
             target = still
 
-    def _free_target(self, notices: list[Notice]) -> Path | None:
+    def _free_target(self, notices: list[Finding]) -> Path | None:
         """Choose where to save; None keeps the engine in memory.
 
         Never a file that headrace did not write, nor one that serves another config.
@@ -141,7 +143,7 @@ class EngineBuilding:
                 free = not (target.exists() or target.is_symlink())
             except OSError as error:  # the name of the engine is too long where the model's is not
                 text = f"{os_reason(error)}: headrace's engine is {instead}"
-                notices.append(Notice("warning", text, str(target), rule="engine-not-saved"))
+                notices.append(Finding("engine-not-saved", "warning", text, str(target)))
                 continue
             if free:
                 return target
@@ -153,8 +155,8 @@ class EngineBuilding:
             try:
                 Plan.load(target)
             except EngineError as error:
-                text = f"{error.found}: not overwritten, headrace's engine is {instead}"
-                notices.append(Notice("warning", text, str(target), rule="engine-not-saved"))
+                text = f"{error:brief}: not overwritten, headrace's engine is {instead}"
+                notices.append(Finding("engine-not-saved", "warning", text, str(target)))
         return None
 
     def _make_room(self, target: Path) -> Path | None:

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 from headrace import trt
 from headrace._core import _native
 from headrace._core.errors import CustomLibraryError, HeadraceError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace._core.user_module import describe
 from headrace.binary.elf import ElfFile
 from headrace.binary.entry_points import OLD_SIGNATURE_BEFORE, made_for_tensorrt
-from headrace.binary.gpu_code import ON_DEVICE
 from headrace.config.enums import NetworkMode
 from headrace.custom.library import open_library
 from headrace.custom.python_library import IModelParser, PythonLibrary
@@ -53,11 +52,13 @@ class CppEngines:
         self._path = path
         self._elf = elf
         self._library: Any = open_library(path, abi=cfg.custom_lib_abi)
-        self.decisions: list[Notice] = [  # those about parsers come when parsers are opened
-            n for n in self._library.decisions if n.level == "warning" or ON_DEVICE in n.message
+        self.decisions: list[Finding] = [  # those about parsers come when parsers are opened
+            n
+            for n in self._library.decisions
+            if n.level == "warning" or n.code == "function-on-gpu"
         ]
 
-    def make(self, function: str, notices: list[Notice]) -> Network:
+    def make(self, function: str, notices: list[Finding]) -> Network:
         """Make a network by an entry point; its notices are appended.
 
         Raises:
@@ -77,7 +78,7 @@ class CppEngines:
             functions.forget_partial()
         warnings = [text for severity, text in errors.log if severity == 2][:5]
         texts = dict.fromkeys([*errors.failures, *warnings])
-        notices += [Notice("warning", text, where, rule="builder-warns") for text in texts]
+        notices += [Finding("builder-warns", "warning", text, where) for text in texts]
         notices.append(_made_by(function, self._path))
         return network
 
@@ -111,8 +112,8 @@ class CppEngines:
             try:
                 made = _from_network(network)
             except HeadraceError as error:
-                raise _failed(where, f"its network cannot be used: {error.found}", errors,
-                              error.fix) from error  # fmt: skip
+                raise _failed(where, f"its network cannot be used: {error:brief}", errors,
+                              error.finding.remedies) from error  # fmt: skip
             log.debug("%s: made %r", where, parser.name())
         finally:
             parser.close()
@@ -157,7 +158,7 @@ class PythonEngine:
     """
 
     def __init__(
-        self, cfg: ModelConfig, library: PythonLibrary, name: str, notices: list[Notice]
+        self, cfg: ModelConfig, library: PythonLibrary, name: str, notices: list[Finding]
     ) -> None:
         self._cfg = cfg
         self._library = library
@@ -180,17 +181,14 @@ class PythonEngine:
             made = _from_network(work(builder))
         except CustomLibraryError as error:
             reasons = [text for severity, text in messages if severity <= 1][:5]
-            raise CustomLibraryError(
-                error.found, where=error.where, expected=error.expected,
-                fix=[*error.fix, *reasons],
-            ) from error  # fmt: skip
+            raise CustomLibraryError(error.finding, fix=reasons) from error
         except HeadraceError as error:
-            raise CustomLibraryError(
-                f"its network cannot be used: {error.found}", where=self._where, fix=error.fix
-            ) from error
+            finding = error.finding.changed(prefix="its network cannot be used: ")
+            code = CustomLibraryError.code
+            raise CustomLibraryError(finding, where=self._where, code=code) from error
         for severity, text in dict.fromkeys(messages):
             if severity <= 2:
-                self._notices.append(Notice("warning", text, self._where, rule="builder-warns"))
+                self._notices.append(Finding("builder-warns", "warning", text, self._where))
         self._notices.append(_made_by(self._name, self._library.path))
         return made
 
@@ -239,8 +237,8 @@ class PythonEngine:
             raise CustomLibraryError(found, where=line or self._where, fix=trail) from error
 
 
-def _made_by(function: str, path: Path) -> Notice:
-    return Notice("info", f"the network was made by {function}", str(path))
+def _made_by(function: str, path: Path) -> Finding:
+    return Finding("network-by-function", "info", f"the network was made by {function}", str(path))
 
 
 def _from_network(network: Any) -> Network:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from headrace._core.errors import EngineError
 from headrace._core.files import locked
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.engine.backends import get_backend
 from headrace.engine.machine import this_machine, usable_cores
 from headrace.engine.plan import NewerPlanError, Plan, is_plan_file, read_header
@@ -30,7 +30,7 @@ class EngineSearch:
     """
 
     def __init__(
-        self, cfg: ModelConfig, requirement: PlanRequirement, notices: list[Notice]
+        self, cfg: ModelConfig, requirement: PlanRequirement, notices: list[Finding]
     ) -> None:
         self.cfg = cfg
         self.requirement = requirement
@@ -52,10 +52,10 @@ class EngineSearch:
                 raise self._nothing_else(named, found)
             text = f"engine not used: {found}"
             level: Literal["info", "warning"] = "warning" if named.exists() else "info"
-            self.notices.append(Notice(level, text, str(named), rule="engine-not-used"))
+            self.notices.append(Finding("engine-not-used", level, text, str(named)))
         if self.requirement.model is None:
             return None
-        unused: list[Notice] = []
+        unused: list[Finding] = []
         for path in self._candidates():
             if path == named or not is_plan_file(path):
                 continue
@@ -84,11 +84,11 @@ class EngineSearch:
                 return Mismatch("stale", refusal)
             plan = Plan.load(path)
         except NewerPlanError as error:
-            return Mismatch("content", error.found)
+            return Mismatch("content", f"{error:brief}")
         except EngineError as error:
             if named and is_tensorrt_file(path):
                 return self._try_tensorrt(path)
-            return Mismatch("stale", error.found)
+            return Mismatch("stale", f"{error:brief}")
         plan.held = held
         return plan
 
@@ -96,7 +96,7 @@ class EngineSearch:
         try:
             plan = plan_from_tensorrt(path)
         except EngineError as error:
-            return Mismatch("stale", error.found)
+            return Mismatch("stale", f"{error:brief}")
         return self.requirement.mismatch(plan, named=True, by_tensorrt=True) or plan
 
     def _candidates(self) -> list[Path]:
@@ -121,7 +121,7 @@ class EngineSearch:
             engine_files.path_beside_foreign(base, batch, precision),
         )
 
-    def _sibling(self, usual: Path, because: Mismatch, unused: list[Notice]) -> Plan | None:
+    def _sibling(self, usual: Path, because: Mismatch, unused: list[Finding]) -> Plan | None:
         """Load an engine beside `usual`, which is another config's, or is run another way.
 
         What is asked for now, and was built before, moves to the place where it is found first.
@@ -150,13 +150,16 @@ class EngineSearch:
         where = str(plan.path)
         header, model = plan.header, self.requirement.model
         if header.tuning is not None:
-            self.notices += [Notice("info", text, where) for text in _doubts(plan, header.tuning)]
+            self.notices += [
+                Finding("engine-doubt", "info", text, where)
+                for text in _doubts(plan, header.tuning)
+            ]
         text = "loaded"
         if model is not None and not model.exists():
             text = f"loaded; {model.name} is not there to compare it with"
         elif model is not None and header.model.by_code:
             text += f"; its network was built by code: it is not compared with {model.name}"
-        self.notices.append(Notice("info", text, where))
+        self.notices.append(Finding("engine-loaded", "info", text, where))
 
     def _nothing_else(self, path: Path, reason: Mismatch) -> EngineError:
         return EngineError(
@@ -165,11 +168,11 @@ class EngineSearch:
             expected=f"an engine that headrace built for batch-size={self.cfg.batch_size}",
             fix=f"give onnx-file=<the ONNX model> in {self.cfg.path}: headrace builds its own "
             "engine from it and leaves other files alone",
-            rule="engine-not-used",
+            code="engine-not-used",
         )
 
 
-def saved_engine(cfg: ModelConfig, source: ModelSource, notices: list[Notice]) -> Path | None:
+def saved_engine(cfg: ModelConfig, source: ModelSource, notices: list[Finding]) -> Path | None:
     """Find the engine that `load_or_build` would load instead of building from `source`.
 
     Notices are appended: which engine serves, or why others do not.
@@ -182,7 +185,7 @@ def saved_engine(cfg: ModelConfig, source: ModelSource, notices: list[Notice]) -
 
 
 def serving_plan(
-    cfg: ModelConfig, source: ModelSource | None, notices: list[Notice]
+    cfg: ModelConfig, source: ModelSource | None, notices: list[Finding]
 ) -> Plan | None:
     """Load the engine that `load_or_build` would load; None if it would build one.
 
@@ -195,8 +198,8 @@ def serving_plan(
     return EngineSearch(cfg, requirement, notices).find()
 
 
-def _not_used(path: Path, reason: Mismatch) -> Notice:
-    return Notice("info", f"engine not used: {reason}", str(path), rule="engine-not-used")
+def _not_used(path: Path, reason: Mismatch) -> Finding:
+    return Finding("engine-not-used", "info", f"engine not used: {reason}", str(path))
 
 
 def _doubts(plan: Plan, tuning: TuningRecord) -> list[str]:

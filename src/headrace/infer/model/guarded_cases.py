@@ -14,8 +14,8 @@ import numpy.typing as npt
 from msgspec import Meta
 
 from headrace._core.files import hash_file
+from headrace._core.findings import Finding
 from headrace._core.json_record import JsonRecord
-from headrace._core.notices import Notice
 from headrace.binary.regular_files import open_regular
 from headrace.custom.guard import call_args, repro
 from headrace.custom.guard.call_args import (
@@ -171,7 +171,7 @@ def _keep_files(cfg: ModelConfig, folder: Path) -> list[dict[str, Any]]:
 
 def _with_files(
     cfg: ModelConfig, entries: list[dict[str, Any]], folder: Path
-) -> tuple[ModelConfig, tuple[Notice, ...]]:
+) -> tuple[ModelConfig, tuple[Finding, ...]]:
     """Return the config with the files as they were: copies of those that changed since."""
     notices = []
     there = model_files(cfg)
@@ -193,7 +193,9 @@ def _with_files(
                 raise ValueError(f"{copy.parent.name}/{name} is not what it was")
             cfg = cfg.with_overrides(**{fields: os.path.abspath(copy)})
             gone += ": the copy that was saved is taken"
-        notices.append(Notice("warning", f"{key} {gone}", str(path or getattr(cfg, fields))))
+        notices.append(
+            Finding("case-file", "warning", f"{key} {gone}", str(path or getattr(cfg, fields)))
+        )
     return cfg, tuple(notices)
 
 

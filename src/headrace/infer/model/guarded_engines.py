@@ -11,6 +11,7 @@ import base64
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from headrace._core.errors import (
     ModelError,
     PluginError,
 )
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.custom.guard.call_args import LoadArgs
 from headrace.custom.guard.crash import LibraryDiedError, PluginDiedError
 from headrace.custom.guard.ipc import ProtocolError, notices_from
@@ -102,9 +103,9 @@ class GuardedEngines:
         self._cases = CaseSaver(path, content_hash(path), cfg.custom_lib_abi, None)
         self._made_by: dict[int, str] = {}  # number of a network in the worker -> function
         self.options = options
-        self.decisions: list[Notice] = []
+        self.decisions: list[Finding] = []
         text = "its networks and plugins are made in a worker process of their own"
-        self.decisions.append(Notice("info", text, str(path)))
+        self.decisions.append(Finding("guard-used", "info", text, str(path)))
         self._creators: list[Any] = []
         self.process = GuardedProcess(str(path), options, setup=None)
         with self.process.lock:
@@ -113,7 +114,7 @@ class GuardedEngines:
             for kind, (name, version, namespace, _) in self._creators:
                 get_plugin_registry().register_creator(kind(self, name, version), namespace)
 
-    def make(self, function: str, notices: list[Notice]) -> Network:
+    def make(self, function: str, notices: list[Finding]) -> Network:
         """Call a function that makes a network; its notices are appended.
 
         Raises:
@@ -248,11 +249,10 @@ class GuardedEngines:
                 hint = self._cases.hint(error, self.options, call) if call is not None else None
                 if hint is None and not self.options.once:
                     hint = "custom-lib-guard=never repeats it in this process, for a debugger"
-                fix = [*error.fix, *filter(None, [hint])]
-                found = error.found
+                finding = error.finding
                 if (starting or not plugin) and error.death is not None:
-                    found = f"the function {error.death.found}"
-                raise kind(found, where=where, fix=fix) from None
+                    finding = replace(finding, template="the function {end}")
+                raise kind(finding, where=where, fix=hint, code=kind.code) from None
 
     def is_current(self, generation: int) -> bool:
         """True if the worker of that generation still holds its data."""
@@ -271,10 +271,7 @@ class GuardedEngines:
                 raise
             load = FatalCall("load", "loading", LoadArgs(self.config), self.options.load_timeout_s)
             error = self._cases.with_hint(error, self.options, lambda: load)
-            found = error.found.replace("the function", "the library", 1).partition(";")[0]
-            raise CustomLibraryError(
-                f"{found} while it was loaded", where=str(self.path), fix=error.fix
-            ) from None
+            raise error.while_loading(self.path) from None
         try:
             self._creators = [
                 (_CreatorV3 if third else _Creator, (str(name), str(version), str(space), third))
@@ -303,7 +300,7 @@ def network_of_answer(
     arrays: Sequence[Any],
     path: Path,
     where: str,
-    notices: list[Notice],
+    notices: list[Finding],
 ) -> tuple[Network, int, list[str]]:
     """Read the network of a worker's answer, its number there, and its nodes that are plugins.
 
@@ -442,4 +439,4 @@ class _PreviewWorker:
         except LibraryDiedError as error:
             late = error.death is not None and error.death.late
             kind = NoPreviewError if late else CustomLibraryError
-            raise kind(error.found, where=self._where, fix=error.fix) from None
+            raise kind(error.finding, where=self._where, code=kind.code) from None

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import CustomLibraryError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace._core.text import counted
 from headrace.binary.symbol_names import missing_name_hints
 from headrace.config.model_files import model_kind
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _FACTORY = "NvDsInferPluginFactory(Caffe|Uff|Runtime)Get"
 
 
-def library_source(cfg: ModelConfig, notices: list[Notice]) -> FunctionSource | None:
+def library_source(cfg: ModelConfig, notices: list[Finding]) -> FunctionSource | None:
     """Find the function of the custom library that makes the network; None if none applies.
 
     A library of plugins or networks is loaded into this process and stays there, or into a worker,
@@ -53,7 +53,7 @@ def library_source(cfg: ModelConfig, notices: list[Notice]) -> FunctionSource | 
         made = _python_source(cfg, PythonLibrary(path))
         if made is not None and cfg.custom_lib_guard == "always":
             text = "networks that Python makes are not guarded: its function runs in this process"
-            notices.append(Notice("warning", text, str(path), rule="not-guarded"))
+            notices.append(Finding("not-guarded", "warning", text, str(path)))
         return made
     from headrace.binary.elf import ElfError, ElfFile  # for C++ libraries alone
     from headrace.binary.entry_points import checked_kind, made_for_tensorrt, uses_host
@@ -84,7 +84,7 @@ def library_source(cfg: ModelConfig, notices: list[Notice]) -> FunctionSource | 
     engines = _engines(cfg, path, elf, notices)
     if function is None:
         return None
-    later: list[Notice] = []  # of `make`
+    later: list[Finding] = []  # of `make`
     return FunctionSource.of(cfg, path, function, lambda: engines.make(function, later), later)
 
 
@@ -95,7 +95,7 @@ def function_of(cfg: ModelConfig, names: Collection[str]) -> str | None:
 
 
 def _engines(
-    cfg: ModelConfig, path: Path, elf: ElfFile, notices: list[Notice]
+    cfg: ModelConfig, path: Path, elf: ElfFile, notices: list[Finding]
 ) -> CppEngines | GuardedEngines:
     """Open the library in this process or in a worker, as `custom-lib-guard` asks."""
     from headrace.custom.library import is_guarded
@@ -108,7 +108,7 @@ def _engines(
             f"its networks and plugins are not guarded, but run in this process: {factories[0]} "
             "gives objects of the time before plugin creators"
         )
-        notices.append(Notice("warning", text, str(path), rule="not-guarded"))
+        notices.append(Finding("not-guarded", "warning", text, str(path)))
     engines: CppEngines | GuardedEngines
     if guarded and not factories:
         from headrace.custom.guard import GuardOptions
@@ -128,7 +128,7 @@ def _engines(
     return engines
 
 
-def _note_not_callable(cfg: ModelConfig, function: str, notices: list[Notice]) -> None:
+def _note_not_callable(cfg: ModelConfig, function: str, notices: list[Finding]) -> None:
     """Append the notice that a model file replaces a function compiled for TensorRT.
 
     Raises:
@@ -147,7 +147,7 @@ def _note_not_callable(cfg: ModelConfig, function: str, notices: list[Notice]) -
         )
     text = f"{function} of {path.name} builds engines for TensorRT; headrace reads the {kind} model"
     where = cfg.where("engine_create_func_name")
-    notices.append(Notice("info", text, where, rule="builder-unused"))
+    notices.append(Finding("builder-unused", "info", text, where))
 
 
 _SIGNATURES = {
@@ -169,12 +169,12 @@ def _python_source(cfg: ModelConfig, library: PythonLibrary) -> FunctionSource |
                 f"there is no function {named!r}",
                 where=str(library.path),
                 expected=engine_signature(named),
-                fix=missing_name_hints(named, library.functions(), kind="functions"),
+                fix=missing_name_hints(named, library.functions(), kind="functions").hints,
             )
             raise named_at(error, cfg.origin("engine_create_func_name"))
         return None
     _check(library.entry_point(found), found, library.path)
-    notices: list[Notice] = []
+    notices: list[Finding] = []
 
     def make() -> Network:
         from headrace.infer.model.engine_functions import PythonEngine  # brings headrace.trt

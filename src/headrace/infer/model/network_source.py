@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from headrace._core.errors import EngineError, HeadraceError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.config.model_files import ModelKind, missing_file, model_kind, unused_model_keys
 from headrace.config.wrong_file import ENCODED_MODEL
 from headrace.infer.model.source import ModelSource, model_source
@@ -24,7 +24,7 @@ _NAMES: dict[ModelKind, str] = {
 
 
 def network_source(
-    cfg: ModelConfig, notices: list[Notice]
+    cfg: ModelConfig, notices: list[Finding]
 ) -> tuple[ModelSource | None, CppFactories | None]:
     """Find the source of a config's network, and the plugin factories of its custom library.
 
@@ -52,7 +52,7 @@ def network_source(
         level: Literal["warning", "info"] = "warning" if key == "tlt-encoded-model" else "info"
         text = f"{key} is not used: the model is {_NAMES[kind]}" if kind else ""
         where = cfg.where(key.replace("-", "_"))
-        notices.append(Notice(level, text, where, rule="model-unused"))
+        notices.append(Finding("model-unused", level, text, where))
     return model_source(cfg, factories), factories
 
 
@@ -83,5 +83,5 @@ def no_model(cfg: ModelConfig) -> HeadraceError:
         where=str(cfg.path),
         expected="onnx-file=<model.onnx>, or the keys of a Caffe, UFF or Darknet model",
         fix=fix,
-        rule="encoded-model" if cfg.tlt_encoded_model else "no-model",
+        code="encoded-model" if cfg.tlt_encoded_model else "no-model",
     )

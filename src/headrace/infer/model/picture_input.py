@@ -37,7 +37,7 @@ def network_dims(spec: TensorSpec, cfg: ModelConfig) -> Dims:
             where=where,
             expected="four: a batch of pictures",
             fix="models without a picture input need input-tensor-from-meta=1",
-            rule="input-not-a-picture",
+            code="input-not-a-picture",
         )
     order = axis_order(cfg)
     given = complete_infer_dims(cfg.infer_dims)
@@ -54,7 +54,7 @@ def network_dims(spec: TensorSpec, cfg: ModelConfig) -> Dims:
             f"offsets has {len(cfg.offsets)} values, the network {channels} channels",
             where=cfg.where("offsets"),
             expected=f"{channels} values, one per channel",
-            rule="offsets-count",
+            code="offsets-count",
         )
     return channels, height, width
 
@@ -69,23 +69,26 @@ def _check_channels(channels: int, spec: TensorSpec, cfg: ModelConfig, *, misrea
             "network-input-order=1 (NHWC) with one channel",
             where=cfg.where("network_input_order"),
             expected="three channels: the original knows NHWC for those only",
-            rule="input-channels",
+            code="input-channels",
         )
-    fix = []
+    fix, keys = [], dict[str, int]()
     if misread:
         h, w, c = spec.shape[1:]
         fix.append(f"an NHWC model needs infer-dims=channels;height;width: set {c};{h};{w}")
     elif spec.shape[3] == needed:
         fix.append("the last axis fits: is this an NHWC model? Then set network-input-order=1 "
                    "and infer-dims")  # fmt: skip
+        keys["network-input-order"] = 1
     elif channels in (1, 3):
-        fix.append(f"set model-color-format={2 if channels == 1 else 0}")
+        keys["model-color-format"] = 2 if channels == 1 else 0
+        fix.append(f"set model-color-format={keys['model-color-format']}")
     raise ConfigError(
         f"model-color-format={color} needs {needed} channel(s), but {channels} are seen "
         f"in input {spec}",
         where=cfg.where("model_color_format"),
         fix=fix,
-        rule="input-channels",
+        code="input-channels",
+        data={"set": keys},
     )
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from headrace._core.errors import EngineError
-from headrace._core.notices import Notice, notices_on_errors
+from headrace._core.findings import Finding
+from headrace._core.notices import notices_on_errors
 from headrace.engine.backends import GPU_RUNTIMES, get_backend, installed_backends
 from headrace.engine.plan import Plan
 from headrace.engine.plan_header import Precision
@@ -82,7 +83,7 @@ class _Planning:
     streams: int | None
     progress: Progress | None
     save: bool = True
-    notices: list[Notice] = field(default_factory=list)
+    notices: list[Finding] = field(default_factory=list)
 
     def run(self, *, rebuild: bool) -> Plan:
         self._settle_runtime()
@@ -91,7 +92,7 @@ class _Planning:
         if self.cfg.enable_dla:
             text = "enable-dla: there is no DLA here, the CPU computes"
             where = self.cfg.where("enable_dla")
-            self.notices.append(Notice("warning", text, where, rule="dla"))
+            self.notices.append(Finding("dla", "warning", text, where))
         source, factories = network_source(self.cfg, self.notices)
         requirement = PlanRequirement.of(self.cfg, source, precisions, self.choice, factories)
         search = EngineSearch(self.cfg, requirement, self.notices)
@@ -159,7 +160,7 @@ class _Planning:
 
         if get_plugin_registry().come_from(path):
             text = "plugins in Python are not guarded: they run in this process"
-            self.notices.append(Notice("warning", text, str(path), rule="not-guarded"))
+            self.notices.append(Finding("not-guarded", "warning", text, str(path)))
 
     def _note_decisions(self, plan: Plan, precisions: ConfigPrecision) -> None:
         """Put the notices about precision, and those of this call, before the plan's own."""
@@ -170,10 +171,10 @@ class _Planning:
             text = f"network-mode={mode}, but the engine was built for {plan.header.asked}"
             where = self.cfg.where("model_engine_file")
             text += ": it is used as it is"
-            first = [Notice("info", text, where, rule="engine-of-other-precision")]
+            first = [Finding("engine-of-other-precision", "info", text, where)]
         # a function that built the engine may have repeated the config's decision
-        repeated = tuple(n.message.partition(": ")[2] for n in first)
-        own = [n for n in plan.decisions if n.message not in repeated]
+        repeated = [(n.code, n.data) for n in first if n.data]
+        own = [n for n in plan.decisions if (n.code, n.data) not in repeated]
         plan.decisions = [*first, *self.notices, *own]
 
     def _note_missing_outputs(self, plan: Plan) -> None:
@@ -183,4 +184,4 @@ class _Planning:
             text = f"the model has no output {', '.join(missing)}; it has {', '.join(have)}"
             text = f"output-blob-names: {text}; all outputs are used"
             where = self.cfg.where("output_blob_names")
-            plan.decisions.append(Notice("warning", text, where, rule="output-names"))
+            plan.decisions.append(Finding("output-names", "warning", text, where))

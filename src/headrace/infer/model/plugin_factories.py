@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from headrace._core import _native
 from headrace._core.errors import CustomLibraryError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.binary.elf import ElfError, ElfFile
 from headrace.binary.entry_points import REVISION, uses_host
 from headrace.custom.library import open_library
@@ -46,7 +46,7 @@ def _get(kind: str) -> str:
     return f"NvDsInferPluginFactory{kind}Get"
 
 
-def plugin_factories(cfg: ModelConfig, notices: list[Notice]) -> CppFactories | None:
+def plugin_factories(cfg: ModelConfig, notices: list[Finding]) -> CppFactories | None:
     """Find the plugin factories of the custom library; None if it has none that can be called.
 
     Notices are appended.
@@ -66,7 +66,7 @@ def plugin_factories(cfg: ModelConfig, notices: list[Notice]) -> CppFactories | 
         return None
     if not uses_host(elf):
         text = f"{_get(kinds[0])} is compiled against TensorRT's own headers: it is not called"
-        notices.append(Notice("info", text, str(path), rule="library-for-tensorrt"))
+        notices.append(Finding("library-for-tensorrt", "info", text, str(path)))
         return None
     made = CppFactories(open_library(path, abi=cfg.custom_lib_abi), path, kinds)
     notices += made.notices
@@ -84,7 +84,7 @@ class CppFactories:
         self._native = library.native
         self._path = path
         self._kinds = kinds
-        self.notices: list[Notice] = []
+        self.notices: list[Finding] = []
         if not _native.library_number(self._native, REVISION):
             raise CustomLibraryError(
                 f"{_get(kinds[0])} was compiled with headers of an older headrace",
@@ -96,7 +96,7 @@ class CppFactories:
             destroy = f"NvDsInferPluginFactory{kind}Destroy"
             if destroy not in exported:
                 text = f"{_get(kind)} without {destroy}: what it gives is never freed"
-                self.notices.append(Notice("warning", text, str(path), rule="factory-leaks"))
+                self.notices.append(Finding("factory-leaks", "warning", text, str(path)))
         self._creator: LegacyCreator | None = None
         if "Runtime" in kinds:
             self._creator = LegacyCreator(path.name, self._runtime, str(path))
@@ -127,7 +127,7 @@ class CppFactories:
         except CustomLibraryError as error:
             # what is built instead runs with the objects that it was built with
             get_plugin_registry().deregister_creator(self._creator)
-            return None, f"{_get('Runtime')}: {error.found}"
+            return None, f"{_get('Runtime')}: {error:brief}"
         if native is None:
             return None, None
         waiting = _Waiting(native)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headrace._core.errors import ConfigError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.config.enums import NetworkMode
 from headrace.config.model_files import model_paths
 from headrace.engine.plan_header import Precision
@@ -42,7 +42,7 @@ class PrecisionDecision:
 
     precision: Precision
     rules: PrecisionRules
-    notices: list[Notice]
+    notices: list[Finding]
 
 
 class ConfigPrecision:
@@ -91,19 +91,17 @@ class ConfigPrecision:
         rules, notices = precision_rules(cfg, precision)
         if notice is not None:
             at = str(cfg.path) if required else cfg.where("network_mode")
-            text = f"{_key(cfg, required)}: {notice.message}"
-            rule = notice.rule or "precision-not-used"
-            notices.insert(0, Notice(notice.level, text, at, rule))
+            notices.insert(0, notice.changed(prefix=f"{_key(cfg, required)}: ", where=at))
         if rules.table is None and (rest := [n for n, p in rules.pins.items() if p == "int8"]):
             text = f"layer-device-precision: int8 needs a calibration table: {missing}"
-            notices.append(Notice("warning", text, str(cfg.path), rule="layer-precision"))
+            notices.append(Finding("layer-precision", "warning", text, str(cfg.path)))
             rules = rules.without_pins(rest)
         if required is None and not any(fast_fp16(r) for r in runtimes):
             halves = [n for n, p in rules.pins.items() if p == "fp16"]
             if halves:
                 text = f"layer-device-precision: FP32 for {', '.join(halves[:5])}"
                 text += "; FP16 is not computed faster here"
-                notices.append(Notice("info", text, str(cfg.path), rule="layer-precision"))
+                notices.append(Finding("layer-precision", "info", text, str(cfg.path)))
                 rules = replace(
                     rules, pins={n: "fp32" if p == "fp16" else p for n, p in rules.pins.items()}
                 )
@@ -112,7 +110,7 @@ class ConfigPrecision:
 
 def export_precision(
     cfg: ModelConfig, required: Precision | None = None
-) -> tuple[Precision, list[Notice]]:
+) -> tuple[Precision, list[Finding]]:
     """Choose the precision to export a config's model in; this machine's speed does not count.
 
     It is `required`, else that of `network-mode`; without scales FP16 in the place of INT8, with a
@@ -124,10 +122,10 @@ def export_precision(
         return asked, []
     text = f"{_key(cfg, required)}: INT8 takes the scales of activations, and {missing}"
     text += ": FP16 is written"
-    return "fp16", [Notice("warning", text, str(cfg.path), rule="int8-without-table")]
+    return "fp16", [Finding("int8-without-table", "warning", text, str(cfg.path))]
 
 
-def precision_rules(cfg: ModelConfig, precision: Precision) -> tuple[PrecisionRules, list[Notice]]:
+def precision_rules(cfg: ModelConfig, precision: Precision) -> tuple[PrecisionRules, list[Finding]]:
     """Read the rules of a config, with notices; the calibration table only where it is of use.
 
     Raises:
@@ -139,7 +137,7 @@ def precision_rules(cfg: ModelConfig, precision: Precision) -> tuple[PrecisionRu
     rules = PrecisionRules(pins=pins, outputs=outputs)
     if on_dla:
         text = f"layer-device-precision: there is no DLA here for {', '.join(on_dla[:5])}"
-        notices.append(Notice("info", text, str(cfg.path), rule="dla"))
+        notices.append(Finding("dla", "info", text, str(cfg.path)))
     path = cfg.int8_calib_file
     # FP16 asks it which activations are beyond FP16
     useful = precision == "fp16" or rules.needs_table(precision)
@@ -177,7 +175,7 @@ def _layer_precisions(cfg: ModelConfig) -> tuple[dict[str, str], list[str]]:
     return found, [name for name, _, device in items if device == "dla"]
 
 
-def _output_types(cfg: ModelConfig) -> tuple[dict[str, str], list[Notice]]:
+def _output_types(cfg: ModelConfig) -> tuple[dict[str, str], list[Finding]]:
     """Map outputs of `output-io-formats` to types; a notice for formats that are not linear."""
     items = list(_items(cfg, "output-io-formats", type=_OUTPUT_TYPES, format=_OUTPUT_FORMATS))
     found = {name: kind for name, kind, _ in items}
@@ -186,7 +184,7 @@ def _output_types(cfg: ModelConfig) -> tuple[dict[str, str], list[Notice]]:
         return found, []
     text = f"output-io-formats: outputs are linear (chw) here, not packed: {', '.join(packed)}"
     where = cfg.where("output_io_formats")
-    return found, [Notice("info", text, where, rule="output-formats")]
+    return found, [Finding("output-formats", "info", text, where)]
 
 
 def _items(cfg: ModelConfig, key: str, **choices: Sequence[str]) -> Iterator[list[str]]:
@@ -205,6 +203,6 @@ def _items(cfg: ModelConfig, key: str, **choices: Sequence[str]) -> Iterator[lis
                 f"{key} has the item {item!r}",
                 where=cfg.where(field),
                 expected=f"{':'.join(['layer', *choices])}, {', '.join(known)}",
-                rule="layer-precision" if key == "layer-device-precision" else "output-formats",
+                code="layer-precision" if key == "layer-device-precision" else "output-formats",
             )
         yield parts

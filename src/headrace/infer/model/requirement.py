@@ -13,7 +13,6 @@ from headrace.engine.input_shapes import AxisOrder, Dims, complete_infer_dims
 from headrace.engine.machine import Machine, this_machine
 from headrace.engine.plan import COMPILED_BLOB, Plan
 from headrace.engine.plan_header import (
-    NOT_FREE,
     PlanHeader,
     Precision,
     PrecisionRecord,
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from headrace.infer.model.plugin_factories import CppFactories
 
 # mismatches that begin so: another config has another value of the key
-_KEYS = ("layer-device-precision=", "output-io-formats=", "int8-calib-file=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +205,7 @@ class PlanRequirement:
         try:
             reason = get_backend(runtime).why_not()
         except EngineError as error:
-            return Mismatch("choice", f"built for {runtime}: {error.found}")
+            return Mismatch("choice", f"built for {runtime}: {error:brief}")
         if reason is not None and choice.runtime is None and choice.tactic is None:
             return Mismatch("choice", f"built for {runtime}, which cannot run here: {reason}")
         if choice.tactic is not None and (
@@ -218,7 +216,7 @@ class PlanRequirement:
         if choice.tuning is not None and (text := _why_untuned(choice.tuning, header.tuning)):
             return Mismatch("choice", text)
         one_by_one = self.batch > 1 and header.fixed_batch == 1 and not by_tensorrt
-        tried = any(d.message.startswith(NOT_FREE) for d in header.decisions)
+        tried = any(d.code == "batch-fixed" for d in header.decisions)
         if choice.dynamic_batch and one_by_one and not tried:
             return Mismatch("choice", "its batch is fixed at 1")
         return None
@@ -227,14 +225,14 @@ class PlanRequirement:
         runtime = header.runtime.name
         decision = self.precisions.decide(runtime)
         if named and not self.precision_required and header.asked != decision.precision:
-            text = wrong_here(header.rules, runtime)
+            found = wrong_here(header.rules, runtime)
         else:
-            text = decision.rules.difference(
+            found = decision.rules.difference(
                 header.rules, header.asked, decision.precision, runtime
             )
-        if text is None:
+        if found is None:
             return None
-        return Mismatch("content" if text.startswith(_KEYS) else "stale", text)
+        return Mismatch("content" if found.of_content else "stale", found.text)
 
     def _other_batch(self, header: PlanHeader) -> Mismatch | None:
         if not header.batched:

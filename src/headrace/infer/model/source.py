@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.config.model_files import ModelKind, model_kind, model_paths
 from headrace.engine.input_shapes import Dims, complete_infer_dims
 from headrace.infer.model.init_params import model_files
@@ -41,7 +41,7 @@ class ModelSource:
     uff_input: str | None = None
     uff_order: int = 0
     factories: CppFactories | None = field(default=None, compare=False)
-    notices: list[Notice] = field(default_factory=list)
+    notices: list[Finding] = field(default_factory=list)
 
     @property
     def base(self) -> Path:
@@ -148,7 +148,7 @@ class FunctionSource(ModelSource):
         library: Path,
         function: str,
         make: Callable[[], Network],
-        notices: list[Notice],
+        notices: list[Finding],
     ) -> FunctionSource:
         """Take the source that a config's function is.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace._core import _native
 from headrace._core.errors import ParserError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.infer.parsers.boxes import to_float32
 from headrace.meta import Layer, NetworkInfo, Segmentation, SegmentationParams
 from headrace.meta.detections import FloatArray, IntArray
@@ -26,7 +26,7 @@ class Segmenter:
 
     def __init__(self, generation: Literal["6.2", "9.1"] = "9.1") -> None:
         self.generation = generation
-        self.notices: list[Notice] = []
+        self.notices: list[Finding] = []
         self._said_size = False
 
     def __repr__(self) -> str:
@@ -43,7 +43,7 @@ class Segmenter:
             self._said_size = True
             text = f"the output has {width}x{height} pixels, the network input {network.width}x"
             text += f"{network.height}: class maps have the size of the output"
-            self.notices.append(Notice("info", text, WHERE))
+            self.notices.append(Finding("class-map-size", "info", text, WHERE))
         return found
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from headrace._core.errors import ConfigError
 from headrace._core.files import os_reason
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace._core.text import quoted
 
 _NUMBERED = re.compile(r"\s*([0-9]+)[\s:.,)]+\S")
@@ -26,7 +26,7 @@ class Labels:
     """
 
     records: tuple[tuple[str, ...], ...] = ()
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[Finding, ...] = ()
 
     @property
     def detector(self) -> list[str]:
@@ -63,7 +63,7 @@ def load_labels(path: str | Path) -> Labels:
             expected="a text file with one label per line",
             fix="check labelfile-path or --labels; a relative path is taken from the folder of the "
             "config that names it, one of the command line or a program from the working directory",
-            rule="labels-unreadable",
+            code="labels-unreadable",
         ) from error
     return _parse(raw, str(path))
 
@@ -71,8 +71,8 @@ def load_labels(path: str | Path) -> Labels:
 def _parse(raw: bytes, where: str) -> Labels:
     notices = []
 
-    def warn(line: int, text: str, rule: str) -> None:
-        notices.append(Notice("warning", text, f"{where}:{line}", rule))
+    def warn(line: int, text: str, code: str) -> None:
+        notices.append(Finding(code, "warning", text, f"{where}:{line}"))
 
     try:
         text = raw.decode()
@@ -80,22 +80,22 @@ def _parse(raw: bytes, where: str) -> Labels:
         text = raw.decode(errors="replace")
         odd_byte = f"byte 0x{raw[error.start]:02x} is not UTF-8; such bytes become"
         line = raw.count(b"\n", 0, error.start) + 1
-        warn(line, f"{odd_byte} \N{REPLACEMENT CHARACTER}", rule="labels-encoding")
+        warn(line, f"{odd_byte} \N{REPLACEMENT CHARACTER}", code="labels-encoding")
     if text.startswith("\ufeff"):
         odd_mark = "a byte order mark is part of the first label: save the file without BOM"
-        warn(1, odd_mark, rule="labels-byte-order-mark")
+        warn(1, odd_mark, code="labels-byte-order-mark")
     lines = text.split("\n")
     if odd := next((n for n, line in enumerate(lines, 1) if line.endswith("\r")), None):
         odd_end = "a carriage return is part of the label: save the file with LF line ends"
-        warn(odd, odd_end, rule="labels-carriage-return")
+        warn(odd, odd_end, code="labels-carriage-return")
     used = text.rstrip("\n").split("\n")
     if "" in used[:-1]:
         number = used.index("") + 1
         skipped = "the line is empty and skipped: names behind it are one class earlier"
-        warn(number, skipped, rule="labels-empty-line")
+        warn(number, skipped, code="labels-empty-line")
     numbers = [int(match[1]) if (match := _NUMBERED.match(line)) else -1 for line in used]
     if len(used) > 2 and numbers in (list(range(len(used))), list(range(1, len(used) + 1))):
         first = quoted(used[0])
         numbered = f"labels begin with their number, which is part of the name: '{first}'"
-        warn(1, numbered, rule="labels-numbered")
+        warn(1, numbered, code="labels-numbered")
     return Labels(tuple(tuple(line.split(";")) for line in lines if line), tuple(notices))

@@ -171,7 +171,7 @@ def _axes(evidence: FileEvidence, exporter: Exporter | None, given: Collection[s
         made = Pictures(channels, height, width, interleaved, chosen=False)
         made.reasons["size"] = "fixed in the model"
         return made
-    size, why = _free_size(evidence, exporter, height, width)
+    size, why, assumed = _free_size(evidence, exporter, height, width)
     questions = []
     if size is None:
         if "infer_dims" not in given:
@@ -186,7 +186,7 @@ def _axes(evidence: FileEvidence, exporter: Exporter | None, given: Collection[s
         size, why = (640, 640), "given"  # replaced by what is given
     made = Pictures(channels, *size, interleaved, chosen=True, questions=questions)
     made.reasons["size"] = why
-    if why.startswith("assumed"):
+    if assumed:
         made.assumed.append("size")
     return made
 
@@ -210,25 +210,25 @@ def _traced_small(
 
 def _free_size(
     evidence: FileEvidence, exporter: Exporter | None, height: object, width: object
-) -> tuple[tuple[int, int] | None, str]:
-    """Height and width for free axes, and their source."""
+) -> tuple[tuple[int, int] | None, str, bool]:
+    """Height and width for free axes, their source, and whether they are assumed."""
     texts = evidence.metadata
     for key in ("imgsz", "input_size", "image_size"):
         numbers = [int(n) for n in re.findall(r"\d{2,4}", texts.get(key, ""))][:2]
         if numbers:
-            return (numbers[0], numbers[-1]), f"metadata {key}"
+            return (numbers[0], numbers[-1]), f"metadata {key}", False
     if exporter in (exporters.ULTRALYTICS, exporters.YOLOV5):
-        return (640, 640), f"assumed, as {exporter.name} trains"
+        return (640, 640), f"assumed, as {exporter.name} trains", True
     if exporter is exporters.PADDLE_DET:
-        return _DETECTOR, "assumed, multiples of 32 for wide pictures"
+        return _DETECTOR, "assumed, multiples of 32 for wide pictures", True
     if exporter is exporters.PADDLE:
         reads = len(evidence.outputs[0].shape) == 3
-        return (_READER if reads else _TURN), "as PaddleOCR trains"
+        return (_READER if reads else _TURN), "as PaddleOCR trains", False
     if isinstance(height, int) or isinstance(width, int):
         known = height if isinstance(height, int) else width
         assert isinstance(known, int)
-        return (known, known), "assumed square"
-    return None, ""
+        return (known, known), "assumed square", True
+    return None, "", False
 
 
 def _scale(

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from headrace._core.errors import HeadraceError, ModelError
+from headrace._core.findings import Finding
 from headrace._core.gpu.cuda import why_no_gpu
-from headrace._core.notices import Notice
 from headrace._core.text import counted, quoted
 from headrace.config import ModelConfig
 from headrace.config.class_attrs import ClassAttrs
@@ -54,6 +54,11 @@ CLASS_FIELDS = ("pre_cluster_threshold", "nms_iou_threshold", "topk")
 """Settings of all classes that a recognised model has."""
 
 _MOST_BOXES = 300
+_LINES = {
+    "recognised-model": "the model: ",
+    "recognised-images": "pictures: ",
+    "recognised-from": "from ",
+}
 _NOTHING = Overrides()
 _PARSERS = {
     NetworkType.DETECTOR: "parse_bbox_func_name",
@@ -90,17 +95,13 @@ class Recognition:
     @property
     def lines(self) -> list[str]:
         """The three lines."""
-        return [n.message for n in self._own_notices][:3]
+        return [f"{n:brief}" for n in self.notices if n.code in _LINES]
 
     @property
-    def notices(self) -> list[Notice]:
+    def notices(self) -> list[Finding]:
         """The three lines, and a warning about names that are not used."""
-        lines = self.lines
-        return [n for n in self._own_notices if n.message in lines or n.rule == "labels-count"]
-
-    @property
-    def _own_notices(self) -> list[Notice]:
-        return [n for n in self.config.notices if n.where == str(self.evidence.path)]
+        own = [n for n in self.config.notices if n.where == str(self.evidence.path)]
+        return [n for n in own if n.code in (*_LINES, "labels-count")]
 
 
 def recognise(path: str | Path, given: Mapping[str, Any] | None = None) -> Recognition:
@@ -194,7 +195,7 @@ def _recognise(
     pictures = read_pictures(evidence, layers, exporter, given)
     base = _base(evidence, pictures, given)
 
-    built: list[Notice] = []
+    built: list[Finding] = []
 
     @cache
     def probe() -> Mapping[str, Any]:
@@ -220,8 +221,12 @@ def _recognise(
     origins |= dict.fromkeys(given, OVERRIDE)
     where = str(path)
     notices = [
-        Notice("info", text, where)
-        for text in _lines(exporter, told, pictures, reading, values, names, source)
+        Finding(code, "info", f"{head}{{text}}", where, {"text": text})
+        for (code, head), text in zip(
+            _LINES.items(),
+            _lines(exporter, told, pictures, reading, values, names, source),
+            strict=True,
+        )
     ]
     unused = _unused_names(evidence, reading, given)
     made = ModelConfig().changed(values, origins, [*notices, *unused, *built])
@@ -310,7 +315,7 @@ def _engine_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: given[name] for name in fields if name in given}
 
 
-def _run_once(cfg: ModelConfig, built: list[Notice], *, save: bool) -> dict[str, Any]:
+def _run_once(cfg: ModelConfig, built: list[Finding], *, save: bool) -> dict[str, Any]:
     """The outputs of one picture of noise, without the batch axis; `built` gets a new engine's."""
     low, high = picture_range(cfg)
     save = save and why_no_gpu() is not None  # a run on the GPU would not use this engine
@@ -318,7 +323,7 @@ def _run_once(cfg: ModelConfig, built: list[Notice], *, save: bool) -> dict[str,
         plan = load_or_build(cfg, threads=1, save=save)
         if save:
             notices = (n for n in plan.decisions if n.level == "info")
-            built += [n for n in notices if n.message.startswith("built")]
+            built += [n for n in notices if n.code == "engine-built"]
         with plan.open_session() as session:
             feeds = sample_inputs(session.inputs, 1, low=low, high=high)
             return {name: np.asarray(a)[0] for name, a in session.run(feeds).items()}
@@ -368,7 +373,7 @@ def _names(
 
 def _unused_names(
     evidence: FileEvidence, reading: HeadReading | None, given: Mapping[str, Any]
-) -> list[Notice]:
+) -> list[Finding]:
     """A warning if the metadata name another number of classes than the outputs hold."""
     known = names_in(evidence.metadata)
     if reading is None or known is None or given.get("labelfile_path") or reading.parser == CTC:
@@ -378,7 +383,7 @@ def _unused_names(
         return []
     text = f"the metadata name {counted(len(names), 'class')} in {key}, and the outputs hold "
     text += f"{reading.classes}: these names are not used; --labels names the classes"
-    return [Notice("warning", text, str(evidence.path), rule="labels-count")]
+    return [Finding("labels-count", "warning", text, str(evidence.path))]
 
 
 def _records(
@@ -487,8 +492,8 @@ def _lines(
     first = ", ".join(quoted(name) for name in names[:3]) + ", …" * (len(names) > 3)
     named = f": {first}" if names else ", which nothing names"
     named += f" ({source})" if source else ""
-    model = f"the model: {words}{named if reading is not None else ''}"
-    seen = f"pictures: {size} {pictures.order} {scaling}, {_WORDS[pictures.fit]}"
+    model = f"{words}{named if reading is not None else ''}"
+    seen = f"{size} {pictures.order} {scaling}, {_WORDS[pictures.fit]}"
     return [model, seen, _sources(told, pictures, reading)]
 
 
@@ -518,4 +523,4 @@ def _sources(told: str, pictures: Pictures, reading: HeadReading | None) -> str:
                 "fit": "maintain-aspect-ratio", "scaling": "net-scale-factor"}  # fmt: skip
         named = ", ".join(f"{name} ({keys[name]})" for name in pictures.assumed)
         text += f"; assumed, for nothing in the file tells: {named}"
-    return f"from {text}"
+    return text

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace._core.errors import ConfigError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.config import ModelConfig
 from headrace.config.profile import with_profile
 from headrace.infer.items import Items
@@ -65,7 +65,7 @@ def replay_recording(
     parser: Callable[..., Any] | None = None,
     guard: GuardMode | None = None,
     tolerance: float = TOLERANCE,
-    notices: list[Notice] | None = None,
+    notices: list[Finding] | None = None,
 ) -> Iterator[ReplayedItem]:
     """Decode the recorded tensors, cluster, and compare with the recorded results.
 
@@ -88,7 +88,7 @@ def replay_recording(
         CustomLibraryError: the library cannot be loaded, or lacks the function.
         MediaError: the recording is damaged.
     """
-    said: list[Notice] = [] if notices is None else notices
+    said: list[Finding] = [] if notices is None else notices
     chosen = _chosen(recording, configs)
     if (custom_lib or parser) and len(chosen) > 1:
         names = ", ".join(recording.models[number].name for number in chosen)
@@ -146,7 +146,7 @@ class _Decoder:
         function: str | None,
         parser: Callable[..., Any] | None,
         guard: GuardMode | None,
-        notices: list[Notice],
+        notices: list[Finding],
     ) -> None:
         model = recording.models[number]
         assert model.kind is not None

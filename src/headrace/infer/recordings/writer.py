@@ -230,7 +230,7 @@ def _model_record(model: Model, layers: list[str]) -> RecordedModel:
             "component_id": cfg.component_id,
             "kind": None if params is None else KINDS[cfg.network_type],
             "parser": "" if choice is None else _text(choice.source),
-            "builtin": choice is not None and choice.source.startswith("built-in "),
+            "builtin": choice is not None and choice.library is None,
             "config": _text(config),
             "network": (width, height, channels),
             "layers": layers,

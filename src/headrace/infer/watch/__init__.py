@@ -1,7 +1,7 @@
 """Plausibility watch: rules on samples of a model's inputs, outputs and boxes.
 
 `Watch` belongs to one model. Each rule has a name, evidence it needs, and a sentence: the cause,
-the figures, the key to change. A finding is a `Notice` of level `warning` with that `rule`.
+the figures, the key to change. A finding is a `Finding` of level `warning` with that `rule`.
 """
 
 from headrace.infer.watch.watch import Watch

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headrace._core.findings import Finding
 from headrace._core.text import counted
 from headrace.config.enums import ClusterMode, ProcessMode
-from headrace.infer.watch.rules import MIN_FRAMES, Finding, enough
+from headrace.infer.watch.rules import MIN_FRAMES, enough
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
@@ -194,12 +195,14 @@ class BoxWatch:
         if n := self._seen("inverted", 0.3, final):  # rounding inverts no third of them
             text = f"the parser's boxes are inverted: {n:,} of {of} have a negative width or height"
             text += "; it probably reads centre and size as corners: parsers return left, top, "
-            yield Finding("boxes-inverted", text + "width, height (parse-bbox-func-name)")
+            yield Finding(
+                "boxes-inverted", "warning", text + "width, height (parse-bbox-func-name)"
+            )
         if n := self._seen("corners", 0.95, final):
             text = "the parser's boxes hold right and bottom corners instead of width and height: "
             text += f"{n:,} of {of} reach beyond the {net} network input, and would lie in it as "
             text += "corners; parsers return left, top, width, height (parse-bbox-func-name)"
-            yield Finding("boxes-corners", text, "parse-bbox-func-name")
+            yield Finding("boxes-corners", "warning", text, "parse-bbox-func-name")
         elif n := self._seen("outside", 0.05, final):
             place = ", ".join(f"{v:.5g}" for v in self._sample)
             text = f"the parser's boxes lie outside the picture: {n:,} of {of} are beyond the "
@@ -209,12 +212,12 @@ class BoxWatch:
             else:
                 text += "the model may be decoded twice, or for another input size: check "
                 text += "parse-bbox-func-name and infer-dims"
-            yield Finding("boxes-outside", text, "parse-bbox-func-name")
+            yield Finding("boxes-outside", "warning", text, "parse-bbox-func-name")
         elif n := self._seen("far", 0.2, final):  # half an object does not reach so far
             text = f"the parser's boxes reach outside the picture: {n:,} of {of} by more than a "
             text += f"tenth of the {net} network input; x and y, or corners and centres, are "
             text += "probably swapped (parse-bbox-func-name)"
-            yield Finding("boxes-outside", text, "parse-bbox-func-name")
+            yield Finding("boxes-outside", "warning", text, "parse-bbox-func-name")
         # A close-up fills the input with a few candidates, and never all of them exactly.
         primary = self.cfg.process_mode is ProcessMode.PRIMARY
         full = self._seen("full", 0.9, final)
@@ -222,14 +225,14 @@ class BoxWatch:
             text = f"the parser's boxes are as large as the picture: {full:,} of {of} fill the "
             text += f"{net} network input; boxes in pixels are probably scaled as if they were in "
             text += "0..1: check parse-bbox-func-name"
-            yield Finding("boxes-full", text, "parse-bbox-func-name")
+            yield Finding("boxes-full", "warning", text, "parse-bbox-func-name")
         spot = self._bad.get("spot", [0, 0])
         # the boxes of one frame may have one cause: their number is no evidence
         if spot[0] >= 0.9 * self.found and enough(spot[0], self.looks, final=final):
             text = f"all boxes of a frame stand on one point: {counted(spot[1], 'box')} of "
             text += f"{counted(spot[0], 'frame')}, within {_SPOT:.0%} of the network input; "
             text += "positions are probably in 0..1 or not decoded: check parse-bbox-func-name"
-            yield Finding("boxes-on-one-point", text, "parse-bbox-func-name")
+            yield Finding("boxes-on-one-point", "warning", text, "parse-bbox-func-name")
 
     def _of_scores(self, final: bool) -> Iterator[Finding]:
         of = counted(self.parsed, "box")
@@ -237,12 +240,12 @@ class BoxWatch:
             text = f"scores are no probabilities: {n:,} of {of} have more than 1, up to "
             text += f"{self._top:.4g}; the sigmoid or softmax is probably missing in the model or "
             text += "the parser, or they are percent: pre-cluster-threshold compares them as is"
-            yield Finding("scores-above-1", text, "parse-bbox-func-name")
+            yield Finding("scores-above-1", "warning", text, "parse-bbox-func-name")
         elif n := self._seen("low", 0.01, final):
             text = f"scores are no probabilities: {n:,} of {of} are below 0, down to "
             text += f"{self._low:.4g}; the sigmoid or softmax is probably missing in the model or "
             text += "the parser (parse-bbox-func-name)"
-            yield Finding("scores-below-0", text, "parse-bbox-func-name")
+            yield Finding("scores-below-0", "warning", text, "parse-bbox-func-name")
         low, high = self._scores
         # Everywhere in the picture and always the same: no network is that sure of nothing.
         spread = self._spread >= max(100, 0.9 * self.parsed) and high - low < 1e-4
@@ -251,7 +254,7 @@ class BoxWatch:
             text = f"all scores are {high:.4g}: {of} of {counted(self.found, 'frame')}, at many "
             text += "places; the parser probably reads the wrong values as scores: check "
             text += "parse-bbox-func-name"
-            yield Finding("scores-alike", text, "parse-bbox-func-name")
+            yield Finding("scores-alike", "warning", text, "parse-bbox-func-name")
 
     def _of_numbers(self, final: bool) -> Iterator[Finding]:
         crowds = len(self._crowds)
@@ -260,7 +263,7 @@ class BoxWatch:
             text = f"class {ids[0]} is {self.labels[ids[0]]!r} and no object: {n:,} of "
             text += f"{counted(self.kept, 'box')} are of it; hide it with filter-out-class-ids="
             text += ";".join(map(str, ids))
-            yield Finding("background-class", text, "filter-out-class-ids")
+            yield Finding("background-class", "warning", text, "filter-out-class-ids")
         elif crowds >= 0.75 * self.looks and enough(crowds, self.looks, final=final):
             yield self._crowd(sum(self._crowds) // crowds)
         elif (
@@ -269,7 +272,7 @@ class BoxWatch:
         ):  # fmt: skip
             text = f"pre-cluster-threshold=0 lets everything pass: {self._weak:,} of "
             text += f"{counted(self.kept, 'box')} have scores below 0.05; usual are 0.2 to 0.5"
-            yield Finding("threshold-0", text, "pre-cluster-threshold")
+            yield Finding("threshold-0", "warning", text, "pre-cluster-threshold")
         twins = self._bad.get("twins", [0, 0])
         share = twins[1] / self.kept if self.kept else 0.0
         if share >= 0.4 and enough(twins[0], self.found, final=final) and twins[1] >= 6:
@@ -282,11 +285,15 @@ class BoxWatch:
         if share >= _BACKGROUND and self.cfg.num_detected_classes > 1:
             text = f"class {class_id} is probably the background: {share:.1%} of about {mean:,} "
             text += "objects a frame are of it; hide it with filter-out-class-ids="
-            return Finding("background-class", f"{text}{class_id}", "filter-out-class-ids")
+            return Finding(
+                "background-class", "warning", f"{text}{class_id}", "filter-out-class-ids"
+            )
         threshold = min((c.pre_cluster_threshold for c in self.cfg.per_class), default=0.0)
         text = f"about {mean:,} objects a frame are more than pictures have: "
         text += f"pre-cluster-threshold={threshold:g} is probably too low, or the parser reads the "
-        return Finding("too-many-boxes", text + "wrong values as scores", "pre-cluster-threshold")
+        return Finding(
+            "too-many-boxes", "warning", text + "wrong values as scores", "pre-cluster-threshold"
+        )
 
     def _overlaps(self, share: float) -> Finding:
         text = f"the same objects are found several times: {share:.0%} of the boxes overlap another"
@@ -295,10 +302,10 @@ class BoxWatch:
         if mode is ClusterMode.NONE:
             text += "cluster-mode=4 leaves them all, and the model suppresses none: set "
             text += "cluster-mode=2"
-            return Finding("overlaps", text, "cluster-mode")
+            return Finding("overlaps", "warning", text, "cluster-mode")
         limit = max((c.nms_iou_threshold for c in self.cfg.per_class), default=0.0)
         text += f"nms-iou-threshold={limit:g} lets them through: usual are 0.45 to 0.65"
-        return Finding("overlaps", text, "nms-iou-threshold")
+        return Finding("overlaps", "warning", text, "nms-iou-threshold")
 
 
 def _twins(kept: Detections, limit: float = _LIKE) -> int:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from headrace._core.findings import Finding
 from headrace._core.text import counted
 from headrace.config.enums import NetworkType
-from headrace.infer.watch.rules import MIN_FRAMES, Finding, enough
+from headrace.infer.watch.rules import MIN_FRAMES, enough
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
@@ -102,20 +103,20 @@ class OutputWatch:
                 text = f"output {name} has NaN or infinite values in {looks} of "
                 text += f"{counted(self.looks, 'picture')}: the network overflows; probably "
                 text += "net-scale-factor is too large, or network-mode=2 (FP16) too narrow"
-                yield Finding("outputs-not-finite", text, "net-scale-factor")
+                yield Finding("outputs-not-finite", "warning", text, "net-scale-factor")
         if self.pictures >= _MIN_PICTURES and self._change < _SAME:
             text = "the network does not see the picture: its outputs are the same for "
             text += f"{self.pictures + 1} different pictures, to {self._change:.1g} of their range;"
             text += f" net-scale-factor={self.cfg.net_scale_factor:.6g} is probably too small"
             if int(self.cfg.network_mode) == 1:
                 text += ", or INT8 (network-mode=1) has lost what it found"
-            yield Finding("outputs-constant", text, "net-scale-factor")
+            yield Finding("outputs-constant", "warning", text, "net-scale-factor")
         if enough(self._high, self.looks, final=final) and self._high >= 0.5 * self.looks:
             text = f"confidences are no probabilities: up to {self._top:.4g} in {self._high} of "
             text += f"{counted(self.looks, 'item')}; the model ends without softmax, so "
             text += f"classifier-threshold={self.cfg.classifier_threshold:g} compares logits: "
             text += "export it with one"
-            yield Finding("scores-above-1", text, "classifier-threshold")
+            yield Finding("scores-above-1", "warning", text, "classifier-threshold")
         yield from self._of_labels(final)
         limit = self.cfg.segmentation_threshold
         segments = self.cfg.network_type is NetworkType.SEGMENTATION
@@ -123,7 +124,7 @@ class OutputWatch:
         if segments and seen and limit > max(self._top, _CERTAIN):
             text = f"no pixel has a class: segmentation-threshold={limit:g} is above all values of "
             text += f"the output, which end at {self._top:.3g}"
-            yield Finding("threshold-above-all", text, "segmentation-threshold")
+            yield Finding("threshold-above-all", "warning", text, "segmentation-threshold")
 
     def _of_labels(self, final: bool) -> Iterator[Finding]:
         records = self.labels.records
@@ -134,7 +135,7 @@ class OutputWatch:
             text = f"class {best} wins and has no label: line {layer + 1} of labelfile-path has "
             text += f"{counted(len(names), 'name')}, the output {self._classes[layer]} classes; it "
             text += "is probably the file of another model"
-            yield Finding("class-without-label", text, "labelfile-path")
+            yield Finding("class-without-label", "warning", text, "labelfile-path")
             return
 
 

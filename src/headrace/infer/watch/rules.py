@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 
 MIN_FRAMES = 4
 """Looks that must show the same before a rule speaks in the middle of a run: one odd frame (a scene
@@ -24,24 +22,9 @@ WATCH_RULES = frozenset((
 """Ids of the rules of the watch; other notices have rules, too."""
 
 
-def is_finding(notice: Notice) -> bool:
+def is_finding(notice: Finding) -> bool:
     """Whether a notice is a finding of the watch."""
-    return notice.level == "warning" and notice.rule in WATCH_RULES
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One implausible thing.
-
-    Attributes:
-        rule: name of the rule, for programs.
-        text: the likely cause, the evidence with figures, what to change.
-        key: the config key that the text names first, for `where`; None for the config as a whole.
-    """
-
-    rule: str
-    text: str
-    key: str | None = None
+    return notice.level == "warning" and notice.code in WATCH_RULES
 
 
 def enough(frames: int, looks: int, *, boxes: int = 0, final: bool) -> bool:

@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import HeadraceError
+from headrace._core.findings import Finding
 from headrace._core.text import counted
 from headrace.infer.parsers import WELL_KNOWN, BuiltinParser
 from headrace.infer.recognise.exporters import USUAL
-from headrace.infer.watch.rules import MIN_FRAMES, Finding
+from headrace.infer.watch.rules import MIN_FRAMES
 from headrace.infer.watch.training import byte_range
 from headrace.meta import DetectionParams, Detections, Layer, NetworkInfo
 
@@ -161,14 +162,20 @@ def other_heads(
     if sum(r.total for r in readings) >= _MORE * total:
         few = "nothing" if silent else f"{sum(r.boxes for r in mine)} in these pictures"
         text = f"{source} finds {few}, though the outputs have strong responses: read as {name} "
-        yield Finding("parser-silent", f"{text}they hold {what}: {change}", "parse-bbox-func-name")
+        yield Finding(
+            "parser-silent", "warning", f"{text}they hold {what}: {change}", "parse-bbox-func-name"
+        )
     elif (found >= 6 or pictures >= MIN_FRAMES) and not any(r.sound for r in mine):
         text = f"the boxes are no objects: {source} reads tiny or huge ones; as {name} the outputs "
-        yield Finding("boxes-odd", f"{text}hold {what}: {change}", "parse-bbox-func-name")
+        yield Finding(
+            "boxes-odd", "warning", f"{text}hold {what}: {change}", "parse-bbox-func-name"
+        )
     elif all_cut or (found >= 8 and whole <= 0.25 * cut):
         text = f"{cut:.0%} of the boxes are cut by the picture's edge: {source} probably reads "
         text += f"corners and centres wrongly; as {name} the outputs hold {what}, {whole:.0%} "
-        yield Finding("boxes-cut", f"{text}of them cut: {change}", "parse-bbox-func-name")
+        yield Finding(
+            "boxes-cut", "warning", f"{text}of them cut: {change}", "parse-bbox-func-name"
+        )
 
 
 def high_threshold(reader: Reader, parser: Any, samples: Sequence[Sample]) -> Iterator[Finding]:
@@ -188,7 +195,7 @@ def high_threshold(reader: Reader, parser: Any, samples: Sequence[Sample]) -> It
     if sum(b >= _WEAK for b in best) > len(best) / 2 or lowest > 1:
         text = f"pre-cluster-threshold={lowest:g} is above all scores: the best of "
         text += f"{counted(len(samples), 'picture')} is {max(best):.2f}; usual are 0.2 to 0.5"
-        yield Finding("threshold-above-all", text, "pre-cluster-threshold")
+        yield Finding("threshold-above-all", "warning", text, "pre-cluster-threshold")
 
 
 _CENTRES = ("HeadraceParseYoloV8", "HeadraceParseYoloV5", "NvDsInferParseCustomYoloV8",
@@ -215,7 +222,9 @@ def odd_tables(reader: Reader, parser: Any, samples: Sequence[Sample]) -> Iterat
         text += f"{counted(len(a), 'strong row')} of {counted(len(seen), 'picture')} end at "
         text += f"{top:.3g}; export the model with boxes in pixels, or multiply them in a parser "
         text += "of your own"
-        yield Finding("boxes-in-0..1", f"{text} (parse-bbox-func-name)", "parse-bbox-func-name")
+        yield Finding(
+            "boxes-in-0..1", "warning", f"{text} (parse-bbox-func-name)", "parse-bbox-func-name"
+        )
         return
     corners = (c > a) & (d > b) & (c <= wide * 1.02) & (d <= high * 1.02)
     beyond = (a + c / 2 > wide * 1.05) | (b + d / 2 > high * 1.05)
@@ -227,7 +236,7 @@ def odd_tables(reader: Reader, parser: Any, samples: Sequence[Sample]) -> Iterat
         )
         text += "left, top, right, bottom none does; export the model with centre and size, or read"
         text += " it with a parser of your own (parse-bbox-func-name)"
-        yield Finding("boxes-corners", text, "parse-bbox-func-name")
+        yield Finding("boxes-corners", "warning", text, "parse-bbox-func-name")
 
 
 def _strong(sample: Sample, classes: int, threshold: float) -> Array:
@@ -292,7 +301,7 @@ def other_ranges(
         text = f"pictures have the wrong range: {low:.4g} to {high:.4g} of net-scale-factor="
         text += f"{pre.scale:.6g} give no boxes; the same {counted(len(samples), 'picture')} with "
         text += f"{words} give {found}, scores up to {best:.2f}"
-        yield Finding("input-range", text, "net-scale-factor")
+        yield Finding("input-range", "warning", text, "net-scale-factor")
         return
 
 
@@ -329,7 +338,8 @@ def swapped_colors(
     text += f"{counted(sum(r.boxes for r in before), 'box')} in {counted(len(colored), 'picture')} "
     text += f"(sum of scores {old:.1f}), the other order {sum(r.boxes for r in after)} ({new:.1f})"
     text += f": set model-color-format={1 - now}"
-    yield Finding("input-colors", text, "model-color-format")
+    data = {"set": {"model-color-format": 1 - now}}
+    yield Finding("input-colors", "warning", text, "model-color-format", data)
 
 
 def _layers(outputs: Mapping[str, Array]) -> dict[str, Layer]:

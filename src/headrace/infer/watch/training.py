@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from headrace._core.findings import Finding
 from headrace.config.enums import ColorFormat, ProcessMode
 from headrace.infer.recognise.exporters import (
     HALF,
@@ -27,7 +28,6 @@ from headrace.infer.recognise.first_layers import (
     spread_ratio,
 )
 from headrace.infer.recognise.names import names_in
-from headrace.infer.watch.rules import Finding
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 # A picture's contrast and a network's taste vary by a few times; the ranges in use differ by 57 to
 # 255 times. In between nothing is said.
 _FAR = 20.0
+_UNIT = f"{UNIT.factor:.10g}"
 _HUNDREDTHS = 0.01  # spread of a first layer's answers
 _PATCHES = 1500
 _CONTRAST = 12.0  # standard deviation of bytes: below it the pictures say nothing
@@ -99,8 +100,10 @@ def _of_exporter(
     said = "the model's metadata (Ultralytics) says"
     low, high = byte_range(pre)
     if high > 2 or high < 0.5 or low < -0.1:
-        text = f"pictures have the wrong range: {_given(pre)}; {said} 0 to 1: set {UNIT.keys[0]}"
-        yield Finding("input-range", f"{text}, without offsets", "net-scale-factor")
+        text = f"pictures have the wrong range: {_given(pre)}; {said} 0 to 1: set {UNIT.keys[0]}, "
+        text += "without offsets"
+        data = {"set": {"net-scale-factor": _UNIT}, "without": "offsets"}
+        yield Finding("input-range", "warning", text, "net-scale-factor", data)
     yield from _swapped(cfg, ULTRALYTICS, "", said)
     yield from _squeezed(cfg, pre, frame, f"{said} letterboxed", " and symmetric-padding=1")
 
@@ -120,7 +123,8 @@ def _swapped(cfg: ModelConfig, exporter: Exporter, how: str, said: str) -> Itera
     if cfg.model_color_format is wrong:
         text = f"red and blue are {how}swapped: model-color-format={wrong.value} ({wrong.name}), "
         text += f"but {said} {exporter.order}: set model-color-format={1 - wrong.value}"
-        yield Finding("input-colors", text, "model-color-format")
+        data = {"set": {"model-color-format": 1 - wrong.value}}
+        yield Finding("input-colors", "warning", text, "model-color-format", data)
 
 
 def _squeezed(
@@ -131,7 +135,7 @@ def _squeezed(
     if primary and not pre.maintain_aspect_ratio and not 1 / 1.25 <= shape <= 1.25:
         text = f"pictures are squeezed: frames of {frame[0]}x{frame[1]} are scaled to {pre.width}x"
         text += f"{pre.height}; {said}: set maintain-aspect-ratio=1{more}"
-        yield Finding("aspect-ratio", text, "maintain-aspect-ratio")
+        yield Finding("aspect-ratio", "warning", text, "maintain-aspect-ratio")
 
 
 def _of_stem(pre: Preprocessor, stem: Stem) -> Iterator[Finding]:
@@ -141,15 +145,17 @@ def _of_stem(pre: Preprocessor, stem: Stem) -> Iterator[Finding]:
     if factor <= 1 / 30 and high - low <= 2.1:
         text = f"pictures are scaled twice: {_given(pre)}, and the model itself multiplies by "
         text += f"{factor:.4g}: it expects 0 to 255: set net-scale-factor=1"
-        yield Finding("input-range", text, "net-scale-factor")
+        data = {"set": {"net-scale-factor": "1"}}
+        yield Finding("input-range", "warning", text, "net-scale-factor", data)
     elif 1 < factor <= 10 and shift and high - low >= 50:
         text = f"pictures have the wrong range: {_given(pre)}, and the model itself multiplies by "
         text += f"{factor:.4g} and adds {-shift:.4g}: it expects 0 to 1: set {UNIT.keys[0]}"
-        yield Finding("input-range", text, "net-scale-factor")
+        data = {"set": {"net-scale-factor": _UNIT}}
+        yield Finding("input-range", "warning", text, "net-scale-factor", data)
     elif shift and max(pre.offsets, default=0.0) * pre.scale > 0.3 * (high - low):
         text = f"means are subtracted twice: offsets={';'.join(f'{v:g}' for v in pre.offsets)}, and"
         text += " the model itself subtracts its own: leave offsets out"
-        yield Finding("input-range", text, "offsets")
+        yield Finding("input-range", "warning", text, "offsets")
 
 
 def _of_statistics(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> Iterator[Finding]:
@@ -165,7 +171,7 @@ def _of_statistics(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> I
     text += "what its batch normalisation learnt: "
     usual = ", ".join(" with ".join(scaling.keys) for scaling in USUAL)
     text += f"about {pre.scale / ratio:.1g} would fit; usual are {usual}"
-    yield Finding("input-range", text, "net-scale-factor")
+    yield Finding("input-range", "warning", text, "net-scale-factor")
 
 
 def _of_mean(pre: Preprocessor, stem: Stem) -> Iterator[Finding]:
@@ -180,8 +186,8 @@ def _of_mean(pre: Preprocessor, stem: Stem) -> Iterator[Finding]:
         given = f"offsets={';'.join(f'{m:g}' for m in means)}" if pre.offsets else "no offsets"
         text = f"offsets are missing or wrong: with {given} and net-scale-factor={pre.scale:.6g} "
         text += f"the mean that the first layers learnt is that of bytes of {byte:.0f}, where "
-        text += "pictures have about 100 to 140; usual are "
-        yield Finding("input-range", f"{text}{HALF.keys[1]} or {IMAGENET.keys[1]}", "offsets")
+        text += f"pictures have about 100 to 140; usual are {HALF.keys[1]} or {IMAGENET.keys[1]}"
+        yield Finding("input-range", "warning", text, "offsets")
 
 
 def _of_weights(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> Iterator[Finding]:
@@ -199,7 +205,8 @@ def _of_weights(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> Iter
         fix = "0 to 255: set net-scale-factor=1" if small else f"0 to 1: set {UNIT.keys[0]}"
         text = f"pictures have the wrong range: {_given(pre)}; the first layer answers with values "
         text += f"that spread by {size:.3g}, where trained ones do by about 1: it probably expects "
-        yield Finding("input-range", text + fix, "net-scale-factor")
+        data = {"set": {"net-scale-factor": "1" if small else _UNIT}}
+        yield Finding("input-range", "warning", text + fix, "net-scale-factor", data)
 
 
 def trained_ratio(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> float | None:
@@ -258,7 +265,7 @@ def _of_shape(
         dims = f"infer-dims={pre.channels};{pre.height};{pre.width}"
         text = f"height and width are probably swapped: {dims} (channels, height, width) for "
         text += f"frames of {frame[0]}x{frame[1]}: set infer-dims={pre.channels};{pre.width};"
-        yield Finding("input-transposed", f"{text}{pre.height}", "infer-dims")
+        yield Finding("input-transposed", "warning", f"{text}{pre.height}", "infer-dims")
 
 
 def _of_names(stem: Stem, labels: Labels) -> Iterator[Finding]:
@@ -275,7 +282,7 @@ def _of_names(stem: Stem, labels: Labels) -> Iterator[Finding]:
     text += f"{names.get(line, 'nothing')!r}; {len(moved)} of {len(places)} names stand elsewhere"
     if all(i == j + 1 for i, j in moved):
         text += f": take out the line before ({labels.detector[0]!r})"
-    yield Finding("labels-moved", text, "labelfile-path")
+    yield Finding("labels-moved", "warning", text, "labelfile-path")
 
 
 def metadata_names(stem: Stem) -> dict[int, str]:

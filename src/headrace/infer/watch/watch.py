@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import HeadraceError
+from headrace._core.findings import Finding
 from headrace.config.enums import NetworkType
 from headrace.infer.parsers import BuiltinParser, parse_coverage_bbox
 from headrace.infer.postprocess import DetectorPostprocessor
@@ -19,7 +20,7 @@ from headrace.infer.recognise.stem import read_stem
 from headrace.infer.watch import second_look as rules
 from headrace.infer.watch.boxes import BoxWatch
 from headrace.infer.watch.outputs import OutputWatch
-from headrace.infer.watch.rules import MIN_FRAMES, Finding
+from headrace.infer.watch.rules import MIN_FRAMES
 from headrace.infer.watch.second_look import Sample
 from headrace.infer.watch.training import trained_ratio, training_findings
 
@@ -162,9 +163,9 @@ class Watch:
             if not self._looks:
                 return
             for finding in self._findings(final):
-                key = finding.key and finding.key.replace("-", "_")
-                where = key and hasattr(self._model.config, key) and self._model.config.where(key)
-                self._record.find(finding.rule, finding.text, where or str(self._model.config.path))
+                key, cfg = (finding.where or "").replace("-", "_"), self._model.config
+                where = cfg.where(key) if key and hasattr(cfg, key) else str(cfg.path)
+                self._record.find(finding.changed(where=where))
 
     def _findings(self, final: bool) -> Iterator[Finding]:
         if final or self._looks >= MIN_FRAMES:
@@ -228,7 +229,7 @@ class Watch:
             return model.session.run(model.feeds(np.ascontiguousarray(tensor[None])))
 
         found: list[Finding] = []
-        known = {n.rule for n in self._record.notices}
+        known = {n.code for n in self._record.notices}
         try:
             if silent and not self._range_known and "input-range" not in known:
                 found += rules.other_ranges(reader, self._parser, samples, pre, run)

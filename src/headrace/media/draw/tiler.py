@@ -12,7 +12,8 @@ import numpy.typing as npt
 from av.video.reformatter import VideoReformatter
 
 from headrace._core.errors import MediaError
-from headrace._core.notices import Notice, note_once
+from headrace._core.findings import Finding
+from headrace._core.notices import note_once
 from headrace.media.draw.canvas import PlanarCanvas
 from headrace.media.draw.colors import to_yuv
 from headrace.media.draw.text import captions, render_text
@@ -208,7 +209,7 @@ class Tiler:
         self.width, self.height = width // 2 * 2, height // 2 * 2
         self.stretch = stretch
         self.captions = captions
-        self.notices: list[Notice] = []
+        self.notices: list[Finding] = []
         self._sources: list[int] = []
         self._names: dict[int, str] = {}
         self._over: dict[int, str] = {}  # why a source gives no more frames
@@ -245,9 +246,12 @@ class Tiler:
             if cell >= rows * columns:
                 note_once(
                     self.notices,
-                    "warning",
-                    f"{meta.source} is not shown: the grid has {rows} x {columns} cells only",
-                    "Tiler",
+                    Finding(
+                        "source-not-shown",
+                        "warning",
+                        f"{meta.source} is not shown: the grid has {rows} x {columns} cells only",
+                        "Tiler",
+                    ),
                 )
                 continue
             tile = self._place(frame, meta, cell, rows, columns)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Self
 
 from headrace._core.errors import MediaError
 from headrace._core.files import PartFile, os_reason, try_lock
-from headrace._core.notices import Level, Notice, note_once
+from headrace._core.findings import Finding, Level
+from headrace._core.notices import note_once
 from headrace.media.frame import Frame
 from headrace.meta import FrameMeta
 
@@ -110,7 +111,7 @@ class Sink(ABC):
     def __init__(self, name: str, path: Path) -> None:
         self.name = name
         self.path = path
-        self.notices: list[Notice] = []
+        self.notices: list[Finding] = []
         self.frames = 0
         self.kept: int | None = None
         self._lost = 0  # objects without finite numbers
@@ -173,7 +174,11 @@ class Sink(ABC):
             return
         self._closed = True
         if self._lost:
-            self._notice("warning", f"{self._lost} objects without finite numbers were left out")
+            self._notice(
+                "objects-not-finite",
+                "warning",
+                f"{self._lost} objects without finite numbers were left out",
+            )
         try:
             self._finish()
         except OSError as error:
@@ -186,11 +191,11 @@ class Sink(ABC):
         """Finish the file early because of `reason`; never raises for a file that cannot be."""
         if self._closed:
             return
-        self._notice("warning", f"ends after {self.frames} frames: {reason}")
+        self._notice("output-cut", "warning", f"ends after {self.frames} frames: {reason}")
         try:
             self.close()
         except MediaError as error:
-            self._notice("warning", error.found)
+            note_once(self.notices, error.finding.changed(level="warning", where=self.name))
 
     @abstractmethod
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
@@ -203,8 +208,8 @@ class Sink(ABC):
         could not be written.
         """
 
-    def _notice(self, level: Level, message: str) -> None:
-        note_once(self.notices, level, message, self.name)
+    def _notice(self, code: str, level: Level, message: str) -> None:
+        note_once(self.notices, Finding(code, level, message, self.name))
 
     def _write_error(self, error: OSError, at: str) -> MediaError:
         """Word the system's refusal to take a frame, or the end of the file."""

@@ -74,7 +74,11 @@ class ClipSink(Sink):
         """Keep the packets of a source from now on."""
         ring = source.keep_packets(self._before_s)
         if ring is None:
-            self._notice("warning", f"{source.name} has no packets of video: it is not recorded")
+            self._notice(
+                "source-not-recorded",
+                "warning",
+                f"{source.name} has no packets of video: it is not recorded",
+            )
             return
         with self._lock:
             self._rings[source.source_id] = (source_labels([source])[source.source_id], ring)
@@ -126,11 +130,15 @@ class ClipSink(Sink):
         except (ValueError, RuntimeError, av.error.FFmpegError) as error:
             if isinstance(error, OSError):
                 raise
-            self._notice("warning", f"{meta.source} cannot be recorded: {error}")
+            self._notice(
+                "source-not-recorded", "warning", f"{meta.source} cannot be recorded: {error}"
+            )
             self.end(number)
         ring.trim(now)
         if ring.cut:
-            self._notice("warning", "more video than is held (64 MiB): clips begin later")
+            self._notice(
+                "clips-late", "warning", "more video than is held (64 MiB): clips begin later"
+            )
 
     def _new(self, label: str, ring: PacketRing, now: int) -> _Clip | None:
         first = ring.start_of(now - self._before_ns)
@@ -153,11 +161,11 @@ class ClipSink(Sink):
         wanted = self._filter
         if wanted is not None and wanted.every == "crossing" and not wanted.counted:
             text = "on=crossing, and no rules about places ran; --analytics names them"
-            self._notice("warning", f"{text}: nothing was recorded")
+            self._notice("output-empty", "warning", f"{text}: nothing was recorded")
         for number in list(self._clips):
             self._close_clip(number)
         if self.clips:
-            self._notice("info", f"{len(self.clips)} clip(s) in {self.path}")
+            self._notice("clips-written", "info", f"{len(self.clips)} clip(s) in {self.path}")
 
 
 class _Clip:

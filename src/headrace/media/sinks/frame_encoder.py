@@ -10,7 +10,7 @@ import av
 from av.video.reformatter import VideoReformatter
 
 from headrace._core.errors import MediaError
-from headrace._core.notices import Level
+from headrace._core.findings import Level
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import PixelFormat, is_full, matrix_code
 from headrace.media.pixels import plane_array, to_av
@@ -48,7 +48,7 @@ class FrameEncoder:
         *,
         rate: Fraction,
         name: str,
-        notice: Callable[[Level, str], None],
+        notice: Callable[[str, Level, str], None],
         options: Mapping[str, str],
         threads: int | None = None,
         gop_s: float = 2.0,
@@ -63,6 +63,7 @@ class FrameEncoder:
         width, height = frame.width + frame.width % 2, frame.height + frame.height % 2
         if (width, height) != (frame.width, frame.height):
             self._notice(
+                "frames-padded",
                 "info",
                 f"frames of {frame.width}x{frame.height} are padded to {width}x{height}:"
                 " H.264 needs even sizes",
@@ -93,6 +94,7 @@ class FrameEncoder:
         """
         if frame.source_id != self._source_id:
             self._notice(
+                "sources-in-one-video",
                 "warning",
                 "frames of several sources follow each other in one video; with {source} in its"
                 " name, each has its own",
@@ -101,7 +103,11 @@ class FrameEncoder:
         pts = round(frame.pts_ns * _TIME_BASE.denominator / 1e9)
         if self._last_pts is not None and pts <= self._last_pts:
             step = round(_TIME_BASE.denominator / float(self._rate))
-            self._notice("info", "times that do not increase are replaced by the frame rate")
+            self._notice(
+                "times-replaced",
+                "info",
+                "times that do not increase are replaced by the frame rate",
+            )
             pts = self._last_pts + step
         self._last_pts = pts
         picture.pts, picture.time_base = pts, _TIME_BASE
@@ -129,7 +135,11 @@ class FrameEncoder:
             (matrix_code(frame.color), is_full(frame.color)) == (self._matrix, self._full)
         )
         if padded != (width, height):
-            self._notice("warning", "frames change size: later ones are fitted into the first")
+            self._notice(
+                "frames-resized",
+                "warning",
+                "frames change size: later ones are fitted into the first",
+            )
             return self._fitted(picture, width, height)
         if frame.format is PixelFormat.I420 and same_color:
             return picture

@@ -87,7 +87,7 @@ class HlsSink(Sink):
 
     def _finish(self) -> None:
         if self._encoder is None or self._container is None:
-            self._notice("warning", "no frame came, so no playlist was written")
+            self._notice("output-empty", "warning", "no frame came, so no playlist was written")
             return
         try:
             if not self._broken:

@@ -193,7 +193,9 @@ class ClassMapSink(Sink):
 
     def _finish(self) -> None:
         if not self._classes:
-            self._notice("warning", "no frame had a class map, so no picture was written")
+            self._notice(
+                "output-empty", "warning", "no frame had a class map, so no picture was written"
+            )
             return
         colors = self._colors.tolist()
         document = [

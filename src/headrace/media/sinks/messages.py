@@ -58,6 +58,7 @@ class MessageSink(Sink):
     def _finish(self) -> None:
         if self._filter.every == "crossing" and not self._filter.counted:
             self._notice(
+                "messages-none",
                 "warning",
                 "every=crossing, and no rules about places ran: no message was sent; --analytics "
                 "names them",
@@ -66,20 +67,30 @@ class MessageSink(Sink):
         reason = f" ({self._sender.last_error})" if self._sender.last_error else ""
         if left:
             self._notice(
+                "messages-waiting",
                 "warning",
                 f"{left} bytes of messages wait in {self.path}; "
                 f"the next run with this output sends them{reason}",
             )
         if refused := self._sender.refused:
             self._notice(
+                "messages-refused",
                 "warning",
                 f"the service refuses {refused} message(s) for their content: the "
                 f"newest lie in {self._spool.folder / REFUSED} and {REFUSED_BEFORE}",
             )
         if dropped := self._spool.dropped_refused_bytes:
-            self._notice("warning", f"{dropped} bytes of the oldest refused messages were deleted")
+            self._notice(
+                "messages-lost",
+                "warning",
+                f"{dropped} bytes of the oldest refused messages were deleted",
+            )
         if dropped := self._spool.dropped_bytes:
-            self._notice("warning", f"{dropped} bytes of the oldest messages were lost{reason}")
+            self._notice(
+                "messages-lost",
+                "warning",
+                f"{dropped} bytes of the oldest messages were lost{reason}",
+            )
 
 
 def _filter(given: SinkOptions) -> EventFilter:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import av
 
 from headrace._core.errors import MediaError
-from headrace._core.notices import Level
+from headrace._core.findings import Level
 from headrace._core.urls import url_name
 from headrace.media.frame import Frame
 from headrace.media.sinks.base import Sink
@@ -152,6 +152,7 @@ class PublishSink(Sink):
             )
         if self.dropped:
             self._notice(
+                "frames-not-sent",
                 "warning",
                 f"{self.dropped} of {self.frames} frames were not sent: the other side was away "
                 "or too slow",
@@ -211,7 +212,7 @@ class PublishSink(Sink):
                 self.sent += 1
             container.mux(encoder.flush())
         except MediaError as error:
-            return error.found
+            return f"{error:brief}"
         except (OSError, ValueError, RuntimeError, av.error.FFmpegError) as error:
             return reason_of(error)
         finally:
@@ -219,9 +220,9 @@ class PublishSink(Sink):
                 _close(container)
         return None
 
-    def _note(self, level: Level, message: str) -> None:
+    def _note(self, code: str, level: Level, message: str) -> None:
         with self._changed:
-            self._notice(level, message)
+            self._notice(code, level, message)
 
 
 def _close(container: Any) -> None:

@@ -96,7 +96,7 @@ class VideoSink(Sink):
     def _finish(self) -> None:
         if self._container is None:
             if not self._broken:
-                self._notice("warning", "no frame came, so no video was written")
+                self._notice("output-empty", "warning", "no frame came, so no video was written")
             return
         assert self._file is not None
         failure: OSError | None = None

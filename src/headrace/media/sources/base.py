@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from headrace._core.errors import HeadraceError
-from headrace._core.notices import Level, Notice, note_once
+from headrace._core.findings import Finding, Level
+from headrace._core.notices import note_once
 from headrace.media.frame import Frame
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Source(ABC):
         self.fps: float | None = None
         self.frames: int | None = None
         self.live = False
-        self.notices: list[Notice] = []
+        self.notices: list[Finding] = []
         self.skipped = 0
         self.reconnects = 0
         self.files: Sequence[Path] = ()
@@ -129,8 +130,8 @@ class Source(ABC):
         finally:
             self._reading.release()
 
-    def _notice(self, level: Level, message: str) -> None:
-        note_once(self.notices, level, message, self.name)
+    def _notice(self, code: str, level: Level, message: str) -> None:
+        note_once(self.notices, Finding(code, level, message, self.name))
 
     def __enter__(self) -> Self:
         return self
@@ -152,7 +153,9 @@ class FailedSource(Source):
     def __init__(self, error: HeadraceError, name: str, source_id: int = 0) -> None:
         super().__init__(name, source_id)
         what = str(error).removeprefix(f"{name}: ")
-        self.notices.append(Notice("warning", f"failed after 0 frames: {what}", name))
+        self.notices.append(
+            Finding("source-failed", "warning", f"failed after 0 frames: {what}", name)
+        )
         self._error = error
 
     def _read(self) -> Generator[Frame, None, None]:

@@ -292,7 +292,9 @@ class DecodedSource(Source):
         """Add notices of damaged and missing frames at the end."""
         if self.skipped:
             plural = "s were" if self.skipped > 1 else " was"
-            self._notice("warning", f"{self.skipped} damaged frame{plural} left out")
+            self._notice(
+                "frames-damaged", "warning", f"{self.skipped} damaged frame{plural} left out"
+            )
 
     def _seen(self, packet: Any) -> None:
         """A packet with data is about to be decoded."""
@@ -344,18 +346,29 @@ class DecodedSource(Source):
                 self._packet_ring.offset_ns = timeline.offset_ns
             if timeline.missing:
                 fps = 1e9 / timeline.step_ns
-                self._notice("info", f"frames without a time stamp are timed at {fps:g} fps")
+                self._notice(
+                    "times-replaced",
+                    "info",
+                    f"frames without a time stamp are timed at {fps:g} fps",
+                )
             if timeline.shifted:
-                self._notice("info", "times that went back are shifted, so that they always rise")
+                self._notice(
+                    "times-replaced",
+                    "info",
+                    "times that went back are shifted, so that they always rise",
+                )
             if first:
                 self.width, self.height = picture.width, picture.height
                 self.decoder = ON_GPU if picture.format.name == ON_GPU else "cpu"
                 if self.decoder == ON_GPU:
                     decoder_begins(self)
                 if self._gpu is not None and self.decoder != ON_GPU:
-                    self._notice("info", on_cpu_instead(picture.format.name, self._gpu))
+                    self._notice(
+                        "decoded-on-cpu", "info", on_cpu_instead(picture.format.name, self._gpu)
+                    )
                 if getattr(picture, "rotation", 0):
                     self._notice(
+                        "rotation-ignored",
                         "info",
                         f"the file asks players to turn it by {picture.rotation} degrees;"
                         " frames are used as they are stored",
@@ -365,7 +378,9 @@ class DecodedSource(Source):
             )
             if first and self._reader.converted:
                 name, target = self._reader.converted
-                self._notice("info", f"pixel format {name} is converted to {target}")
+                self._notice(
+                    "pixels-converted", "info", f"pixel format {name} is converted to {target}"
+                )
             first = False
             self.given += 1
             del picture  # one frame less alive while the consumer works
@@ -377,5 +392,5 @@ class DecodedSource(Source):
             raise MediaError(
                 "not one frame could be decoded",
                 where=self.name,
-                fix=[str(n.message) for n in self.notices],
+                fix=[f"{n:brief}" for n in self.notices],
             )

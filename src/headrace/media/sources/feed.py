@@ -135,7 +135,7 @@ class Feed:
                     self._changed.wait()
             self._read(container, stream)
         except MediaError as error:
-            self._fail(ConnectionLostError(error.found, error))
+            self._fail(ConnectionLostError(f"{error:brief}", error))
         except BaseException as error:  # whatever it is, someone waits for it
             self._fail(ConnectionLostError(self._cause(error)))
         finally:

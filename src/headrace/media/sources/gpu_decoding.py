@@ -67,7 +67,7 @@ def on_cpu_instead(format: str, gpu: int) -> str:
     error = decoding_error(gpu)
     if error is None:
         return f"decoded on the CPU: the GPU does not decode its codec or format ({format})"
-    return "; ".join([f"decoded on the CPU: {error.found}", *error.fix])
+    return "; ".join([f"decoded on the CPU: {error:brief}", *error.finding.remedies])
 
 
 def _accelerator(gpu: int) -> HWAccel:

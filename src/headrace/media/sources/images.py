@@ -132,7 +132,7 @@ class ImageSource(Source):
                 if len(self.files) == 1:
                     raise
                 self.skipped += 1
-                broken.append(f"{path.name} ({error.found})")
+                broken.append(f"{path.name} ({error:brief})")
                 continue
             if number == 0:
                 self.height, self.width = pixels.shape[:2]
@@ -149,6 +149,6 @@ class ImageSource(Source):
             number += 1
         if broken:
             more = f" and {len(broken) - 5} more" if len(broken) > 5 else ""
-            self._notice("warning", f"images left out: {', '.join(broken[:5])}{more}")
+            self._notice("left-out", "warning", f"images left out: {', '.join(broken[:5])}{more}")
         if number == 0:
             raise MediaError("not one of the images can be read", where=self.name, fix=broken[:5])

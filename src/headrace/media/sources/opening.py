@@ -12,8 +12,9 @@ from urllib.parse import unquote, urlsplit
 
 from headrace._core.errors import MediaError
 from headrace._core.files import os_errors
+from headrace._core.findings import Finding
 from headrace._core.near import did_you_mean
-from headrace._core.notices import Notice, warn_of
+from headrace._core.notices import warn_of
 from headrace._core.text import counted
 from headrace._core.urls import url_name, url_scheme, without_secrets
 from headrace.media.frame import Frame
@@ -139,7 +140,7 @@ def as_frame(picture: Any, format: PixelFormat | str = PixelFormat.BGR, *, place
                     many = f"{source.frames} pictures" if source.frames else "more than one picture"
                     text = f"it holds {many}, and the first one alone is taken; all of them: "
                     text += f"headrace.open_pipeline(CONFIG, sources={source.name!r})"
-                    warn_of([Notice("warning", text, source.name)])
+                    warn_of([Finding("first-image", "warning", text, source.name)])
                 return frame
         raise MediaError("there is no picture in it", where=str(picture))
     return ArraySource((), name="picture", format=format).frame_of(picture, place)
@@ -177,7 +178,7 @@ def _images(
     if others:
         names = ", ".join(p.name for p in others[:5])
         more = f" and {len(others) - 5} more" if len(others) > 5 else ""
-        source._notice("info", f"not images, left out: {names}{more}")
+        source._notice("left-out", "info", f"not images, left out: {names}{more}")
     return source
 
 

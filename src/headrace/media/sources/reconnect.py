@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from time import monotonic
 
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace._core.retry import Backoff
 
 MAX_TOLD = 20  # losses with a notice of their own
-AWAY = "is not back yet"  # in the notice of a loss for as long as it lasts
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ class Losses:
         where: the name of the source.
     """
 
-    def __init__(self, notices: list[Notice], where: str) -> None:
+    def __init__(self, notices: list[Finding], where: str) -> None:
         self._notices = notices
         self._where = where
         self._count = 0
@@ -72,12 +71,12 @@ class Losses:
         self._since = monotonic()
         what = f"the connection was lost at frame {frame}" if frame else "there was no connection"
         self._what = f"{what} ({cause})"
-        self._tell(f"and {AWAY}")
+        self._tell("and is not back yet", "connection-away")
 
     def tried(self, cause: str) -> None:
         """One try was in vain."""
         self._last_try = f" (last try: {cause})"
-        self._tell(f"and {AWAY}{self._last_try}")
+        self._tell(f"and is not back yet{self._last_try}", "connection-away")
 
     def back(self) -> None:
         """Frames come again."""
@@ -99,16 +98,18 @@ class Losses:
         self._what = self._last_try = ""
         self._at = None
 
-    def _tell(self, outcome: str) -> None:
+    def _tell(self, outcome: str, code: str = "connection-lost") -> None:
         if self._count <= MAX_TOLD:
-            notice = Notice("warning", f"{self._what}, {outcome}", self._where)
+            notice = Finding(code, "warning", f"{self._what}, {outcome}", self._where)
             self._at = self._put(self._at, notice)
         else:
             more = self._count - MAX_TOLD
             text = f"and lost {more} more times, away {self._away_s:.1f} s in all"
-            self._summary_at = self._put(self._summary_at, Notice("warning", text, self._where))
+            self._summary_at = self._put(
+                self._summary_at, Finding("connection-lost", "warning", text, self._where)
+            )
 
-    def _put(self, at: int | None, notice: Notice) -> int:
+    def _put(self, at: int | None, notice: Finding) -> int:
         if at is None:
             self._notices.append(notice)
             return len(self._notices) - 1

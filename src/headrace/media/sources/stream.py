@@ -167,9 +167,9 @@ class StreamSource(DecodedSource):
             cause = gave_up or self._cause or self._early_end()
             if self._policy is None:
                 if gave_up:
-                    self._notice("warning", gave_up)
+                    self._notice("reading-stopped", "warning", gave_up)
                 elif cause:
-                    self._notice("warning", f"reading stopped: {cause}")
+                    self._notice("reading-stopped", "warning", f"reading stopped: {cause}")
                 return
             if self._length_s and cause:
                 self._finished()

@@ -106,7 +106,7 @@ class VideoSource(DecodedSource):
                 if self._first is None and packet is not None:
                     self._first = _place(packet)
             except (av.error.FFmpegError, OSError) as error:
-                self._notice("warning", f"reading stopped: {reason_of(error)}")
+                self._notice("reading-stopped", "warning", f"reading stopped: {reason_of(error)}")
                 yield self._flush()
                 return
             if packet is None:
@@ -127,7 +127,7 @@ class VideoSource(DecodedSource):
     def _pictures(self) -> Generator[Any, None, None]:
         gave_up = yield from self._decode(self._stream, self._packets())
         if gave_up:
-            self._notice("warning", gave_up)
+            self._notice("reading-stopped", "warning", gave_up)
 
     def _finished(self) -> None:
         if self._cut and self.skipped:
@@ -140,13 +140,17 @@ class VideoSource(DecodedSource):
             given += silent
         super()._finished()
         if self._expected and given < self._expected:
-            self._notice("warning", f"ended early, at frame {self.given} of {self._expected}")
+            self._notice(
+                "ended-early", "warning", f"ended early, at frame {self.given} of {self._expected}"
+            )
         elif not self._expected and self.frames and self.given < _WHOLE * self.frames:
             text = f"gave {self.given} frames where its length promises about {self.frames}"
-            self._notice("warning", f"{text}: it may be cut off")
+            self._notice("ended-early", "warning", f"{text}: it may be cut off")
         if _size(self._path) > self._size:
             self._notice(
-                "warning", "the file grew while it was read: what came later may be missing"
+                "file-grew",
+                "warning",
+                "the file grew while it was read: what came later may be missing",
             )
 
     def _release(self) -> None:

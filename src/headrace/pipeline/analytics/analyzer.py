@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.media.frame import Frame
 from headrace.meta import UNTRACKED_OBJECT_ID, FrameMeta
 from headrace.meta.analytics import FrameAnalytics, ObjectAnalytics
@@ -68,14 +68,14 @@ class Analytics:
         self._tracked = self._untracked = False  # objects have had tracks, or none
 
     @property
-    def notices(self) -> list[Notice]:
+    def notices(self) -> list[Finding]:
         """Parts of the rules that are not applied as written."""
         notices = list(self.rules.notices)
         needed = any(rules.need_tracker for rules in self.rules.sources.values())
         if needed and self._untracked and not self._tracked:
             text = "no object has a track: no line is crossed and no direction is found; "
             text += "add a tracker (--tracker iou)"
-            notices.append(Notice("warning", text, self.rules.where, "no-tracks"))
+            notices.append(Finding("no-tracks", "warning", text, self.rules.where))
         return notices
 
     @classmethod

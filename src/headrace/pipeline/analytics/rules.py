@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from headrace._core.errors import ConfigError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.meta.figures import Point
 
 ALL_SOURCES = -1
@@ -220,7 +220,7 @@ class AnalyticsRules:
     draw_classes: bool = False
     window_ms: int = 0
     where: str | None = None
-    notices: tuple[Notice, ...] = field(default=(), compare=False)
+    notices: tuple[Finding, ...] = field(default=(), compare=False)
 
     def of(self, source_id: int, width: int, height: int) -> SourceRules:
         """The rules of a source in pixels of its pictures."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace._core.errors import ConfigError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace._core.text import quoted
 from headrace.config.app_keys import AppGroup, Reason
 from headrace.config.app_reader import AppReader, FoundGroup
@@ -132,7 +132,7 @@ class _Reader:
             kind = next((k for k in _GROUPS if k.pattern.fullmatch(group.name)), None)
             if kind is None:
                 text = f"[{quoted(group.name)}] is not a group of this file and has no effect"
-                document.remark(group.line, text, rule="unknown-key")
+                document.remark(group.line, text, code="unknown-key")
             elif kind is _PROPERTY:
                 top = self.reader.read(kind, group)
                 if top is None:
@@ -158,7 +158,7 @@ class _Reader:
             notices=self._notices(),
         )
 
-    def _notices(self) -> tuple[Notice, ...]:
+    def _notices(self) -> tuple[Finding, ...]:
         return tuple(n for _, n in sorted(self.document.notices, key=lambda pair: pair[0]))
 
     def _all(self) -> dict[int, dict[str, dict[str, Any]]]:
@@ -204,7 +204,9 @@ class _Reader:
                 SourceRules(**{_FIELDS[kind.name]: (rule,)})
             except ConfigError as error:
                 self.document.refuse(
-                    entry.line, f"{self.document.written(entry)}: {error.found}.", error.expected
+                    entry.line,
+                    f"{self.document.written(entry)}: {error:brief}.",
+                    error.finding.expectation,
                 )
             else:
                 rules[match[1]] = rule

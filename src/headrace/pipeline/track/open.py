@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from headrace._core.errors import ConfigError
+from headrace._core.findings import Finding
 from headrace._core.named_settings import split_settings
 from headrace._core.near import did_you_mean, nearest
-from headrace._core.notices import Notice
 from headrace.pipeline.track.iou import IouFollower, IouSettings
 from headrace.pipeline.track.library import (
     LIBRARY_TRACKERS,
@@ -129,7 +129,7 @@ def _numbers(values: tuple[int, ...]) -> frozenset[int] | None:
     return None if not values or values == (-1,) else frozenset(values)
 
 
-def _parse(spec: str | Path) -> tuple[str, dict[str, Any], tuple[Notice, ...], str]:
+def _parse(spec: str | Path) -> tuple[str, dict[str, Any], tuple[Finding, ...], str]:
     """Name, settings, notices, and where they were found."""
     text = str(spec).strip()
     if isinstance(spec, Path) or text.endswith((".yml", ".yaml")):
@@ -145,7 +145,7 @@ def _parse(spec: str | Path) -> tuple[str, dict[str, Any], tuple[Notice, ...], s
     return name, dict(settings), (), f"tracker {text!r}"
 
 
-def _read(path: Path) -> tuple[str, dict[str, Any], tuple[Notice, ...], str]:
+def _read(path: Path) -> tuple[str, dict[str, Any], tuple[Finding, ...], str]:
     entries = read_entries(path)
     named = entries.pop("tracker", None)
     if named is None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from headrace._core.errors import ConfigError
 from headrace._core.files import os_errors
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.config.yaml_nodes import MalformedError, MapNode, Node, only_document, plain_value
 
 _LARGEST_BYTES = 1 << 20
@@ -93,7 +93,7 @@ KEYS_ACTED_ON = tuple(_ACTS)
 
 def settings_from(
     entries: Mapping[str, FileSetting], where: str
-) -> tuple[dict[str, Any], tuple[Notice, ...]]:
+) -> tuple[dict[str, Any], tuple[Finding, ...]]:
     """Settings of the `iou` tracker, and one notice that names the keys without effect, if any.
 
     `entries` are by "group.key"; keys outside of groups have no "group.".
@@ -121,11 +121,11 @@ def settings_from(
     if ignored:
         names = ", ".join(dict.fromkeys(ignored))
         notices.append(
-            Notice(
+            Finding(
+                "tracker-settings",
                 "warning",
                 f"tracked by overlap and constant velocity; without effect: {names}",
                 where,
-                rule="tracker-settings",
             )
         )
     return settings, tuple(notices)

@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.media.frame import Frame
 from headrace.meta import ClassStyle, Detections, FrameMeta, Objects, Space
 from headrace.pipeline.track.selection import Corners, Found, Index, Selection
@@ -88,7 +88,7 @@ class Tracker(Protocol):
     name: str
 
     @property
-    def notices(self) -> Sequence[Notice]:
+    def notices(self) -> Sequence[Finding]:
         """Choices and ignored settings so far."""
 
     def update(self, frame: Frame, meta: FrameMeta) -> None:
@@ -202,7 +202,7 @@ class ObjectTracker:
         fill_gaps: bool = True,
         max_gap: int = 30,
         decay: float = 0.95,
-        notices: Sequence[Notice] = (),
+        notices: Sequence[Finding] = (),
     ) -> None:
         self.name = name
         self.notices = list(notices)

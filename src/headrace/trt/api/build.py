@@ -103,7 +103,7 @@ def build_plan(
         progress.step()
     for notice in plan.decisions:
         severity = Severity.WARNING if notice.level == "warning" else Severity.INFO
-        report(logger, severity, notice.message)
+        report(logger, severity, f"{notice:brief}")
     if config.get_timing_cache() is None and "DISABLE_TIMING_CACHE" not in config._flags:
         config.set_timing_cache(config.create_timing_cache(b""), False)
     record = _record(network, config, lowered, profiles, max_batch)

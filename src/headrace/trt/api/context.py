@@ -514,7 +514,7 @@ def _at(binding: Binding, address: int) -> Iterator[None]:
     except EngineError as error:
         raise EngineError(
             f"{'input' if binding.is_input else 'output'} {binding.name!r} at {address:#x}: "
-            f"{error.found}",
+            f"{error:brief}",
             expected="memory of the first GPU, as much as the tensor has",
         ) from error
 

@@ -84,14 +84,16 @@ def collected_errors(into: CallbackErrors | None = None) -> Iterator[CallbackErr
 def report_failure(method: str, error: BaseException | str) -> None:
     """Add a call that failed to all open collections."""
     if isinstance(error, HeadraceError):
-        text = f"{error.where}: {error.found}" if error.where else error.found
+        text = f"{error:line}"
     else:
         text = error if isinstance(error, str) else error_text(error)
     message = f"{method}: {text}"
     log.debug("%s", message, exc_info=error if isinstance(error, BaseException) else None)
     with _lock:
         for collected in _collecting:
-            collected.add_failure(message, error.fix if isinstance(error, HeadraceError) else [])
+            collected.add_failure(
+                message, list(error.finding.remedies) if isinstance(error, HeadraceError) else []
+            )
 
 
 def report_log(severity: int, text: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace._core import _native
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.binary.elf import ElfFile
 from headrace.binary.entry_points import CREATORS, REVISION, uses_host
 from headrace.binary.gpu_code import note_pointers
@@ -49,7 +49,7 @@ def _close() -> None:
     _native.host_set_world(None)
 
 
-def open_shared_object(path: Path, elf: ElfFile, decisions: list[Notice]) -> Any:
+def open_shared_object(path: Path, elf: ElfFile, decisions: list[Finding]) -> Any:
     """Open the `_native.SharedObject` of a library; its static initialisers may register plugins.
 
     Args:
@@ -75,25 +75,25 @@ def open_shared_object(path: Path, elf: ElfFile, decisions: list[Notice]) -> Any
     decisions += registry.notices[collisions:]
     for text in dict.fromkeys(errors.failures):
         text = f"while it was loaded: {text}"
-        decisions.append(Notice("warning", text, str(path), rule="library-while-loaded"))
+        decisions.append(Finding("library-while-loaded", "warning", text, str(path)))
     return opened
 
 
 def _register_exported(
-    opened: Any, registry: PluginRegistry, path: Path, decisions: list[Notice]
+    opened: Any, registry: PluginRegistry, path: Path, decisions: list[Finding]
 ) -> None:
     """Register the creators of `getPluginCreators` that the library has not registered itself."""
     if _native.library_number(opened, REVISION) < EXPORTING:
         text = (
             f"{CREATORS} is not called: the library was compiled with headers of an older headrace"
         )
-        decisions.append(Notice("warning", text, str(path), rule="library-while-loaded"))
+        decisions.append(Finding("library-while-loaded", "warning", text, str(path)))
         return
     try:
         found = _native.exported_creators(opened)
     except _native.CustomCodeError as error:
         text = f"{CREATORS}: it threw {error}"
-        decisions.append(Notice("warning", text, str(path), rule="library-while-loaded"))
+        decisions.append(Finding("library-while-loaded", "warning", text, str(path)))
         return
     for native in found:
         made = creators.creator(native)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from headrace._core.errors import CustomLibraryError, HeadraceError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.binary.elf import ElfError, ElfFile
 from headrace.trt.host.callback_errors import PrintedErrors, collected_errors
 from headrace.trt.host.loading import open_shared_object, set_up
@@ -34,7 +34,7 @@ def run_program(path: Path, words: Sequence[str]) -> int:
     Raises:
         CustomLibraryError: no program, or a library of it is missing.
     """
-    decisions: list[Notice] = []
+    decisions: list[Finding] = []
     try:
         elf = ElfFile.read(path)
         set_up()  # also for a program that only links a library of TensorRT code

@@ -79,7 +79,7 @@ def test_things_left_out_are_said(tmp_path):
     rows = [*GOOD["annotations"], GOOD["annotations"][0] | {"id": 8, "image_id": 99}]
     rows.append(GOOD["annotations"][0] | {"id": 9, "ignore": 1})
     found = load_coco(write(tmp_path, images=images, annotations=rows), [tmp_path / "val"])
-    text = " ".join(n.message for n in found.notices)
+    text = " ".join(n.sentence for n in found.notices)
     assert "1 annotations of images that are not listed: annotation 8 (image 99)" in text
     assert "1 annotations have ignore without iscrowd" in text
     assert "1 pictures are not there and left out: gone.jpg" in text

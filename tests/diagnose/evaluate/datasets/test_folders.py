@@ -35,7 +35,7 @@ def test_masks_belong_to_pictures_of_their_name(tmp_path):
     assert one.truth == tmp_path / "masks" / "a.png"
     assert one.size == (2, 2)
     assert found.classes == ("x", "y", "z")
-    assert "1 masks have no picture and are left out: b" in found.notices[0].message
+    assert "1 masks have no picture and are left out: b" in found.notices[0].sentence
     with pytest.raises(MediaError, match="--images names"):
         load_masks(tmp_path / "masks", [])
     with pytest.raises(MediaError, match="no picture has the name of a mask"):

@@ -62,7 +62,7 @@ def test_images_without_labels_show_nothing(tmp_path):
     (tmp_path / "images" / "val" / "c.jpg").write_bytes(b"no image")
     found = load_yolo(path)
     assert [len(p.truth.boxes) for p in found.pictures] == [1, 0]
-    text = " ".join(n.message for n in found.notices)
+    text = " ".join(n.sentence for n in found.notices)
     assert "1 images cannot be read and are left out: c.jpg" in text
     assert "1 of 2 images have no labels" in text
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from headrace._core.errors import MediaError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace._core.text import quoted
 from headrace.diagnose.evaluate.datasets.dataset import (
     Dataset,
@@ -93,7 +93,7 @@ def load_coco(path: Path, images: Sequence[Path] = ()) -> Dataset:
         notices.append(left_out(strays, "annotations of images that are not listed", where))
     if ignored:
         text = f"{ignored} annotations have ignore without iscrowd: they count, as in pycocotools"
-        notices.append(Notice("info", text, where))
+        notices.append(Finding("annotations-counted", "info", text, where))
     video = str(images[0]) if len(images) == 1 and images[0].is_file() else None
     if video is None:
         folders = ImageFolders([*images, path.parent], where)

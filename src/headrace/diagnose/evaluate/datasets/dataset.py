@@ -11,7 +11,7 @@ import numpy as np
 
 from headrace._core.errors import MediaError
 from headrace._core.files import os_errors
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.diagnose.evaluate.box_matching import Truth
 
 TruthKind = Literal["boxes", "classes", "masks"]
@@ -57,7 +57,7 @@ class Dataset:
     pictures: tuple[Picture, ...]
     video: str | None = None
     step: int = 1
-    notices: tuple[Notice, ...] = field(default=())
+    notices: tuple[Finding, ...] = field(default=())
 
     def limited(self, most: int | None) -> Dataset:
         """At most so many pictures, spread evenly."""
@@ -120,7 +120,7 @@ class ImageFolders:
         self.missing.append(names[0])
         return None
 
-    def notices(self, total: int) -> list[Notice]:
+    def notices(self, total: int) -> list[Finding]:
         """A warning of the images that are not there.
 
         Raises:
@@ -138,10 +138,12 @@ class ImageFolders:
         return [left_out(self.missing, "pictures are not there and left out", self.where)]
 
 
-def left_out(names: Sequence[str], text: str, where: str) -> Notice:
+def left_out(names: Sequence[str], text: str, where: str) -> Finding:
     """A warning that counts things and names the first five."""
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return Notice("warning", f"{len(names)} {text}: {', '.join(names[:5])}{more}", where)
+    return Finding(
+        "left-out", "warning", f"{len(names)} {text}: {', '.join(names[:5])}{more}", where
+    )
 
 
 def box_truth(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from headrace._core.errors import MediaError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace._core.text import quoted
 from headrace.config.yaml_nodes import MalformedError, MapNode, only_document, plain_value
 from headrace.diagnose.evaluate.datasets.dataset import (
@@ -75,7 +75,7 @@ def load_yolo(path: Path, split: str | None = None) -> Dataset:
         raise MediaError(f"no image of {key} has labels", where=where, expected=expected)
     if bare:
         text = f"{len(bare)} of {len(pictures)} images have no labels: nothing is in them"
-        notices.append(Notice("info", text, where))
+        notices.append(Finding("images-without-labels", "info", text, where))
     return Dataset(where, "boxes", names, tuple(pictures), notices=tuple(notices))
 
 

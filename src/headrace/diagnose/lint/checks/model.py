@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace._core.errors import HeadraceError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.config.enums import NetworkMode, NetworkType
 from headrace.engine.backends import DEFAULT_BACKEND
 from headrace.infer.classify import narrow_outputs
@@ -26,7 +26,7 @@ _HALF_MAX = 65504.0
 _WEIGHED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 
 
-def model_checks(checked: CheckedConfig) -> Iterator[Notice]:
+def model_checks(checked: CheckedConfig) -> Iterator[Finding]:
     """Compare the model's file with the config; refusals join `checked.problems`."""
     yield from _input(checked)
     yield from _training(checked)
@@ -35,7 +35,7 @@ def model_checks(checked: CheckedConfig) -> Iterator[Notice]:
     yield from _precision(checked)
 
 
-def _input(checked: CheckedConfig) -> Iterator[Notice]:
+def _input(checked: CheckedConfig) -> Iterator[Finding]:
     cfg, inputs = checked.cfg, checked.dry.inputs
     if not inputs:
         return
@@ -43,12 +43,12 @@ def _input(checked: CheckedConfig) -> Iterator[Notice]:
     batch = first.shape[0] if first.shape else None
     if checked.network is not None and isinstance(batch, int) and batch != cfg.batch_size:
         text = f"the model fixes its batch at {batch}, and batch-size={cfg.batch_size}"
-        yield Notice("info", text, cfg.where("batch_size"), "batch-fixed")
+        yield Finding("batch-fixed", "info", text, cfg.where("batch_size"))
     scale = 1.0 if cfg.net_scale_factor <= 0 else cfg.net_scale_factor
     if first.dtype.kind in "iu" and scale * 255 < 32 and not cfg.input_tensor_from_meta:
         text = f"the input {first} takes integers, and net-scale-factor={scale:g} gives it 0 to "
         text += f"{255 * scale:.3g}: write net-scale-factor=1"
-        yield Notice("warning", text, cfg.where("net_scale_factor"), "input-integers")
+        yield Finding("input-integers", "warning", text, cfg.where("net_scale_factor"))
     if len(inputs) > 1 and cfg.custom_lib_path is None and not cfg.input_tensor_from_meta:
         checked.problems.append(unfilled_inputs(cfg, inputs[1:]))
     pre = checked.preprocessor
@@ -56,50 +56,49 @@ def _input(checked: CheckedConfig) -> Iterator[Notice]:
         yield from pre.notices
 
 
-def _training(checked: CheckedConfig) -> Iterator[Notice]:
+def _training(checked: CheckedConfig) -> Iterator[Finding]:
     """The rules of the watch that need no picture."""
     cfg, pre, stem = checked.cfg, checked.preprocessor, checked.stem
     if pre is None or stem is None:
         return
     with np.errstate(all="ignore"):
         found = training_findings(cfg, pre, stem, checked.dry.labels, tensors=(), frame=(0, 0))
-        first = {finding.rule: finding for finding in reversed(list(found))}
+        first = {finding.code: finding for finding in reversed(list(found))}
     for finding in first.values():
-        where = cfg.where(finding.key or "onnx_file")
-        yield Notice("warning", finding.text, where, finding.rule)
+        yield finding.changed(where=cfg.where(finding.where or "onnx_file"))
 
 
-def _outputs(checked: CheckedConfig) -> Iterator[Notice]:
+def _outputs(checked: CheckedConfig) -> Iterator[Finding]:
     cfg, outputs, choice = checked.cfg, checked.dry.outputs, checked.dry.choice
     names = [spec.name for spec in outputs]
     missing = [name for name in cfg.output_blob_names if name not in names]
     if names and missing:
         text = f"the model has no output {', '.join(missing)}; it has {', '.join(names)}"
         text = f"output-blob-names: {text}; all outputs are used"
-        yield Notice("warning", text, cfg.where("output_blob_names"), "output-names")
+        yield Finding("output-names", "warning", text, cfg.where("output_blob_names"))
     if cfg.network_type is NetworkType.CLASSIFIER and choice and choice.parser is None:
         yield from narrow_outputs(outputs)
         long = [spec for spec in outputs if len(spec.shape) > 2 and _wide(spec.shape[2:])]
         if long and not any(spec.shape[1] == 1 for spec in long):
             text = f"network-type=1 (classifier), but output {long[0]} is no list of probabilities:"
             text += " the head of a detector or a map of classes?"
-            yield Notice("warning", text, cfg.where("network_type"), "type-and-outputs")
+            yield Finding("type-and-outputs", "warning", text, cfg.where("network_type"))
     flat = outputs and all(len(spec.shape) == 2 for spec in outputs)
     if cfg.network_type is NetworkType.SEGMENTATION and flat and not cfg.custom_lib_path:
         text = f"network-type=2 (segmentation), but output {outputs[0]} is no map: a classifier's "
         text += "is network-type=1"
-        yield Notice("warning", text, cfg.where("network_type"), "type-and-outputs")
+        yield Finding("type-and-outputs", "warning", text, cfg.where("network_type"))
     if cfg.network_type is NetworkType.OTHER and outputs and not cfg.output_tensor_meta:
         text = "network-type=100 without output-tensor-meta=1: nobody reads the outputs, nothing is"
         text += " found"
-        yield Notice("warning", text, cfg.where("network_type"), "outputs-unread")
+        yield Finding("outputs-unread", "warning", text, cfg.where("network_type"))
 
 
 def _wide(axes: Any) -> bool:
     return any(isinstance(d, int) and d > 1 for d in axes)
 
 
-def weight_checks(checked: CheckedConfig) -> Iterator[Notice]:
+def weight_checks(checked: CheckedConfig) -> Iterator[Finding]:
     """Check that weights are finite, not empty, and within the precision that is asked for."""
     network = checked.network
     if network is None:
@@ -134,25 +133,25 @@ def weight_checks(checked: CheckedConfig) -> Iterator[Notice]:
     if broken:
         text = f"{len(broken)} weight(s) hold NaN or infinity, the first in {broken[0]!r}: what "
         text += "the model computes is worth nothing"
-        yield Notice("warning", text, where, "weights-not-finite")
+        yield Finding("weights-not-finite", "warning", text, where)
     if beyond:
         name, most = beyond[0]
         text = f"network-mode=2 (FP16): weight {name!r} reaches {most:.4g}, FP16 ends at 65504"
-        yield Notice("warning", text, checked.cfg.where("network_mode"), "weights-beyond-fp16")
+        yield Finding("weights-beyond-fp16", "warning", text, checked.cfg.where("network_mode"))
     if empty and len(empty) >= max(1, weighed // 2):
         text = f"{len(empty)} of {weighed} layers have nothing but zeros as weights, the first is "
         text += f"{empty[0]!r}: was the model trained and exported whole?"
-        yield Notice("warning", text, where, "weights-zero")
+        yield Finding("weights-zero", "warning", text, where)
 
 
-def _precision(checked: CheckedConfig) -> Iterator[Notice]:
+def _precision(checked: CheckedConfig) -> Iterator[Finding]:
     cfg = checked.cfg
     try:
         decision = ConfigPrecision(cfg).decide(DEFAULT_BACKEND)
     except HeadraceError as error:
         checked.problems.append(error)
         return
-    yield from (notice for notice in decision.notices if notice.rule)
+    yield from decision.notices
     if decision.rules.table is not None:
         yield from _table(checked, decision.rules.table)
     if cfg.layer_device_precision and checked.network is not None:
@@ -161,10 +160,10 @@ def _precision(checked: CheckedConfig) -> Iterator[Notice]:
         layers = [item.strip().rsplit(":", 2)[0] for item in cfg.layer_device_precision]
         if unknown := [name for name in layers if name not in known]:
             text = f"layer-device-precision names {unknown[0]!r}, and the model has no such layer"
-            yield Notice("warning", text, cfg.where("layer_device_precision"), "layer-precision")
+            yield Finding("layer-precision", "warning", text, cfg.where("layer_device_precision"))
 
 
-def _table(checked: CheckedConfig, table: CalibrationTable) -> Iterator[Notice]:
+def _table(checked: CheckedConfig, table: CalibrationTable) -> Iterator[Finding]:
     """A table belongs to a model: it has the names of its tensors."""
     network = checked.network
     if network is None:
@@ -176,7 +175,7 @@ def _table(checked: CheckedConfig, table: CalibrationTable) -> Iterator[Notice]:
     if len(known) * 4 < min(len(table.scales), len(names)):
         text = f"{len(known)} of the {len(table.scales)} tensors of {_named(checked.cfg)} are in "
         text += "the model: the table is that of another one"
-        yield Notice("warning", text, checked.cfg.where("int8_calib_file"), "table-of-other-model")
+        yield Finding("table-of-other-model", "warning", text, checked.cfg.where("int8_calib_file"))
 
 
 def _named(cfg: ModelConfig) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from headrace._core.notices import Level, Notice
+from headrace._core.findings import Finding, Level
 from headrace.binary.abi import static_evidence
 from headrace.binary.elf import ElfError, ElfFile
 from headrace.config.enums import NetworkMode, ProcessMode
@@ -28,7 +28,7 @@ _FUNCTIONS = (
 )  # fmt: skip
 
 
-def target_checks(checked: CheckedConfig, target: Target) -> Iterator[Notice]:
+def target_checks(checked: CheckedConfig, target: Target) -> Iterator[Finding]:
     """Check a config for a generation."""
     yield from _keys(checked, target)
     yield from _model(checked, target)
@@ -38,12 +38,12 @@ def target_checks(checked: CheckedConfig, target: Target) -> Iterator[Notice]:
 
 
 def _of(
-    checked: CheckedConfig, field: str, rule: str, text: str, level: Level = "warning"
-) -> Notice:
-    return Notice(level, text, checked.cfg.where(field), rule)
+    checked: CheckedConfig, field: str, code: str, text: str, level: Level = "warning"
+) -> Finding:
+    return Finding(code, level, text, checked.cfg.where(field))
 
 
-def _keys(checked: CheckedConfig, target: Target) -> Iterator[Notice]:
+def _keys(checked: CheckedConfig, target: Target) -> Iterator[Finding]:
     cfg = checked.cfg
     for key in PROPERTY_KEYS.values():
         field = key.field
@@ -65,7 +65,7 @@ def _keys(checked: CheckedConfig, target: Target) -> Iterator[Notice]:
             yield _of(checked, field, "target-key-ended", text)
 
 
-def _model(checked: CheckedConfig, target: Target) -> Iterator[Notice]:
+def _model(checked: CheckedConfig, target: Target) -> Iterator[Finding]:
     cfg, kind = checked.cfg, model_kind(checked.cfg)
     if kind in ("caffe", "uff"):
         field = "model_file" if kind == "caffe" else "uff_file"
@@ -90,7 +90,7 @@ def _model(checked: CheckedConfig, target: Target) -> Iterator[Notice]:
     yield from _engine_name(checked, target)
 
 
-def _engine_name(checked: CheckedConfig, target: Target) -> Iterator[Notice]:
+def _engine_name(checked: CheckedConfig, target: Target) -> Iterator[Finding]:
     """A missing engine under a name that the original does not save. Source: config facts 5.2."""
     cfg, engine = checked.cfg, checked.cfg.model_engine_file
     made = checked.dry.maker is not None or model_kind(cfg) not in ("onnx", "caffe", "uff")
@@ -112,7 +112,7 @@ def _engine_name(checked: CheckedConfig, target: Target) -> Iterator[Notice]:
         yield _of(checked, "model_engine_file", "target-engine-name", text)
 
 
-def _precision(checked: CheckedConfig, target: Target) -> Iterator[Notice]:
+def _precision(checked: CheckedConfig, target: Target) -> Iterator[Finding]:
     cfg = checked.cfg
     if cfg.network_mode is NetworkMode.BEST and target.version < (7, 0):
         text = f"network-mode=3 is not known to {target.shown}, which refuses to start"
@@ -135,7 +135,7 @@ def _precision(checked: CheckedConfig, target: Target) -> Iterator[Notice]:
             yield _of(checked, "int8_calib_file", "target-table", text)
 
 
-def _parser(checked: CheckedConfig, target: Target) -> Iterator[Notice]:
+def _parser(checked: CheckedConfig, target: Target) -> Iterator[Finding]:
     cfg, choice = checked.cfg, checked.dry.choice
     path = cfg.custom_lib_path
     if path is not None and path.suffix.lower() in PYTHON_SUFFIXES:
@@ -153,7 +153,7 @@ def _parser(checked: CheckedConfig, target: Target) -> Iterator[Notice]:
         yield from _boxes(checked, target)
 
 
-def _boxes(checked: CheckedConfig, target: Target) -> Iterator[Notice]:
+def _boxes(checked: CheckedConfig, target: Target) -> Iterator[Finding]:
     path = checked.cfg.custom_lib_path
     assert path is not None
     try:
@@ -167,7 +167,7 @@ def _boxes(checked: CheckedConfig, target: Target) -> Iterator[Notice]:
         yield _of(checked, "custom_lib_path", "target-box-layout", text)
 
 
-def _start(checked: CheckedConfig, target: Target) -> Iterator[Notice]:
+def _start(checked: CheckedConfig, target: Target) -> Iterator[Finding]:
     cfg = checked.cfg
     if cfg.gie_unique_id is None:
         text = f"gie-unique-id is absent: {target.shown} refuses to start without it, unless the "

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace._core.errors import HeadraceError
-from headrace._core.notices import Notice
+from headrace._core.findings import Finding
 from headrace.config.enums import ProcessMode
 from headrace.config.paths import missing_hints
 from headrace.pipeline.assembly import numbered, tracker_of
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from headrace.config.pipeline_spec import PipelineSpec
 
 
-def model_order(configs: Sequence[ModelConfig], where: str | None) -> Iterator[Notice]:
+def model_order(configs: Sequence[ModelConfig], where: str | None) -> Iterator[Finding]:
     """Check models that run one behind the other, in this order."""
     yield from numbered(configs, where)[1]
 
 
 def pipeline_checks(
     spec: PipelineSpec, configs: Sequence[ModelConfig], problems: list[HeadraceError]
-) -> Iterator[Notice]:
+) -> Iterator[Finding]:
     """Check a pipeline file; refusals join `problems`."""
     yield from spec.notices
     yield from model_order(configs, str(spec.path))
@@ -35,8 +35,8 @@ def pipeline_checks(
             continue
         hints = missing_hints(path)
         text = f"there is no source {source.uri}" + (f"; {hints[0]}" if hints else "")
-        yield Notice(
-            "warning", text, source.origin("uri").where or str(spec.path), "source-missing"
+        yield Finding(
+            "source-missing", "warning", text, source.origin("uri").where or str(spec.path)
         )
     try:
         tracker = tracker_of(spec)
@@ -47,7 +47,7 @@ def pipeline_checks(
         yield from getattr(tracker, "notices", ())
 
 
-def _tracking(spec: PipelineSpec, configs: Sequence[ModelConfig]) -> Iterator[Notice]:
+def _tracking(spec: PipelineSpec, configs: Sequence[ModelConfig]) -> Iterator[Finding]:
     if spec.tracker is not None:
         return
     for cfg in configs:
@@ -56,11 +56,11 @@ def _tracking(spec: PipelineSpec, configs: Sequence[ModelConfig]) -> Iterator[No
             text = "classifier-async-mode=1 without a tracker: objects without a tracking id are "
             text += "left out, so nothing is classified"
             where = cfg.where("classifier_async_mode")
-            yield Notice("warning", text, where, "async-without-tracker")
+            yield Finding("async-without-tracker", "warning", text, where)
         if cfg.interval and not secondary:
             text = f"interval={cfg.interval} without a tracker: the frames between have no objects"
-            yield Notice("info", text, cfg.where("interval"), "interval-without-tracker")
+            yield Finding("interval-without-tracker", "info", text, cfg.where("interval"))
         if secondary and cfg.is_set("secondary_reinfer_interval"):
             text = "secondary-reinfer-interval has no effect without a tracker"
             where = cfg.where("secondary_reinfer_interval")
-            yield Notice("info", text, where, "reinfer-without-tracker")
+            yield Finding("reinfer-without-tracker", "info", text, where)

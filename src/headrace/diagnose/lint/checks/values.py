@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace._core.notices import Level, Notice
+from headrace._core.findings import Data, Finding, Level
 from headrace._core.text import quoted
 from headrace.config.enums import ClusterMode, NetworkType, ProcessMode
 from headrace.config.keys import PROPERTY_KEYS
@@ -25,7 +25,7 @@ _SUPPRESSED = re.compile(r"NMS|DETR")  # heads whose boxes come without duplicat
 _RAW = re.compile(r"HeadraceParse(Yolo(X|V8|V5|V5Raw)|SSD\w+|BoxesScores)")
 
 
-def value_checks(checked: CheckedConfig) -> Iterator[Notice]:
+def value_checks(checked: CheckedConfig) -> Iterator[Finding]:
     """Check the values of a config against each other."""
     cfg = checked.cfg
     yield from _detector(cfg)
@@ -47,11 +47,12 @@ def _key(field: str) -> str:
 
 
 def _at(
-    cfg: ModelConfig, field: str, rule: str, text: str, level: Level = "warning",
+    cfg: ModelConfig, field: str, code: str, text: str, level: Level = "warning",
+    data: Data | None = None,
     *, class_id: int | None = None,
-) -> Notice:  # fmt: skip
+) -> Finding:  # fmt: skip
     where = cfg.origin(field, class_id=class_id).where or str(cfg.path)
-    return Notice(level, text, where, rule)
+    return Finding(code, level, text, where, data or {})
 
 
 def _classes(cfg: ModelConfig) -> Iterator[tuple[int, str, ClassAttrs]]:
@@ -61,7 +62,7 @@ def _classes(cfg: ModelConfig) -> Iterator[tuple[int, str, ClassAttrs]]:
         yield number, f"class-attrs-{number}", attrs
 
 
-def _detector(cfg: ModelConfig) -> Iterator[Notice]:
+def _detector(cfg: ModelConfig) -> Iterator[Finding]:
     if not cfg.network_type.has_class_attrs:
         return
     count, out = cfg.num_detected_classes, set(cfg.filter_out_class_ids)
@@ -83,11 +84,13 @@ def _detector(cfg: ModelConfig) -> Iterator[Notice]:
                 yield _of_class(cfg, number, f"detected_min_{side}", "size-limits", text)
 
 
-def _of_class(cfg: ModelConfig, number: int, field: str, rule: str, text: str) -> Notice:
-    return _at(cfg, field, rule, text, class_id=number)
+def _of_class(
+    cfg: ModelConfig, number: int, field: str, code: str, text: str, data: Data | None = None
+) -> Finding:
+    return _at(cfg, field, code, text, data=data, class_id=number)
 
 
-def _clustering(checked: CheckedConfig) -> Iterator[Notice]:
+def _clustering(checked: CheckedConfig) -> Iterator[Finding]:
     cfg, choice = checked.cfg, checked.dry.choice
     if cfg.network_type is not NetworkType.DETECTOR:
         return
@@ -126,7 +129,7 @@ def _suppresses(checked: CheckedConfig) -> bool | None:
     return None if "TopK" in kinds else False
 
 
-def _thresholds(cfg: ModelConfig) -> Iterator[Notice]:
+def _thresholds(cfg: ModelConfig) -> Iterator[Finding]:
     kind = cfg.network_type
     single = {
         NetworkType.CLASSIFIER: "classifier_threshold",
@@ -143,12 +146,14 @@ def _thresholds(cfg: ModelConfig) -> Iterator[Notice]:
             value = getattr(attrs, name)
             if value > 1 or (value == 1 and name == "post_cluster_threshold"):
                 text = f"{_key(name)}={value:g} in [{group}]: no score is above it"
+                data = {}
                 if 1 < value <= 100:
-                    text += f"; is {value / 100:g} meant?"
-                yield _of_class(cfg, number, name, "threshold-above-all", text)
+                    text += "; is {write} meant?"
+                    data["write"] = f"{value / 100:g}"
+                yield _of_class(cfg, number, name, "threshold-above-all", text, data)
 
 
-def _secondary(cfg: ModelConfig) -> Iterator[Notice]:
+def _secondary(cfg: ModelConfig) -> Iterator[Finding]:
     if cfg.process_mode is not ProcessMode.SECONDARY:
         return
     for side in ("width", "height"):
@@ -163,7 +168,7 @@ def _secondary(cfg: ModelConfig) -> Iterator[Notice]:
         yield _at(cfg, "batch_size", "batch-of-one", text, "info")
 
 
-def _paths(cfg: ModelConfig) -> Iterator[Notice]:
+def _paths(cfg: ModelConfig) -> Iterator[Finding]:
     for key in PROPERTY_KEYS.values():
         value = getattr(cfg, key.field, None) if key.field else None
         if not isinstance(value, Path):
@@ -175,22 +180,22 @@ def _paths(cfg: ModelConfig) -> Iterator[Notice]:
             yield _at(cfg, key.field, "path-absolute", text, "info")
 
 
-def _offsets(cfg: ModelConfig) -> Iterator[Notice]:
+def _offsets(cfg: ModelConfig) -> Iterator[Finding]:
     unit = cfg.offsets and 0 < max(map(abs, cfg.offsets)) <= 1
     if unit and cfg.net_scale_factor < 0.1 and not cfg.mean_file:
         shown = ";".join(f"{255 * v:g}" for v in cfg.offsets)
         text = "offsets are subtracted from bytes, before net-scale-factor: these, in 0..1, move "
-        text += f"the picture by nothing; write {shown}"
-        yield _at(cfg, "offsets", "offsets-in-unit", text)
+        text += "the picture by nothing; write {write}"
+        yield _at(cfg, "offsets", "offsets-in-unit", text, data={"write": shown})
 
 
-def _labels(checked: CheckedConfig) -> Iterator[Notice]:
+def _labels(checked: CheckedConfig) -> Iterator[Finding]:
     cfg, labels = checked.cfg, checked.dry.labels
     path = cfg.labelfile_path
     if not labels.records:
         if cfg.network_type is NetworkType.DETECTOR and not path:
             text = "labelfile-path is absent: objects have the number of their class as label"
-            yield Notice("info", text, str(cfg.path), "labels-absent")
+            yield Finding("labels-absent", "info", text, str(cfg.path))
         return
     if cfg.network_type is NetworkType.CLASSIFIER or path is None:
         return
@@ -199,14 +204,14 @@ def _labels(checked: CheckedConfig) -> Iterator[Notice]:
         where = f"{path}:{number + 1}"
         if name != name.strip() and not name.endswith("\r"):
             text = f"the blank around the label {quoted(name)!r} is part of it"
-            yield Notice("warning", text, where, "labels-blank")
+            yield Finding("labels-blank", "warning", text, where)
         elif name in seen:
             text = f"{quoted(name)!r} is the label of class {seen[name]}, too"
-            yield Notice("info", text, where, "labels-twice")
+            yield Finding("labels-twice", "info", text, where)
         seen.setdefault(name, number)
 
 
-def _library(checked: CheckedConfig) -> Iterator[Notice]:
+def _library(checked: CheckedConfig) -> Iterator[Finding]:
     cfg, choice, network = checked.cfg, checked.dry.choice, checked.network
     if cfg.custom_lib_path is None or not cfg.custom_lib_path.is_file():
         return
