@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace.infer.batch import Batch
 from headrace.infer.classify import complete_labels
-from headrace.infer.items import layers_of
+from headrace.meta.layers import layers_of
 from headrace.meta import (
     Classification,
     ClassifierParams,
