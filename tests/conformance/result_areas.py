@@ -10,7 +10,6 @@ import numpy as np
 
 from headrace.infer.batch import Batch
 from headrace.infer.classify import complete_labels
-from headrace.meta.layers import layers_of
 from headrace.meta import (
     Classification,
     ClassifierParams,
@@ -21,6 +20,7 @@ from headrace.meta import (
     Segmentation,
     TensorOutput,
 )
+from headrace.meta.layers import layers_of
 from tests.conformance import build
 from tests.conformance.cases import Case, Given, Judge, UnknownShape
 from tests.conformance.detector_areas import _number

@@ -11,6 +11,7 @@ import pytest
 
 from headrace.media import SINK_KINDS, open_sink
 from headrace.meta import ClassifierMeta, Detections, LabelInfo, Space
+from headrace.meta.fields import FIELDS
 from headrace.meta.table import COLUMNS
 from tests.media.conftest import MakeMeta, gray_frame
 
@@ -63,6 +64,12 @@ def test_columns_of_tables_are_those_documented() -> None:
     section = FORMATS.split("## Parquet and Arrow")[1].split("## ")[0]
     rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
     assert [name for row in rows for name in re.findall(r"`(\w+)`", row)] == list(COLUMNS)
+
+
+def test_keys_of_objects_are_those_documented() -> None:
+    section = FORMATS.split("## JSON Lines")[1].split("## COCO")[0]
+    keys = set(re.findall(r"`(\w+)`", section))
+    assert {name for row in FIELDS for name in row.names} - keys == set()
 
 
 def test_every_kind_of_output_is_documented() -> None:

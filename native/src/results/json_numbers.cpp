@@ -1,15 +1,13 @@
 // Numbers of objects as JSON text, with the digits that Python's `%.3f` and `%.6f` give.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/optional.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <optional>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "core/arrays.h"
 #include "module.h"
@@ -65,55 +63,108 @@ void append_bytes(std::string &text, nb::handle part) {
     text.append(data, static_cast<std::size_t>(size));
 }
 
-// Objects whose numbers are not all finite are left out; tails are those of the others, or empty.
-nb::tuple json_objects(In<float, nb::ndim<1>> confidences, In<float, nb::shape<-1, 4>> rects,
-                       In<std::int32_t, nb::ndim<1>> components,
-                       In<std::int32_t, nb::ndim<1>> classes, In<std::uint64_t, nb::ndim<1>> ids,
-                       std::optional<In<float, nb::ndim<1>>> scores, std::uint64_t none,
-                       nb::handle heads, const nb::list &tails) {
-    constexpr std::string_view kNames[] = {",\"left\":", ",\"top\":", ",\"width\":", ",\"height\":"};
+// The numbers of one field: keys with comma and colon, and for each object as many values.
+struct Numbers {
+    nb::tuple keys;
+    int digits;
+    In<float> values;
+    const float *first = values.data();
+    std::size_t width = keys.size();
+
+    const float *of(std::size_t object) const { return first + width * object; }
+
+    bool finite(std::size_t object) const {
+        return std::all_of(of(object), of(object) + width, [](float v) { return std::isfinite(v); });
+    }
+
+    void append(std::string &text, std::size_t object) const {
+        const float *value = of(object);
+        for (std::size_t k = 0; k < width; ++k) {
+            append_bytes(text, keys[k]);
+            if (digits == 3) append_fixed<3>(text, value[k]);
+            else append_fixed<6>(text, value[k]);
+        }
+    }
+};
+
+// The beginnings of the classes of one frame, each looked up once.
+class Heads {
+public:
+    explicit Heads(nb::handle by_class) : by_class_(by_class) {}
+
+    nb::handle of(std::int32_t component, std::int32_t class_id) {
+        for (const Entry &entry : seen_)
+            if (entry.class_id == class_id && entry.component == component) return entry.head;
+        seen_.push_back({component, class_id, by_class_[nb::make_tuple(component, class_id)]});
+        return seen_.back().head;
+    }
+
+private:
+    struct Entry {
+        std::int32_t component, class_id;
+        nb::object head;
+    };
+    nb::handle by_class_;
+    std::vector<Entry> seen_;
+};
+
+// The fields of a layout whose arrays are there: those from `first` on.
+std::vector<Numbers> numbers_of(const nb::tuple &layout, const nb::tuple &arrays, std::size_t first) {
+    std::vector<Numbers> fields;
+    fields.reserve(layout.size());
+    for (std::size_t i = 0; i < layout.size(); ++i) {
+        const nb::object values = arrays[first + i];
+        if (values.is_none()) continue;
+        const nb::object row = layout[i];
+        fields.push_back({nb::borrow<nb::tuple>(row[0]), nb::cast<int>(row[1]),
+                          nb::cast<In<float>>(values)});
+    }
+    return fields;
+}
+
+nb::tuple json_objects(nb::handle by_class, In<std::int32_t, nb::ndim<1>> components,
+                       In<std::int32_t, nb::ndim<1>> classes,
+                       In<std::uint64_t, nb::ndim<1>> ids, std::uint64_t none,
+                       const nb::bytes &track, const nb::tuple &numbers, const nb::tuple &of_track,
+                       const nb::tuple &arrays, const nb::list &tails) {
+    const std::vector<Numbers> always = numbers_of(numbers, arrays, 0);
+    const std::vector<Numbers> tracked = numbers_of(of_track, arrays, numbers.size());
+    Heads heads(by_class);
+    const std::size_t count = ids.shape(0);
     std::string text;
-    text.reserve(160 * rects.shape(0));
+    text.reserve(160 * count);
     std::size_t written = 0;
-    for (std::size_t i = 0; i < rects.shape(0); ++i) {
-        const float *box = rects.data() + 4 * i, confidence = confidences.data()[i];
-        if (!std::isfinite(confidence) ||
-            !std::all_of(box, box + 4, [](float v) { return std::isfinite(v); }))
+    for (std::size_t i = 0; i < count; ++i) {
+        if (!std::all_of(always.begin(), always.end(), [i](const Numbers &n) { return n.finite(i); }))
             continue;
         if (written) text.push_back(',');
-        const nb::object head = heads[nb::make_tuple(components.data()[i], classes.data()[i])];
-        append_bytes(text, head);
-        append_fixed<6>(text, confidence);
-        for (std::size_t k = 0; k < 4; ++k) {
-            text += kNames[k];
-            append_fixed<3>(text, box[k]);
-        }
+        append_bytes(text, heads.of(components.data()[i], classes.data()[i]));
+        for (const Numbers &field : always) field.append(text, i);
         if (ids.data()[i] != none) {
-            text += ",\"object_id\":";
+            text.append(track.c_str(), track.size());
             append_integer(text, ids.data()[i]);
-            if (scores && std::isfinite(scores->data()[i])) {
-                text += ",\"tracker_confidence\":";
-                append_fixed<6>(text, scores->data()[i]);
-            }
+            for (const Numbers &field : tracked)
+                if (field.finite(i)) field.append(text, i);
         }
         if (tails.size()) append_bytes(text, tails[written]);
         text.push_back('}');
         ++written;
     }
-    return nb::make_tuple(nb::bytes(text.data(), text.size()), rects.shape(0) - written);
+    return nb::make_tuple(nb::bytes(text.data(), text.size()), count - written);
 }
 
 }  // namespace
 
 void bind_json_numbers(nb::module_ &m) {
-    m.def("json_objects", &json_objects, nb::arg("confidences"), nb::arg("rects"),
-          nb::arg("components"), nb::arg("classes"), nb::arg("ids"), nb::arg("scores").none(),
-          nb::arg("none"), nb::arg("heads"), nb::arg("tails"),
+    m.def("json_objects", &json_objects, nb::arg("heads"), nb::arg("components"),
+          nb::arg("classes"), nb::arg("ids"), nb::arg("none"), nb::arg("track"),
+          nb::arg("numbers"), nb::arg("of_track"), nb::arg("arrays"), nb::arg("tails"),
           "JSON of N objects, with commas between, and how many are left out for numbers that are not "
-          "finite. Of each: its head, bytes of heads by (component, class), up to the confidence; that "
-          "with 6 decimals, left, top, width, height with 3; the track, unless its id is none, with its "
-          "score, if that is finite; its tail, if there are tails, one for each object that is written; "
-          "the closing brace.");
+          "finite. Of each: its head, bytes of heads by (component, class); the fields of numbers; the "
+          "key track and the id, unless that is none, and behind it the fields of_track that are "
+          "finite; its tail, if there are tails, one for each object that is written; the closing "
+          "brace. A field is (keys, digits): keys with comma and colon, 3 or 6 decimals; arrays has "
+          "(N,) or (N, keys) float32 of each, or None.");
 }
 
 }  // namespace headrace::results

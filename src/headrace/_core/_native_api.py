@@ -1,3 +1,3 @@
 """Digest of the native functions that this Python code is written for: `make stubs`."""
 
-NATIVE_API = "8167493f3ce6"
+NATIVE_API = "b9a79ed3dd47"

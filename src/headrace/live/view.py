@@ -14,7 +14,8 @@ from headrace.media.draw import Painter
 from headrace.media.frame import Frame
 from headrace.media.sinks.base import Sink
 from headrace.media.sinks.images import encode_image
-from headrace.meta import UNTRACKED_OBJECT_ID, FrameMeta
+from headrace.meta import FrameMeta
+from headrace.meta.fields import VIEW_FORMS
 
 if TYPE_CHECKING:
     from headrace.meta import Objects
@@ -177,23 +178,6 @@ def _labels(objects: Objects) -> Counter[str]:
 def objects_as_data(meta: FrameMeta) -> list[dict[str, Any]]:
     """The objects of a frame as the page shows them; boxes are in pixels of the frame."""
     objects = meta.objects
-    rows = []
-    for i, rect in enumerate(objects.rects.tolist()):
-        track = int(objects.object_ids[i])
-        found = objects.analytics.get(i)
-        rows.append(
-            {
-                "box": [round(v, 1) for v in rect],
-                "label": objects.label(i) or f"class {objects.class_ids[i]}",
-                "confidence": round(float(objects.confidences[i]), 3),
-                "track": None if track == UNTRACKED_OBJECT_ID else track,
-                "component": int(objects.component_ids[i]),
-                "labels": [
-                    info.label
-                    for result in objects.classifiers.get(i, ())
-                    for info in result.labels
-                ],
-                "rules": {} if found is None else found.to_dict(),
-            }
-        )
-    return rows
+    return [
+        {key: form(objects, i) for key, form in VIEW_FORMS.items()} for i in range(len(objects))
+    ]

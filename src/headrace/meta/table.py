@@ -32,7 +32,7 @@ no rows. The columns, always all of them and in this order:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -42,49 +42,28 @@ import numpy as np
 from headrace._core.errors import MediaError
 from headrace._core.files import PartFile, os_reason
 from headrace._core.lazy import import_extra
-from headrace.meta.detections import FloatArray
+from headrace.meta.fields import FIELDS, Column
 from headrace.meta.frame_meta import FrameMeta
-from headrace.meta.objects import Objects
-from headrace.meta.results import UNTRACKED_OBJECT_ID
 
+_OF_OBJECTS = sorted((c for row in FIELDS for c in row.columns), key=lambda column: column.at)
 COLUMNS: dict[str, str] = {
     "source": "string",
     "source_id": "int32",
     "frame": "int64",
     "pts_ns": "int64",
     "object": "int32",
-    "parent": "int32",
-    "component_id": "int32",
-    "class_id": "int32",
-    "label": "string",
-    "confidence": "float32",
-    "left": "float32",
-    "top": "float32",
-    "width": "float32",
-    "height": "float32",
-    "object_id": "uint64",
-    "text": "string",
-    "classifier_labels": "list<string>",
-    "classifier_confidences": "list<float32>",
-    "angle": "float32",
-    "keypoints": "list<float32>",
-    "regions": "list<string>",
-    "crossed": "list<string>",
-    "directions": "list<string>",
+    **{column.name: column.type for column in _OF_OBJECTS},
 }
 """Name -> type of every column."""
 
-UNITS: dict[str, str] = {
-    "pts_ns": "ns",
-    **dict.fromkeys(("left", "top", "width", "height"), "px"),
-    **dict.fromkeys(("confidence", "classifier_confidences"), "1"),
-    "angle": "deg",
-}
+UNITS: dict[str, str] = {"pts_ns": "ns", **{c.name: c.unit for c in _OF_OBJECTS if c.unit}}
 """Name -> unit of the columns that have one; `1` is a share from 0 to 1."""
 
 Metas = FrameMeta | Iterable[FrameMeta] | Iterable[tuple[Any, FrameMeta]]
 
-_NULLABLE = {"parent": "Int32", "object_id": "UInt64"}
+_NULLABLE = {"int32": "Int32", "uint64": "UInt64"}
+_NULLS = {column.name: _NULLABLE[column.type] for column in _OF_OBJECTS if column.null}
+_NUMBERS = ("int32", "float32")
 _ROWS_PER_GROUP = 65536
 
 
@@ -104,8 +83,8 @@ def to_pandas(metas: Metas) -> Any:
     pandas = import_extra("pandas", "pandas")
     columns: dict[str, Any] = _columns(metas)
     for name, values in columns.items():
-        if name in _NULLABLE:
-            columns[name] = pandas.array(values, dtype=_NULLABLE[name])
+        if name in _NULLS:
+            columns[name] = pandas.array(values, dtype=_NULLS[name])
         elif COLUMNS[name].startswith("list"):
             columns[name] = pandas.Series(values, dtype=object)
         elif COLUMNS[name] == "string":
@@ -133,7 +112,7 @@ def arrow_schema() -> Any:
         pa.field(
             name,
             types[kind](),
-            nullable=name in _NULLABLE,
+            nullable=name in _NULLS,
             metadata={"unit": UNITS[name]} if name in UNITS else None,
         )
         for name, kind in COLUMNS.items()
@@ -208,71 +187,19 @@ def _columns(metas: Metas) -> dict[str, Any]:
     def of_frame(values: Iterable[int], dtype: type[np.generic]) -> Any:
         return np.repeat(np.array(list(values), dtype), counts)
 
-    def of_objects(name: str, dtype: type[np.generic]) -> Any:
-        parts = [getattr(m.objects, name) for m in full]
-        return np.concatenate(parts).astype(dtype, copy=False) if parts else np.empty(0, dtype)
-
-    rects = [m.objects.rects for m in full]
-    rect = np.concatenate(rects) if rects else np.empty((0, 4), np.float32)
-    parents = of_objects("parents", np.int32).tolist()
-    tracked = of_objects("object_ids", np.uint64).tolist()
-    found = [_classified(m.objects) for m in full]
     return {
         "source": [m.source for m, n in zip(full, counts, strict=True) for _ in range(n)],
         "source_id": of_frame((m.source_id for m in full), np.int32),
         "frame": of_frame((m.frame for m in full), np.int64),
         "pts_ns": of_frame((m.pts_ns for m in full), np.int64),
         "object": np.fromiter(chain.from_iterable(map(range, counts)), np.int32),
-        "parent": [None if p < 0 else p for p in parents],
-        "component_id": of_objects("component_ids", np.int32),
-        "class_id": of_objects("class_ids", np.int32),
-        "label": _text(m.objects.label(i) for m in full for i in range(len(m.objects))),
-        "confidence": of_objects("confidences", np.float32),
-        "left": rect[:, 0],
-        "top": rect[:, 1],
-        "width": rect[:, 2],
-        "height": rect[:, 3],
-        "object_id": [None if i == UNTRACKED_OBJECT_ID else i for i in tracked],
-        "text": _text(
-            " ".join(m.objects.display_text(i).split()) for m in full for i in range(len(m.objects))
-        ),
-        "classifier_labels": list(chain.from_iterable(labels for labels, _ in found)),
-        "classifier_confidences": list(chain.from_iterable(scores for _, scores in found)),
-        "angle": np.concatenate([_angles(m.objects) for m in full] or [np.empty(0, np.float32)]),
-        "keypoints": list(chain.from_iterable(_keypoints(m.objects) for m in full)),
-        **{
-            name: [
-                list(getattr(m.objects.analytics.get(i), name, ()))
-                for m in full
-                for i in range(len(m.objects))
-            ]
-            for name in ("regions", "crossed", "directions")
-        },
+        **{column.name: _joined(column, full) for column in _OF_OBJECTS},
     }
 
 
-def _angles(objects: Objects) -> FloatArray:
-    return np.zeros(len(objects), np.float32) if objects.angles is None else objects.angles
-
-
-def _keypoints(objects: Objects) -> list[list[float]]:
-    """Keypoints of each object as one list of numbers."""
-    points = objects.keypoints
-    return [[] if points is None else points[i].reshape(-1).tolist() for i in range(len(objects))]
-
-
-def _classified(objects: Objects) -> tuple[list[list[str]], list[list[float]]]:
-    """Labels and probabilities of classifiers on each object."""
-    n = len(objects)
-    labels: list[list[str]] = [[] for _ in range(n)]
-    scores: list[list[float]] = [[] for _ in range(n)]
-    for index, metas in objects.classifiers.items():
-        for meta in metas:
-            labels[index] += _text(info.label for info in meta.labels)
-            scores[index] += [info.confidence for info in meta.labels]
-    return labels, scores
-
-
-def _text(values: Iterable[str]) -> list[str]:
-    """Strings that every format can hold: lone surrogates become question marks."""
-    return [v if v.isascii() else v.encode(errors="replace").decode() for v in values]
+def _joined(column: Column, metas: Sequence[FrameMeta]) -> Any:
+    """The values of a column of objects: an array of numbers, or a list."""
+    parts = [column.values(meta.objects) for meta in metas]
+    if column.null or column.type not in _NUMBERS:
+        return list(chain.from_iterable(parts))
+    return np.concatenate([np.empty(0, column.type), *parts], dtype=column.type)

@@ -15,6 +15,7 @@ from tests.profiles import examples
 
 TIES = st.integers(-(2**30), 2**30).map(lambda n: n / 64)
 NONE = 2**64 - 1
+BOX = tuple(f',"{name}":'.encode() for name in ("left", "top", "width", "height"))
 NUMBERS = (
     st.floats(allow_nan=False, allow_infinity=False)
     | st.floats(allow_nan=False, allow_infinity=False, width=32)
@@ -29,7 +30,7 @@ def fixed(value: float, decimals: int) -> str:
 
 class Heads(dict):
     def __missing__(self, key):
-        return b'{"confidence":'
+        return b"{"
 
 
 def objects(rows, ids=None, scores=None, tails=(), heads=None):
@@ -38,14 +39,19 @@ def objects(rows, ids=None, scores=None, tails=(), heads=None):
         values = np.array(rows, np.float32).reshape(-1, 5)
     count = len(values)
     text, lost = _native.json_objects(
-        values[:, 0],
-        values[:, 1:],
+        Heads() if heads is None else heads,
         np.arange(count, dtype=np.int32),
         np.arange(count, dtype=np.int32),
         np.full(count, NONE, np.uint64) if ids is None else np.array(ids, np.uint64),
-        None if scores is None else np.array(scores, np.float32),
         NONE,
-        Heads() if heads is None else heads,
+        b',"object_id":',
+        (((b'"confidence":',), 6), (BOX, 3)),
+        (((b',"tracker_confidence":',), 6),),
+        (
+            np.ascontiguousarray(values[:, 0]),
+            np.ascontiguousarray(values[:, 1:]),
+            None if scores is None else np.array(scores, np.float32),
+        ),
         list(tails),
     )
     return text.decode(), lost
@@ -87,7 +93,7 @@ def test_tracks_have_the_digits_of_python(tracks):
 def test_heads_and_tails_are_written_as_they_are():
     text, lost = objects(
         [(1, 2, 3, 4, 5), (0.5, math.nan, 0, 1, 1), (0.5, 0, 0, 1, 1)],
-        heads={(0, 0): '{"label":"käse","confidence":'.encode(), (2, 2): b'{"confidence":'},
+        heads={(0, 0): '{"label":"käse",'.encode(), (2, 2): b"{"},
         tails=[b',"text":"a"', b""],
     )
     assert lost == 1

@@ -12,6 +12,7 @@ import numpy as np
 
 from headrace.meta import UNTRACKED_OBJECT_ID, FrameMeta
 from headrace.meta.analytics import ObjectAnalytics
+from headrace.meta.fields import EVENT_FORMS
 
 _REMEMBERED = 100_000  # tracks; the oldest are forgotten, so memory stays bounded
 
@@ -111,18 +112,7 @@ class EventFilter:
             tracked = track not in (-1, UNTRACKED_OBJECT_ID)
             if tracked and self.every == "first" and not self._is_new(meta.source_id, track):
                 continue
-            left, top, width, height = objects.rects[i].tolist()
-            box = (left, top, width, height)
-            number = track if tracked else None
-            class_id = int(objects.class_ids[i])
-            attributes = tuple(
-                (result.classifier_type, info.label)
-                for result in objects.classifiers.get(i, ())
-                for info in result.labels
-            )
-            chosen.append(
-                EventObject(class_id, label, confidence, box, number, analytics, attributes)
-            )
+            chosen.append(EventObject(**{k: form(objects, i) for k, form in EVENT_FORMS.items()}))
         return chosen
 
     def _is_new(self, source_id: int, track: int) -> bool:

@@ -5,30 +5,19 @@ from __future__ import annotations
 import os
 import tempfile
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from headrace.media.frame import Frame
 from headrace.media.names import IMAGE_SUFFIXES
 from headrace.media.sinks.base import Sink, create, part_of, write_all
-from headrace.media.sinks.extras import (
-    Components,
-    Rows,
-    classifier_dicts,
-    finite_rows,
-    has_extras,
-    has_tracks,
-    to_json,
-)
 from headrace.media.sinks.naming import FrameNames
-from headrace.meta import UNTRACKED_OBJECT_ID, ClassifierMeta, FrameMeta, Objects
-from headrace.meta.detections import FloatArray
-from headrace.meta.masks import object_mask, rle_encode
-from headrace.meta.shapes import rotated_corners, skeleton_of_object
-from headrace.meta.skeletons import VISIBLE
+from headrace.media.sinks.rows import Components, Rows, finite_rows
+from headrace.meta import FrameMeta, Objects
+from headrace.meta.fields import FIELDS, has_extras, has_tracks
+from headrace.meta.json_forms import classifier_dicts, to_json
+from headrace.meta.shapes import skeleton_of_object
 
 _HEAD = b'{"info":{"description":"Detections by Headrace"},"licenses":[],\n"annotations":[\n'
 _ANNOTATION = (
@@ -36,6 +25,8 @@ _ANNOTATION = (
     '"area":%.3f,"iscrowd":0,"score":%.6f'
 )
 _CHUNK = 1 << 20
+_SHAPES = ("mask", "keypoints")  # come first in an annotation
+_FIELDS = sorted(FIELDS, key=lambda row: row.names[0] not in _SHAPES)
 
 
 class CocoSink(Sink):
@@ -241,56 +232,12 @@ def _extras(meta: FrameMeta, index: int, ids: list[int]) -> dict[str, Any]:
         index: of the object.
         ids: annotation id of the frame's objects so far, 0 for those that have none.
     """
-    objects = meta.objects
     extra: dict[str, Any] = {}
-    placed = object_mask(objects, index, meta.width, meta.height)
-    if placed is not None:
-        counts = rle_encode(
-            placed.pixels, left=placed.left, top=placed.top, size=(meta.height, meta.width)
-        )
-        extra["segmentation"] = {"size": [meta.height, meta.width], "counts": counts}
-        extra["area"] = float(placed.area)
-    elif corners := rotated_corners(objects, index):
-        extra["segmentation"] = [[round(value, 3) for corner in corners for value in corner]]
-    if objects.keypoints is not None and len(objects.keypoints[index]):
-        extra |= _keypoints(objects.keypoints[index])
-    track = int(objects.object_ids[index])
-    if track != UNTRACKED_OBJECT_ID:
-        extra["track_id"] = track
-    parent = int(objects.parents[index])
-    if parent >= 0 and ids[parent]:
-        extra["parent_id"] = ids[parent]
-    attributes = _attributes(objects.classifiers.get(index, ()))
-    if attributes:
-        extra["attributes"] = attributes
+    for row in _FIELDS:
+        if row.coco is not None:
+            extra |= row.coco(meta, index)
+        elif row.refers and row.value is not None:
+            other = row.value(meta, index)
+            if other is not None and ids[other]:
+                extra[f"{row.names[0]}_id"] = ids[other]
     return extra
-
-
-def _keypoints(points: FloatArray) -> dict[str, Any]:
-    """COCO's x, y, visibility of each point, and the scores that it has no place for."""
-    scores = points[:, 2]
-    seen = np.where(scores >= VISIBLE, 2, scores > 0)
-    values = [
-        value
-        for (x, y), v in zip(points[:, :2].tolist(), seen.tolist(), strict=True)
-        for value in (round(x, 3), round(y, 3), v)
-    ]
-    return {
-        "keypoints": values,
-        "num_keypoints": int(np.count_nonzero(seen)),
-        "keypoint_scores": [round(score, 6) for score in scores.tolist()],
-    }
-
-
-def _attributes(metas: Sequence[ClassifierMeta]) -> dict[str, str | int]:
-    """Label, or number of the class, by the name of the classifier."""
-    attributes: dict[str, str | int] = {}
-    for meta in metas:
-        name = meta.classifier_type or f"classifier_{meta.component_id}"
-        several = len(meta.labels) > 1
-        for info in meta.labels:
-            key = f"{name}_{info.attribute}" if several else name
-            if key in attributes:  # two classifiers of one type
-                key = f"{key}_{meta.component_id}"
-            attributes[key] = info.label or int(info.value)
-    return attributes

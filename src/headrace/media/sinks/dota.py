@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.media.sinks.extras import finite_rows
 from headrace.media.sinks.kitti import KittiSink, one_word
+from headrace.media.sinks.rows import finite_rows
 from headrace.meta import FrameMeta
 from headrace.meta.shapes import rotated_corners
 

@@ -7,23 +7,33 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 
 from headrace._core import _native
 from headrace._core.errors import MediaError
 from headrace.media.frame import Frame
 from headrace.media.sinks.base import Sink, create, make_folder, require_there, write_all
-from headrace.media.sinks.extras import (
-    Components,
-    finite_rows,
-    has_extras,
-    label_of,
-    object_extras,
-    quoted_text,
-    segmentation_dict,
-    to_json,
-)
-from headrace.meta import UNTRACKED_OBJECT_ID, FrameMeta
+from headrace.media.sinks.rows import Components, finite_rows, label_of
+from headrace.meta import FrameMeta
+from headrace.meta.fields import COMPONENT, FIELDS, TRACK, RecordField, extras_in, has_extras
+from headrace.meta.json_forms import quoted_text, segmentations_json, to_json
+from headrace.meta.results import UNTRACKED_OBJECT_ID
+
+
+def _keys(row: RecordField) -> tuple[bytes, ...]:
+    return tuple(f',"{name}":'.encode() for name in row.names)
+
+
+def _layout(rows: Sequence[RecordField]) -> tuple[tuple[tuple[bytes, ...], int], ...]:
+    return tuple((_keys(row), row.digits) for row in rows)
+
+
+_NUMBERS = [row for row in FIELDS if row.array and not row.tracked]
+_OF_TRACK = [row for row in FIELDS if row.array and row.tracked]
+_LAYOUTS = _layout(_NUMBERS), _layout(_OF_TRACK)
+_ARRAYS = attrgetter(*(row.array for row in _NUMBERS + _OF_TRACK))
+_TRACK_KEY = _keys(TRACK)[0]
 
 
 class _Heads(dict[tuple[int, int], bytes]):
@@ -33,7 +43,7 @@ class _Heads(dict[tuple[int, int], bytes]):
 
     def __missing__(self, key: tuple[int, int]) -> bytes:
         label = quoted_text(label_of(self.labels, key))
-        self[key] = _utf8(f'{{"class_id":{key[1]},"label":{label},"confidence":')
+        self[key] = _utf8(f'{{"class_id":{key[1]},"label":{label}')
         return self[key]
 
 
@@ -52,14 +62,12 @@ class LineWriter:
         if meta.analytics is not None:
             maps = f',"analytics":{to_json(meta.analytics.to_dict())}'
         if meta.segmentations:
-            maps += (
-                f',"segmentations":{to_json([segmentation_dict(s) for s in meta.segmentations])}'
-            )
+            maps += f',"segmentations":{segmentations_json(meta.segmentations)}'
         head = (
             f'{{"source":{quoted_text(meta.source)},"frame":{meta.frame},"pts_ns":{meta.pts_ns},'
             f'"width":{meta.width},"height":{meta.height},"objects":['
         )
-        return b"%b%b]%b}\n" % (_utf8(head), objects, _utf8(maps)), lost
+        return b"%b%b]%b}\n" % (_utf8(head), objects, _utf8(maps) if maps else b""), lost
 
     def _objects(self, meta: FrameMeta, several: bool) -> tuple[bytes, int]:
         """The members of the list, and how many objects are left out."""
@@ -67,22 +75,39 @@ class LineWriter:
         if heads.labels != objects.labels:
             heads.clear()
             heads.labels = dict(objects.labels)
-        tails: list[bytes] = []
-        if several or has_extras(objects):
-            kept = finite_rows(meta).kept
-            tails = [_utf8(text) for text in object_extras(meta, kept, components=several)]
-        # Thousandths of a pixel, millionths of confidence: finer than any detector, and short.
+        rows = [COMPONENT] if several else []
+        if has_extras(objects):
+            rows += extras_in(objects)
         return _native.json_objects(
-            objects.confidences,
-            objects.rects,
+            heads,
             objects.component_ids,
             objects.class_ids,
             objects.object_ids,
-            objects.tracker_confidences,
             UNTRACKED_OBJECT_ID,
-            heads,
-            tails,
+            _TRACK_KEY,
+            *_LAYOUTS,
+            _ARRAYS(objects),
+            _tails(meta, rows) if rows else [],
         )
+
+
+def _tails(meta: FrameMeta, rows: Sequence[RecordField]) -> list[bytes]:
+    """For each object that is written, the members behind box and track, each with its comma."""
+    kept = finite_rows(meta).kept
+    indices: Sequence[int] = range(len(meta.objects)) if kept is None else kept
+    places = {index: place for place, index in enumerate(indices)}
+    parts = [""] * len(indices)
+    for row in rows:
+        form, value_of, head = row.json, row.value, f',"{row.names[0]}":'
+        assert form is not None
+        assert value_of is not None
+        for place, index in enumerate(indices):
+            value = value_of(meta, index)
+            if row.refers and value is not None:
+                value = places.get(value)
+            if value is not None:
+                parts[place] += head + form(value)
+    return [_utf8(text) for text in parts]
 
 
 def _utf8(text: str) -> bytes:

@@ -16,9 +16,10 @@ from headrace.media.sinks.base import (
     require_there,
     write_all,
 )
-from headrace.media.sinks.extras import finite_rows, label_of, text_beyond_label
 from headrace.media.sinks.naming import FrameNames
+from headrace.media.sinks.rows import finite_rows, label_of
 from headrace.meta import UNTRACKED_OBJECT_ID, FrameMeta
+from headrace.meta.fields import text_beyond_label
 
 # What a picture cannot tell is zero: truncation, occlusion, angle, 3-D size, place and rotation.
 _BOX = "%.2f %.2f %.2f %.2f 0.00 0.00 0.00 0.00 0.00 0.00 0.00 %.6f\n"

@@ -16,7 +16,6 @@ from PIL import Image
 
 from headrace.errors import MediaError
 from headrace.media import open_sink
-from headrace.media.sinks.extras import classifier_dicts
 from headrace.media.sinks.images import frame_class_map, palette
 from headrace.media.sinks.jsonl import LineWriter
 from headrace.meta import (
@@ -28,6 +27,7 @@ from headrace.meta import (
     SegmentationMeta,
     Space,
 )
+from headrace.meta.json_forms import classifier_dicts
 from headrace.meta.masks import object_mask
 from tests.media.conftest import MakeMeta, gray_frame
 from tests.media.sinks.test_sinks_text import file_size_limit, write_many
