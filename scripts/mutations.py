@@ -88,8 +88,8 @@ class Copy:
         ).stdout.split()  # fmt: skip
         self._native = Path(places[0])
         self.package = self.root / "src" / "headrace"
-        for item in self._native.parent.iterdir():  # the module, headers and link libraries
-            (shutil.copytree if item.is_dir() else shutil.copy)(item, self.package / item.name)
+        # the module, headers and link libraries
+        shutil.copytree(self._native.parents[1], self.package, dirs_exist_ok=True)
         environment = folder / "venv"
         subprocess.run([python, "-m", "venv", "--without-pip", environment], check=True)
         self.python = environment / "bin" / "python"
@@ -114,7 +114,7 @@ class Copy:
         )  # fmt: skip
         if done.returncode:
             raise RuntimeError(done.stderr[-2000:])
-        shutil.copy(target / "headrace" / self._native.name, self.package)
+        shutil.copy(target / "headrace" / "_core" / self._native.name, self.package / "_core")
 
     def test(self, tests: Sequence[str], select: str) -> tuple[bool, str]:
         """Run tests; returns whether all passed, and the last line."""
