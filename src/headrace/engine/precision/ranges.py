@@ -121,14 +121,14 @@ def choose_ranges(
         chosen[name] = TensorChoice(
             low=low,
             high=high,
-            factors=() if np.ptp(factors) < 1e-6 else _short(factors),
+            factors=() if np.ptp(factors) < 1e-6 else _rounded(factors),
             directions=directions,
             deviations=deviations,
         )
     return chosen
 
 
-def _short(values: Floats, digits: int = 6) -> tuple[float, ...]:
+def _rounded(values: Floats, digits: int = 6) -> tuple[float, ...]:
     """More digits only make the file longer."""
     return tuple(float(f"{value:.{digits}g}") for value in values)
 
@@ -140,8 +140,8 @@ def _moments(sample: Samples) -> tuple[tuple[tuple[float, ...], ...], tuple[floa
     strengths, axes = np.linalg.eigh(moment)
     along = (axes * np.sqrt(np.maximum(strengths, 0))).T[-_DIRECTIONS:][::-1]
     left = np.diag(moment) - np.square(along).sum(0)
-    directions = tuple(_short(one, 4) for one in along)
-    return directions, _short(np.sqrt(np.maximum(left, 0)), 4)
+    directions = tuple(_rounded(one, 4) for one in along)
+    return directions, _rounded(np.sqrt(np.maximum(left, 0)), 4)
 
 
 def is_convolution(node: Any, weights: Mapping[str, Any]) -> bool:

@@ -80,8 +80,8 @@ class PrecisionRules:
         return PrecisionRecord(
             asked=asked,
             table=record,
-            layers=_short(";".join(f"{n}:{p}" for n, p in sorted(self.pins.items()))),
-            outputs=_short(
+            layers=_or_digest(";".join(f"{n}:{p}" for n, p in sorted(self.pins.items()))),
+            outputs=_or_digest(
                 ";".join(f"{name}:{kind}" for name, kind in sorted(self.outputs.items()))
             ),
             weight_bits=weight_bits,
@@ -124,7 +124,7 @@ def wrong_here(record: PrecisionRecord | None, runtime: str) -> Difference | Non
     return None
 
 
-def _short(text: str) -> str:
+def _or_digest(text: str) -> str:
     data = text.encode(errors="surrogateescape").decode(errors="replace")
     if len(data) <= _LONGEST:
         return data

@@ -188,8 +188,8 @@ def link(source: Node, target: Node, source_pad: str = "", target_pad: str = "")
         raise ConfigError(
             f"the output of {source.name} cannot be linked to {target.name}",
             where=f"{source.name} -> {target.name}",
-            expected=f"one format of both; {source.name} gives {_short(out)}, "
-            f"{target.name} takes {_short(into)}",
+            expected=f"one format of both; {source.name} gives {_caps_name(out)}, "
+            f"{target.name} takes {_caps_name(into)}",
             fix="put an nvvideoconvert between them",
         )
 
@@ -201,7 +201,7 @@ def _linked(out: Any, into: Any) -> bool:
         return False
 
 
-def _short(pad: Any) -> str:
+def _caps_name(pad: Any) -> str:
     caps = pad.query_caps(None)
     features = caps.get_features(0) if caps.get_size() else None
     name = caps.get_structure(0).get_name() if caps.get_size() else "nothing"
