@@ -293,7 +293,10 @@ def test_an_error_of_the_system_is_worded(path, reason):
         os_errors(ModelError, "cannot be read", path, fix="x"),
     ):
         Path(path).read_bytes()
-    assert (caught.value.found, caught.value.where) == (f"cannot be read: {reason}", path)
+    assert (caught.value.finding.sentence, caught.value.where) == (
+        f"cannot be read: {reason}",
+        path,
+    )
     assert isinstance(caught.value.__cause__, OSError | ValueError)
 
 

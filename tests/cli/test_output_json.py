@@ -12,6 +12,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from headrace._core.errors import ConfigError
+from headrace._core.findings import Finding
 from headrace.cli.output import json_alone, print_json
 from tests.network.onnx_models import picture_model, save
 
@@ -56,3 +58,22 @@ def test_a_document_is_printed_even_before_an_error(
     assert capfd.readouterr().err == "talk\n"
     CliRunner().invoke(command, [])
     assert capfd.readouterr().out == "talk\n"
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True)
+def refuses(as_json: bool) -> None:
+    """Fail with an error of ours."""
+    error = ConfigError("3 is too many", where="a.txt:1", data={"most": 2}, code="value-range")
+    error.notices.append(Finding("unknown-key", "warning", "x is no key"))
+    raise error
+
+
+def test_an_error_is_a_document_with_code_place_and_data() -> None:
+    result = CliRunner().invoke(json_alone(refuses), ["--json"])
+    assert isinstance(result.exception, ConfigError)
+    data = json.loads(result.stdout)
+    found = data["error"]
+    assert (found["code"], found["where"], found["data"]) == ("value-range", "a.txt:1", {"most": 2})
+    assert [notice["code"] for notice in data["notices"]] == ["unknown-key"]
+    assert CliRunner().invoke(json_alone(refuses), []).stdout == ""

@@ -83,7 +83,7 @@ def test_a_misspelt_argument_is_hinted_at(tmp_path: Path) -> None:
     for name, meant in {"thread": "threads", "sorces": "sources", "palete": "palette"}.items():
         with pytest.raises(ConfigError, match="neither an argument nor a key") as caught:
             headrace.open_pipeline("config.txt", sources="a.mp4", **{name: 1})
-        assert caught.value.fix == [f"did you mean {meant}?"]
+        assert caught.value.finding.remedies == (f"did you mean {meant}?",)
     with pytest.raises(TypeError, match=r"evaluate\(\) got an unexpected keyword argument 'topk'"):
         headrace.evaluate("config.txt", tmp_path, topk=3)
     with pytest.raises(TypeError, match=r"compare\(\) got an unexpected keyword argument 'limit'"):

@@ -28,7 +28,7 @@ class Finding:
         code: its stable name; `docs/lint-rules.md` lists all.
         level: `error` (nothing is done), `warning` (something asked for is not done as asked: a
             fallback, an ignored key, a dropped result), `info` (a choice, for the record).
-        template: the sentence, with `{name}` where a value of `data` stands.
+        wording: the sentence, with `{name}` where a value of `data` stands.
         where: `file:line`, key, layer, node or function it is about.
         data: values of JSON: those of the sentence, and what programs need beside them.
         expectation: what must be there instead.
@@ -37,7 +37,7 @@ class Finding:
 
     code: str
     level: Level
-    template: str
+    wording: str
     where: str | None = None
     data: Data = field(default_factory=dict, hash=False)
     expectation: str | None = None
@@ -45,13 +45,13 @@ class Finding:
 
     def __post_init__(self) -> None:
         if not self.code:
-            raise ValueError(f"a finding without a code: {self.template}")
+            raise ValueError(f"a finding without a code: {self.wording}")
 
     @property
     def sentence(self) -> str:
         """The finding in words, without its place and remedies."""
         if not self.data:
-            return self.template
+            return self.wording
 
         def value(match: re.Match[str]) -> str:
             if match[1] not in self.data:
@@ -61,7 +61,7 @@ class Finding:
                 given = ", ".join(map(str, given))
             return format(given, match[2] or "")
 
-        return _FIELD.sub(value, self.template)
+        return _FIELD.sub(value, self.wording)
 
     @property
     def advice(self) -> list[str]:
@@ -96,7 +96,7 @@ class Finding:
             code=code or self.code,
             level=level or self.level,
             where=where or self.where,
-            template=f"{prefix}{self.template}{suffix}",
+            wording=f"{prefix}{self.wording}{suffix}",
             remedies=(*self.remedies, *fix),
         )
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headrace._core.errors import HeadraceError
 from headrace._core.findings import Finding
 
 if TYPE_CHECKING:
@@ -127,6 +128,11 @@ class _JsonAlone:
         try:
             with stdout_is_for_results():
                 return self.run(*args, as_json=True, **options)
+        except HeadraceError as error:
+            if not waiting:
+                rows = notice_rows(error.notices)
+                print_json({"error": error.finding.to_json(), "notices": rows})
+            raise
         finally:
             _waiting = None
             for text in waiting:

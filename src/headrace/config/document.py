@@ -186,7 +186,9 @@ class ConfigProblemsError(ConfigError):
         shown = [str(p).replace("\n", "\n  ") for p in self.problems[:_SHOWN_PROBLEMS]]
         if len(self.problems) > _SHOWN_PROBLEMS:
             shown.append(f"... and {len(self.problems) - _SHOWN_PROBLEMS} more")
-        super().__init__(f"{len(self.problems)} problems:", where=path, fix=shown)
+        rows = [problem.finding.to_json() for problem in self.problems]
+        text = f"{len(self.problems)} problems:"
+        super().__init__(text, where=path, fix=shown, data={"problems": rows})
 
 
 def report(path: Path, problems: list[ConfigError]) -> None:

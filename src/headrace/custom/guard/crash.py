@@ -272,7 +272,7 @@ class LibraryDiedError(ParserError):
         """The same of a library that was being loaded."""
         finding = self.finding
         if self.death is not None:
-            finding = replace(finding, template="the library {end}")
+            finding = replace(finding, wording="the library {end}")
         finding = finding.changed(suffix=" while it was loaded")
         return CustomLibraryError(finding, where=str(path), code=CustomLibraryError.code)
 

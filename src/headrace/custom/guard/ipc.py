@@ -236,7 +236,7 @@ def error_from(entries: Any) -> HeadraceError:
     try:
         kind = _ERRORS[entries["type"]]
         finding = msgspec.convert(entries["finding"], Finding)
-        if not finding.template:
+        if not finding.wording:
             raise ProtocolError("an error without a text")
         return kind(finding)
     except (KeyError, TypeError, AttributeError, ValueError) as error:

@@ -251,7 +251,7 @@ class GuardedEngines:
                     hint = "custom-lib-guard=never repeats it in this process, for a debugger"
                 finding = error.finding
                 if (starting or not plugin) and error.death is not None:
-                    finding = replace(finding, template="the function {end}")
+                    finding = replace(finding, wording="the function {end}")
                 raise kind(finding, where=where, fix=hint, code=kind.code) from None
 
     def is_current(self, generation: int) -> bool:
