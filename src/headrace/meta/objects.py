@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, overload
+from typing import Any, Protocol, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,8 @@ from headrace.meta.results import (
 )
 from headrace.meta.skeletons import Bones
 
+R = TypeVar("R", covariant=True)
+T = TypeVar("T")
 MAX_LABEL_BYTES = 127  # obj_label is a 128-byte field in the original
 MAX_PIXEL = 2**31
 BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
@@ -402,6 +404,55 @@ def _named(names: Sequence[str], class_id: int, label: str) -> Sequence[str]:
     return longer
 
 
+class _Reading(Protocol[R]):
+    """An attribute of a view that is read."""
+
+    def __get__(self, view: ObjectMeta, owner: type) -> R: ...
+
+
+class _Column(_Reading[T], Protocol[T]):
+    """One that is read and written."""
+
+    def __set__(self, view: ObjectMeta, value: T) -> None: ...
+
+
+def _column(
+    name: str, kind: type[T], text: str, part: int | None = None, *, fixed: bool = False
+) -> _Column[T]:
+    """Make an attribute of one number in an array of `Objects`.
+
+    Args:
+        name: of the array.
+        kind: type of the value.
+        text: its docstring.
+        part: index within a row; None: the array has one number for each object.
+        fixed: True if it cannot be set.
+    """
+    get: Callable[[ObjectMeta], Any]
+    if part is None:
+
+        def get(view: ObjectMeta) -> Any:
+            return getattr(view._objects, name).item(view.index)
+    else:
+
+        def get(view: ObjectMeta) -> Any:
+            return getattr(view._objects, name).item(view.index, part)
+
+    def put(view: ObjectMeta, value: Any) -> None:
+        getattr(view._objects, name)[view.index if part is None else (view.index, part)] = value
+
+    get.__annotations__["return"] = kind
+    return cast(_Column[T], property(get, None if fixed else put, doc=text))
+
+
+def _results(name: str, text: str) -> _Reading[Any]:
+    """Make an attribute of the results of an object in a dict of `Objects`, empty without any."""
+    return cast(
+        _Reading[Any],
+        property(lambda view: getattr(view._objects, name).get(view.index, ()), doc=text),
+    )
+
+
 class ObjectMeta:
     """A view on one object: reads and writes the arrays of its frame.
 
@@ -430,41 +481,26 @@ class ObjectMeta:
             f"{self.height:.0f} at {self.left:.0f},{self.top:.0f})"
         )
 
-    @property
-    def left(self) -> float:
-        """Left edge in frame pixels."""
-        return float(self._objects.rects[self.index, 0])
-
-    @left.setter
-    def left(self, value: float) -> None:
-        self._objects.rects[self.index, 0] = value
-
-    @property
-    def top(self) -> float:
-        """Top edge in frame pixels."""
-        return float(self._objects.rects[self.index, 1])
-
-    @top.setter
-    def top(self, value: float) -> None:
-        self._objects.rects[self.index, 1] = value
-
-    @property
-    def width(self) -> float:
-        """Width in frame pixels."""
-        return float(self._objects.rects[self.index, 2])
-
-    @width.setter
-    def width(self, value: float) -> None:
-        self._objects.rects[self.index, 2] = value
-
-    @property
-    def height(self) -> float:
-        """Height in frame pixels."""
-        return float(self._objects.rects[self.index, 3])
-
-    @height.setter
-    def height(self, value: float) -> None:
-        self._objects.rects[self.index, 3] = value
+    left = _column("rects", float, "Left edge in frame pixels.", 0)
+    top = _column("rects", float, "Top edge in frame pixels.", 1)
+    width = _column("rects", float, "Width in frame pixels.", 2)
+    height = _column("rects", float, "Height in frame pixels.", 3)
+    class_id = _column("class_ids", int, "Number of its class.")
+    confidence = _column("confidences", float, "Confidence of the detector.")
+    component_id: _Reading[int] = _column(
+        "component_ids", int, "`gie-unique-id` of the model that found it.", fixed=True
+    )
+    object_id = _column("object_ids", int, "Tracking id; `UNTRACKED_OBJECT_ID` without one.")
+    classifiers: _Reading[Sequence[ClassifierMeta]] = _results(
+        "classifiers", "Results of classifiers on this object, in the order they ran."
+    )
+    segmentations: _Reading[Sequence[SegmentationMeta]] = _results(
+        "segmentations", "Class maps of this object's crop."
+    )
+    tensors: _Reading[Sequence[TensorOutput]] = _results(
+        "tensors",
+        "Raw outputs of models on its crop, mask fields of pose parsers too, if asked for.",
+    )
 
     @property
     def rect(self) -> tuple[float, float, float, float]:
@@ -474,38 +510,6 @@ class ObjectMeta:
     @rect.setter
     def rect(self, value: Sequence[float]) -> None:
         self._objects.rects[self.index] = value
-
-    @property
-    def class_id(self) -> int:
-        """Number of its class."""
-        return int(self._objects.class_ids[self.index])
-
-    @class_id.setter
-    def class_id(self, value: int) -> None:
-        self._objects.class_ids[self.index] = value
-
-    @property
-    def confidence(self) -> float:
-        """Confidence of the detector."""
-        return float(self._objects.confidences[self.index])
-
-    @confidence.setter
-    def confidence(self, value: float) -> None:
-        self._objects.confidences[self.index] = value
-
-    @property
-    def component_id(self) -> int:
-        """`gie-unique-id` of the model that found it."""
-        return int(self._objects.component_ids[self.index])
-
-    @property
-    def object_id(self) -> int:
-        """Tracking id; `UNTRACKED_OBJECT_ID` without one."""
-        return int(self._objects.object_ids[self.index])
-
-    @object_id.setter
-    def object_id(self, value: int) -> None:
-        self._objects.object_ids[self.index] = value
 
     @property
     def track_id(self) -> int | None:
@@ -532,21 +536,6 @@ class ObjectMeta:
         """The objects found in this one's crop."""
         found = np.flatnonzero(self._objects.parents == self.index)
         return [ObjectMeta(self._objects, i) for i in found.tolist()]
-
-    @property
-    def classifiers(self) -> Sequence[ClassifierMeta]:
-        """Results of classifiers on this object, in the order they ran."""
-        return self._objects.classifiers.get(self.index, ())
-
-    @property
-    def segmentations(self) -> Sequence[SegmentationMeta]:
-        """Class maps of this object's crop."""
-        return self._objects.segmentations.get(self.index, ())
-
-    @property
-    def tensors(self) -> Sequence[TensorOutput]:
-        """Raw outputs of models on its crop, and mask fields of pose parsers, if asked for."""
-        return self._objects.tensors.get(self.index, ())
 
     @property
     def user(self) -> list[Any]:
