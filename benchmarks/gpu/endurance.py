@@ -21,7 +21,7 @@ from headrace.cli.inputs import spec_of
 from headrace.config import ModelConfig
 from headrace.infer.run_options import RunOptions
 from headrace.media import open_source
-from headrace.pipeline.assembly import assemble
+from headrace.pipeline.assembly import Assembling
 from headrace.pipeline.shares import SharedRun
 
 
@@ -131,7 +131,7 @@ def memory() -> None:
         file.write_text(config(batch_size=32, network_mode=2).dump())
         spec = looped([str(file)], str(clip("libx264")), 32, f"{folder}/out.jsonl", None)
         options = RunOptions(device="cuda", limit=total // 32)
-        made = assemble(spec, options, on_result=result)
+        made = Assembling(spec=spec, options=options, on_result=result).assemble()
         made.pipeline.run()
         made.close()
     for number in range(int(os.environ.get("GPU_MEMORY_SOURCES", "500"))):

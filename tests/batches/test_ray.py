@@ -28,8 +28,8 @@ from headrace.batches.work import Work, Worker
 from headrace.config import ModelConfig
 from headrace.config.overrides import given_line
 from headrace.infer.run_options import RunOptions
-from headrace.pipeline.assembly import numbered
 from headrace.pipeline.opening import pipeline_spec
+from headrace.pipeline.stage_order import numbered
 from tests.batches.test_running import rows, rows_of_run
 from tests.media.sources.videos import X264, write_video
 from tests.ports import free_port

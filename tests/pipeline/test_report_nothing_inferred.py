@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.errors import EngineError, HeadraceError, ParserError, PluginError
-from headrace.pipeline.assembly import without_results
-from headrace.pipeline.report import ModelReport, RunReport
+from headrace.pipeline.report import ModelReport, RunReport, without_results
 
 
 def _told(inferred: int, failed: int, **results: int) -> HeadraceError | None:

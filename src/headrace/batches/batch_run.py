@@ -43,7 +43,7 @@ from headrace.batches.work import (
 from headrace.config.pipeline_spec import PipelineSpec
 from headrace.engine.device import choose_device
 from headrace.engine.machine import usable_cores
-from headrace.pipeline.assembly import numbered
+from headrace.pipeline.stage_order import numbered
 
 if TYPE_CHECKING:
     from headrace.batches.executor import Executor

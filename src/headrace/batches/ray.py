@@ -15,7 +15,8 @@ from headrace.infer.batch import frame_meta
 from headrace.infer.inferencer import Inferencer as ModelInferencer
 from headrace.infer.run_options import RunOptions
 from headrace.media import as_frame
-from headrace.pipeline.assembly import numbered, open_model
+from headrace.pipeline.assembly import open_model
+from headrace.pipeline.stage_order import numbered
 
 __all__ = ["Inferencer", "RayInferencer", "read_objects"]
 

@@ -17,8 +17,8 @@ from headrace.batches.shipping import Shipment
 from headrace.batches.units import BatchUnit
 from headrace.batches.work import Work
 from headrace.infer.run_options import RunOptions
-from headrace.pipeline.assembly import numbered
 from headrace.pipeline.opening import pipeline_spec
+from headrace.pipeline.stage_order import numbered
 
 if TYPE_CHECKING:
     import pyarrow

@@ -26,8 +26,10 @@ from headrace.media import Source, open_source
 from headrace.media.names import VIDEO_SUFFIXES
 from headrace.media.sources.video_span import SpanDoubtError, VideoSpanSource
 from headrace.media.sources.video_structure import VideoSpan, video_seconds, video_structure
-from headrace.pipeline.assembly import assemble, numbered, open_model, without_results
+from headrace.pipeline.assembly import Assembling, open_model
+from headrace.pipeline.report import without_results
 from headrace.pipeline.source_opening import gpu_of
+from headrace.pipeline.stage_order import numbered
 
 if TYPE_CHECKING:
     from headrace._core.findings import Finding
@@ -270,12 +272,12 @@ class Worker:
         uri = quoted(source.name, limit=None)  # for messages: the source is open
         spec = self._work.spec.changed(sources=(SourceSpec(uri=uri),), sinks=sinks)
         try:
-            made = assemble(
-                spec,
-                self._work.options,
+            made = Assembling(
+                spec=spec,
+                options=self._work.options,
                 stages=[*self._models, _renaming(source.name)],
                 opened={0: source},
-            )
+            ).assemble()
             try:
                 report = made.pipeline.run()
             finally:

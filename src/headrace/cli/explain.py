@@ -114,13 +114,18 @@ def _explained(
 ) -> Explanation:
     from headrace.custom.in_process import crashes_are_noted
     from headrace.diagnose.explain import explain_frame, place_of
-    from headrace.pipeline.assembly import assemble
+    from headrace.pipeline.assembly import Assembling
     from headrace.pipeline.one_frame import for_one_frame
 
     place = place_of(at, box)
     spec, models, notices = for_one_frame(spec_of(inputs).with_models_overridden(given))
     with RunProgress(enabled=not quiet) as progress, crashes_are_noted():
-        made = assemble(spec, replace(run, streams=1), stages=models, on_stage=progress.stage)
+        made = Assembling(
+            spec=spec,
+            options=replace(run, streams=1),
+            stages=models,
+            on_stage=progress.stage,
+        ).assemble()
         try:
             progress.stage("explaining")
             return explain_frame(

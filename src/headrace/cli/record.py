@@ -70,12 +70,17 @@ def record(
     """
     from headrace.custom.in_process import crashes_are_noted
     from headrace.diagnose.recordings import record_frames
-    from headrace.pipeline.assembly import assemble
+    from headrace.pipeline.assembly import Assembling
     from headrace.pipeline.one_frame import for_one_frame
 
     spec, models, notices = for_one_frame(spec_of(inputs).with_models_overridden(given))
     with RunProgress(enabled=True) as progress, crashes_are_noted():
-        made = assemble(spec, replace(run, streams=1), stages=models, on_stage=progress.stage)
+        made = Assembling(
+            spec=spec,
+            options=replace(run, streams=1),
+            stages=models,
+            on_stage=progress.stage,
+        ).assemble()
         try:
             progress.stage("recording")
             done = record_frames(

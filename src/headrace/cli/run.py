@@ -195,7 +195,9 @@ def execute(
     from headrace._core.notices import refuse_warnings
     from headrace.cli.progress import RunProgress
     from headrace.custom.in_process import crashes_are_noted
-    from headrace.pipeline.assembly import assemble, without_results
+    from headrace.infer.run_options import RunOptions
+    from headrace.pipeline.assembly import Assembling
+    from headrace.pipeline.report import without_results
 
     said: list[Finding] = []
     show = print_notices if page is None else page.tell
@@ -214,14 +216,14 @@ def execute(
 
     with RunProgress(enabled=not quiet) as progress, crashes_are_noted():
         try:
-            made = assemble(
-                spec,
-                options,
+            made = Assembling(
+                spec=spec,
+                options=options or RunOptions(),
                 on_stage=progress.stage,
                 on_ready=ready,
                 on_result=lambda _: progress.step(),
                 sinks=[] if page is None else [page.sink],
-            )
+            ).assemble()
         except HeadraceError as refusal:
             if quiet:
                 refusal.notices = [n for n in refusal.notices if n.level == "warning"]

@@ -30,7 +30,7 @@ def execute_shares(
     Raises:
         HeadraceError: as `SharedRun`; or from `without_results`.
     """
-    from headrace.pipeline.assembly import without_results
+    from headrace.pipeline.report import without_results
     from headrace.pipeline.shares import SharedRun
 
     said: list[Finding] = []

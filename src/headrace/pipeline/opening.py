@@ -25,10 +25,12 @@ from headrace.infer.run_options import RunOptions, takes_options
 from headrace.media import Sink, Source
 from headrace.media.names import IMAGE_SUFFIXES
 from headrace.media.sinks.opening import split_spec
-from headrace.pipeline.assembly import after_primaries, assemble, without_results
+from headrace.pipeline.assembly import Assembling
 from headrace.pipeline.outlet import Route
 from headrace.pipeline.pipeline import Pipeline
+from headrace.pipeline.report import without_results
 from headrace.pipeline.stage import is_stage, is_tracker
+from headrace.pipeline.stage_order import after_primaries
 
 if TYPE_CHECKING:
     from headrace.infer.inferencer import Inferencer
@@ -177,9 +179,9 @@ def open_pipeline(
         warn_of(notices)
 
     try:
-        made = assemble(
-            spec,
-            run,
+        made = Assembling(
+            spec=spec,
+            options=run,
             stages=items,
             rules=rules,
             opened={i: s for i, s in enumerate(given) if isinstance(s, Source)},
@@ -188,7 +190,7 @@ def open_pipeline(
             on_ready=ready,
             on_result=on_result,
             kind=_Opened,
-        )
+        ).assemble()
     except HeadraceError as error:
         warn_of(error.notices)
         raise

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from headrace._core import _native
+from headrace._core.errors import EngineError, HeadraceError, ParserError, PluginError
 from headrace._core.findings import Finding
 from headrace.infer.losses import Counts, InferenceLosses
 from headrace.infer.parsers.labels import class_name
@@ -367,3 +368,30 @@ def _seconds(
         spent["tile"] = outlet.tile_s
     spent |= {"draw": outlet.draw_s, "write": outlet.write_s}
     return spent
+
+
+def without_results(report: RunReport) -> HeadraceError | None:
+    """The error of a run in which a model had no results at all.
+
+    Either none of its outputs could be parsed, or every batch was lost.
+    """
+    for model in report.models:
+        if model.inferred and model.failed == model.inferred:
+            one = model.inferred == 1
+            what = "the only output" if one else f"none of the {model.inferred} outputs"
+            return ParserError(
+                f"{what} of {model.name} could {'not ' * one}be parsed",
+                fix="the warning above says why; headrace show CONFIG lists what the model outputs",
+            )
+        crashed, starved = (model.results.get(k, 0) for k in ("crashed", "no_memory"))
+        if crashed + starved and not model.inferred:
+            kind, why = (
+                (PluginError, "a plugin failed in each batch")
+                if crashed
+                else (EngineError, "there was no memory for the outputs of any batch")
+            )
+            return kind(
+                f"none of the {crashed + starved} item(s) of {model.name} was inferred: {why}",
+                fix="the warning above says more",
+            )
+    return None

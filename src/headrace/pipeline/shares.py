@@ -29,7 +29,7 @@ from headrace.engine.machine import usable_cores
 from headrace.infer.run_options import RunOptions
 from headrace.media.sinks.jsonl import JsonLinesSink, standard_output_is
 from headrace.media.sinks.opening import check_sinks, open_sink
-from headrace.pipeline.assembly import assemble
+from headrace.pipeline.assembly import Assembling
 from headrace.pipeline.report import ModelReport, RunReport, SourceReport
 
 if TYPE_CHECKING:
@@ -359,9 +359,13 @@ def _serve(
         if spec.sinks:
             spec = spec.changed(sinks=(SinkSpec(kind="jsonl", path=Path("-")),))
         with standard_output_is(lines.fileno()):
-            made = assemble(
-                spec, options, share=(place, count), on_ready=ready, on_result=count_frame
-            )
+            made = Assembling(
+                spec=spec,
+                options=options,
+                share=(place, count),
+                on_ready=ready,
+                on_result=count_frame,
+            ).assemble()
             threading.Thread(target=_stop_when_told, args=(talk, made), daemon=True).start()
             try:
                 report = made.pipeline.run()

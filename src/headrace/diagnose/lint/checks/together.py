@@ -10,7 +10,8 @@ from headrace._core.errors import HeadraceError
 from headrace._core.findings import Finding
 from headrace.config.enums import ProcessMode
 from headrace.config.paths import missing_hints
-from headrace.pipeline.assembly import numbered, tracker_of
+from headrace.pipeline.assembly import tracker_of
+from headrace.pipeline.stage_order import numbered
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig

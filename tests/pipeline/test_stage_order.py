@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headrace.config import ModelConfig
-from headrace.pipeline.assembly import idle_models
+from headrace.pipeline.stage_order import idle_models
 from headrace.pipeline.track import open_tracker
 
 

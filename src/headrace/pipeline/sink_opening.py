@@ -1,0 +1,67 @@
+"""Sinks of a run, opened as a pipeline's list describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace._core.errors import MediaError
+from headrace.media import expand_sink_path, open_sink
+from headrace.media.sinks.naming import has_placeholder
+from headrace.pipeline.outlet import Route
+
+if TYPE_CHECKING:
+    from headrace.config.pipeline_spec import PipelineSpec
+    from headrace.media import Sink, Source
+
+
+def open_routes(
+    spec: PipelineSpec, sources: Sequence[Source], taken: Sequence[str | Path], undo: ExitStack
+) -> list[Route]:
+    """Open the sinks; each is finished early if a later one cannot be opened."""
+    routes: list[Route] = []
+    inputs = list(taken)
+    fps = next((s.fps for s in sources if s.fps), None)
+    several = spec.keep_open or len(sources) > 1
+
+    def add(text: str, only: int | None, rate: float | None) -> Sink:
+        files = [file for source in sources for file in getattr(source, "files", ())]
+        images = [file for file in files if text.endswith(file.name)]
+        sink = open_sink(
+            text, inputs=[*inputs, *images], fps=rate, sources=sources if only is None else ()
+        )
+        undo.callback(_abort, sink)
+        inputs.append(sink.path)
+        tiled = several and only is None and sink.needs_pixels
+        if spec.tiler is None and sink.kind != "video":
+            tiled = False  # folders of pictures hold those of every source
+        routes.append(Route(sink, only, tiled))
+        return sink
+
+    for sink_spec in spec.sinks:
+        text = sink_spec.text
+        if text is None:
+            continue
+        only = None
+        if sink_spec.source is not None:
+            only = spec.source_index(sink_spec)
+        if has_placeholder(text):
+            if spec.keep_open:
+                raise MediaError(
+                    "this is one output for each source, and sources come and go",
+                    where=str(sink_spec.origin("path").where or text),
+                    fix="one output for all: a name without {source} and {id}",
+                )
+            for source in sources if only is None else [sources[only]]:
+                expanded = expand_sink_path(text, source, sources)
+                add(expanded, source.source_id, source.fps)
+        else:
+            add(text, only, fps if only is None else sources[only].fps)
+    return routes
+
+
+def _abort(sink: Sink) -> None:
+    with suppress(Exception):
+        sink.abort("the run could not start")
