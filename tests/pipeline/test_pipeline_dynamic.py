@@ -233,4 +233,4 @@ def test_handlers_are_checked() -> None:
     pipeline.on_event("source", lambda event: event.nothing)  # type: ignore[attr-defined]
     with pytest.raises(HeadraceError, match=r"the handler .* failed") as caught:
         pipeline.run()
-    assert "test_dynamic.py" in str(caught.value)
+    assert "test_pipeline_dynamic.py" in str(caught.value)
