@@ -16,14 +16,17 @@ namespace headrace::core {
 namespace {
 
 struct BorrowedTensor {
-    nb::ndarray<nb::ro> array;
+    explicit BorrowedTensor(nb::ndarray<nb::ro> tensor)
+        : address(reinterpret_cast<std::uintptr_t>(tensor.data())),
+          shape(tensor.shape_ptr(), tensor.shape_ptr() + tensor.ndim()),
+          strides(tensor.stride_ptr(), tensor.stride_ptr() + tensor.ndim()),
+          code(tensor.dtype().code), bits(tensor.dtype().bits), lanes(tensor.dtype().lanes),
+          held(std::move(tensor)) {}
 
-    template <typename Get>
-    std::vector<std::int64_t> of_axes(Get get) const {
-        std::vector<std::int64_t> values(array.ndim());
-        for (std::size_t i = 0; i < values.size(); ++i) values[i] = get(i);
-        return values;
-    }
+    std::uintptr_t address;
+    std::vector<std::int64_t> shape, strides;
+    int code, bits, lanes;
+    nb::ndarray<nb::ro> held;
 };
 
 nb::ndarray<> dlpack_capsule(std::uintptr_t address, const std::vector<std::size_t> &shape,
@@ -43,27 +46,14 @@ void bind_tensors(nb::module_ &m) {
                   "code: int, bits: int, owner: object, device: int, number: int) -> object"),
           "A DLPack capsule over memory that `owner` keeps; strides count elements, None is row-major.");
     nb::class_<BorrowedTensor>(m, "BorrowedTensor", "A tensor taken from a DLPack capsule, held with it.")
-        .def("__init__",
-             [](BorrowedTensor *self, nb::ndarray<nb::ro> array) {
-                 new (self) BorrowedTensor{std::move(array)};
-             },
-             nb::arg("capsule"), nb::sig("def __init__(self, capsule: object) -> None"))
-        .def_prop_ro("address",
-                     [](const BorrowedTensor &t) { return reinterpret_cast<std::uintptr_t>(t.array.data()); })
-        .def_prop_ro("shape",
-                     [](const BorrowedTensor &t) {
-                         return t.of_axes([&](std::size_t i) { return t.array.shape(i); });
-                     })
-        .def_prop_ro("strides", [](const BorrowedTensor &t) {
-                         return t.of_axes([&](std::size_t i) { return t.array.stride(i); });
-                     },
-                     "In elements.")
-        .def_prop_ro("dtype", [](const BorrowedTensor &t) {
-                         const nb::dlpack::dtype type = t.array.dtype();
-                         return nb::make_tuple(type.code, type.bits, type.lanes);
-                     },
-                     nb::sig("def dtype(self) -> tuple[int, int, int]"),
-                     "DLPack's code, bits and lanes.");
+        .def(nb::init<nb::ndarray<nb::ro>>(), nb::arg("capsule"),
+             nb::sig("def __init__(self, capsule: object) -> None"))
+        .def_ro("address", &BorrowedTensor::address)
+        .def_ro("shape", &BorrowedTensor::shape)
+        .def_ro("strides", &BorrowedTensor::strides, "In elements.")
+        .def_ro("code", &BorrowedTensor::code)
+        .def_ro("bits", &BorrowedTensor::bits)
+        .def_ro("lanes", &BorrowedTensor::lanes);
 }
 
 }  // namespace headrace::core

@@ -700,5 +700,10 @@ class BorrowedTensor:
         """In elements."""
 
     @property
-    def dtype(self) -> tuple[int, int, int]:
-        """DLPack's code, bits and lanes."""
+    def code(self) -> int: ...
+
+    @property
+    def bits(self) -> int: ...
+
+    @property
+    def lanes(self) -> int: ...

@@ -114,17 +114,16 @@ class Imported:
     """
 
     def __init__(self, tensor: Any, stream: Stream) -> None:
-        self._tensor = _native.BorrowedTensor(tensor.__dlpack__(stream=stream.handle))
-        self.shape = tuple(self._tensor.shape)
-        self.pointer: int = self._tensor.address
-        code, bits, lanes = self._tensor.dtype
-        kind = _KINDS.get(code)
-        if kind is None or lanes != 1 or bits % 8:
-            raise EngineError(f"a tensor of DLPack type {code}, {bits} bits")
-        self.dtype = np.dtype("?" if kind == "b" else f"{kind}{bits // 8}")
+        self._tensor = view = _native.BorrowedTensor(tensor.__dlpack__(stream=stream.handle))
+        self.shape = tuple(view.shape)
+        self.pointer: int = view.address
+        kind = _KINDS.get(view.code)
+        if kind is None or view.lanes != 1 or view.bits % 8:
+            raise EngineError(f"a tensor of DLPack type {view.code}, {view.bits} bits")
+        self.dtype = np.dtype("?" if kind == "b" else f"{kind}{view.bits // 8}")
         if prod(self.shape) > 1:
             step = 1
-            for extent, stride in zip(self.shape[::-1], self._tensor.strides[::-1], strict=True):
+            for extent, stride in zip(view.shape[::-1], view.strides[::-1], strict=True):
                 if extent > 1 and stride != step:
                     raise EngineError(
                         f"a tensor of shape {self.shape} whose strides are not C-contiguous",
