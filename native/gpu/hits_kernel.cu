@@ -1,7 +1,7 @@
 // Candidates of score tables that reach the threshold of their best class: one thread looks at one.
 //
-// The comparisons are those of `best_class` (native/src/decode/scores.cpp), so that the hits are the CPU's, bit
-// for bit. They come in any order: `place` sorts them.
+// The comparisons are those of `best_class` (native/src/decode/scores.cpp), so that the hits are
+// the CPU's, bit for bit. They come in any order: `place` sorts them.
 #include "kernel_types.h"
 
 namespace headrace::decode {
@@ -12,18 +12,19 @@ struct Hit {
     float score, box[4];
 };
 
-// Tables of (items, candidates, first + classes) numbers. Mirrored by `_Tables` of headrace/infer/gpu/hits.py.
+// Tables of (items, candidates, first + classes) numbers. Mirrored by `_Tables` of
+// headrace/infer/gpu/hits.py.
 struct Tables {
     const void *data;
     const float *thresholds;
-    uint32_t *found;  // how many hits there are
-    Hit *hits;  // room for every candidate
+    uint32_t *found;            // how many hits there are
+    Hit *hits;                  // room for every candidate
     int64_t item, row, column;  // numbers from one to the next
     int32_t candidates, classes;
     int32_t first;  // column of the first class; of 5, column 4 is the objectness
     int32_t known;  // thresholds
-    int32_t half;  // numbers are FP16
-    float lowest;  // of the thresholds
+    int32_t half;   // numbers are FP16
+    float lowest;   // of the thresholds
 };
 
 HEADRACE_TARGET inline float number(const Tables &tables, int64_t at) {
@@ -70,7 +71,8 @@ HEADRACE_TARGET inline void look_at(const Tables &tables, int item, int candidat
         }
     }
     const float score = weighted ? objectness * best : best;
-    if (!(score >= tables.lowest) || class_id >= tables.known || !(score >= tables.thresholds[class_id]))
+    if (!(score >= tables.lowest) || class_id >= tables.known ||
+        !(score >= tables.thresholds[class_id]))
         return;
     Hit &hit = tables.hits[next_of(tables.found)];
     hit.place = uint32_t(item) * uint32_t(tables.candidates) + uint32_t(candidate);

@@ -1,6 +1,6 @@
 #pragma once
-// What a kernel needs of <cstdint>, and how its functions are compiled: by NVRTC for the GPU, by C++ in
-// tests, which include <cstdint> before.
+// What a kernel needs of <cstdint>, and how its functions are compiled: by NVRTC for the GPU, by
+// C++ in tests, which include <cstdint> before.
 #ifdef __CUDACC_RTC__
 using uint8_t = unsigned char;
 using int16_t = short;

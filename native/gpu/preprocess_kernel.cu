@@ -1,8 +1,8 @@
 // Pre-processing on the GPU: one thread makes one pixel of the network input.
 //
-// The steps and their arithmetic are those of `Pass` (native/src/preprocess/pass.cpp), the tables are
-// made by the same functions on the CPU, so that the tensors have the same bits. NVRTC compiles this
-// file to PTX (`make ptx`); tests compile it by C++, with a loop in the place of the grid.
+// The steps and their arithmetic are those of `Pass` (native/src/preprocess/pass.cpp), the tables
+// are made by the same functions on the CPU, so that the tensors have the same bits. NVRTC compiles
+// this file to PTX (`make ptx`); tests compile it by C++, with a loop in the place of the grid.
 #include "kernel_types.h"
 #include "preprocess/pixel.h"
 
@@ -20,8 +20,8 @@ struct Component {
 };
 
 // Which samples make up each output along one axis, as 32-bit words from `at` on, `count` outputs.
-// Nearest: first. Bilinear: first, weight. `opencv`: first, second, both weights in one word. Others:
-// first, number of taps, `stride` weights of each output.
+// Nearest: first. Bilinear: first, weight. `opencv`: first, second, both weights in one word.
+// Others: first, number of taps, `stride` weights of each output.
 struct AxisTable {
     int32_t at, stride;
 };
@@ -32,7 +32,7 @@ struct Item {
     const int32_t *tables;
     AxisTable x[2], y[2];  // of whole planes and of chroma planes
     int32_t layout;
-    int32_t wide;  // samples are 16 bits, of which the upper byte counts (P010)
+    int32_t wide;                      // samples are 16 bits, of which the upper byte counts (P010)
     int32_t left, top, width, height;  // of the picture in the network input; 0 wide: zeros
     ColorMatrix matrix;
     IntMatrix integers;
@@ -48,7 +48,8 @@ struct Settings {
 
 HEADRACE_TARGET inline int sample(const Item &item, int component, int row, int column) {
     const Component &from = item.component[component];
-    const uint8_t *at = from.data + uint64_t(row) * uint64_t(from.pitch) + uint64_t(column) * uint64_t(from.step);
+    const uint8_t *at =
+        from.data + uint64_t(row) * uint64_t(from.pitch) + uint64_t(column) * uint64_t(from.step);
     if (!item.wide) return *at;
     const int level = (at[0] + 256 * at[1] + 128) >> 8;  // nearest byte
     return level > 255 ? 255 : level;
@@ -91,7 +92,7 @@ HEADRACE_TARGET inline float weighted(const Item &item, int c, int set, int dx, 
 
 // One pixel of a source row, `opencv`: bytes of R, G, B as FFmpeg converts them, or as they are.
 HEADRACE_TARGET inline void pixel(const Item &item, bool converts, int count, int row, int column,
-                               int *to) {
+                                  int *to) {
     if (!converts) {
         for (int c = 0; c < count; ++c) to[c] = sample(item, c, row, column);
         return;
@@ -106,7 +107,7 @@ HEADRACE_TARGET inline void pixel(const Item &item, bool converts, int count, in
 }
 
 HEADRACE_TARGET inline void opencv(const Item &item, bool converts, int count, int dx, int dy,
-                                float *to) {
+                                   float *to) {
     const int32_t *x = item.tables + item.x[0].at, *y = item.tables + item.y[0].at;
     const int32_t pair = x[2 * item.width + dx];
     const auto high = int16_t(y[2 * item.height + dy] >> 16);
@@ -124,7 +125,8 @@ HEADRACE_TARGET inline void opencv(const Item &item, bool converts, int count, i
 }
 
 // Levels of the frame's own components, 0 ... 255, rounded to bytes or not as the filter has them.
-HEADRACE_TARGET inline void levels(const Item &item, int filter, int count, int dx, int dy, float *to) {
+HEADRACE_TARGET inline void levels(const Item &item, int filter, int count, int dx, int dy,
+                                   float *to) {
     for (int c = 0; c < count; ++c) {
         const int set = c > 0 && item.layout <= kLayoutNv12 ? 1 : 0;
         if (filter == kFilterNearest)
@@ -151,7 +153,7 @@ HEADRACE_TARGET inline void store(const Settings &to, uint64_t at, float value) 
 }
 
 HEADRACE_TARGET inline void make_pixel(const Settings &to, const Item &item, int index, int px,
-                                    int py) {
+                                       int py) {
     const int channels = to.color == kModelGray ? 1 : 3;
     const uint64_t plane = uint64_t(to.width) * uint64_t(to.height);
     const uint64_t place = uint64_t(py) * uint64_t(to.width) + uint64_t(px);
@@ -184,8 +186,9 @@ HEADRACE_TARGET inline void make_pixel(const Settings &to, const Item &item, int
         }
     }
     for (int c = 0; c < channels; ++c) {
-        const uint64_t at = uint64_t(index) * plane * uint64_t(channels) +
-                            (to.nhwc ? place * uint64_t(channels) + uint64_t(c) : uint64_t(c) * plane + place);
+        const uint64_t at =
+            uint64_t(index) * plane * uint64_t(channels) +
+            (to.nhwc ? place * uint64_t(channels) + uint64_t(c) : uint64_t(c) * plane + place);
         const float mean = to.mean_image ? to.mean_image[uint64_t(c) * plane + place] : to.mean[c];
         const float value = byte[to.color == kModelBgr ? 2 - c : c];
         store(to, at, item.width > 0 ? to.scale * (value - mean) : 0.0f);

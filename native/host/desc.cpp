@@ -102,8 +102,8 @@ nb::list LentExprs::taken(const headrace_exprs &exprs) {
 
 nb::object text_or_none(const char *text) {
     if (!text) return nb::none();
-    PyObject *made = PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::strlen(text)),
-                                          "surrogateescape");
+    PyObject *made =
+        PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::strlen(text)), "surrogateescape");
     if (!made) throw nb::python_error();
     return nb::steal(made);
 }

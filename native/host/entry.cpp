@@ -28,8 +28,8 @@ void *require(const custom::SharedObject &library, const std::string &name) {
 }
 
 // (what the function said, the engine it made or None)
-nb::tuple call_creator(const custom::SharedObject &library, const std::string &name, nb::handle builder,
-                       nb::handle config, InitParams &params, int32_t type) {
+nb::tuple call_creator(const custom::SharedObject &library, const std::string &name,
+                       nb::handle builder, nb::handle config, InitParams &params, int32_t type) {
     using nvinfer1::DataType;
     using nvinfer1::IBuilder;
     using nvinfer1::IBuilderConfig;
@@ -75,7 +75,8 @@ private:
     std::shared_ptr<custom::SharedObject> library_;
 };
 
-nb::object create_model_parser(const std::shared_ptr<custom::SharedObject> &library, InitParams &params) {
+nb::object create_model_parser(const std::shared_ptr<custom::SharedObject> &library,
+                               InitParams &params) {
     using Create = IModelParser *(*)(const NvDsInferContextInitParams *);
     void *function = require(*library, "NvDsInferCreateModelParser");
     IModelParser *made =
@@ -87,32 +88,41 @@ nb::object create_model_parser(const std::shared_ptr<custom::SharedObject> &libr
 
 void bind_entry(nb::module_ &m) {
     bind_init_params(m);
-    m.def("host_set_world", [](nb::object object) {
-        set_world(object.is_none() ? nb::object() : object);
-        show_host_to_libraries();
-    }, "world"_a.none());
+    m.def(
+        "host_set_world",
+        [](nb::object object) {
+            set_world(object.is_none() ? nb::object() : object);
+            show_host_to_libraries();
+        },
+        "world"_a.none());
     m.def("host_count", &headrace_object::count, "How many objects libraries were ever given.");
     m.def("host_forget", &headrace_object::forget, "since"_a,
           "Let go of the objects that libraries were given after `host_count` was that.");
     m.def("call_engine_creator", &call_creator, "library"_a, "name"_a, "builder"_a,
           "config"_a.none(), "params"_a, "type"_a,
           "(what the function said, the engine or None). Without a config: the old signature.");
-    m.def("library_number", [](const custom::SharedObject &library, const std::string &name) {
-        const void *number = library.symbol(name);
-        return number ? *static_cast<const unsigned int *>(number) : 0U;
-    }, "library"_a, "name"_a, "The number that a library exports, 0 if there is none.");
+    m.def(
+        "library_number",
+        [](const custom::SharedObject &library, const std::string &name) {
+            const void *number = library.symbol(name);
+            return number ? *static_cast<const unsigned int *>(number) : 0U;
+        },
+        "library"_a, "name"_a, "The number that a library exports, 0 if there is none.");
     nb::class_<ModelParser>(m, "ModelParser", "An IModelParser of a C++ library.")
-        .def("has_full_dims", [](const ModelParser &p) {
-            return run_foreign([&] { return p.parser().hasFullDimsSupported(); });
-        })
-        .def("parse", [](const ModelParser &p, nb::handle network) {
-            auto *n = as<nvinfer1::INetworkDefinition>(headrace_object::of(network));
-            return run_foreign([&] { return static_cast<int>(p.parser().parseModel(*n)); });
-        })
-        .def("name", [](const ModelParser &p) {
-            const char *name = run_foreign([&] { return p.parser().getModelName(); });
-            return std::string(name ? name : "");
-        })
+        .def("has_full_dims",
+             [](const ModelParser &p) {
+                 return run_foreign([&] { return p.parser().hasFullDimsSupported(); });
+             })
+        .def("parse",
+             [](const ModelParser &p, nb::handle network) {
+                 auto *n = as<nvinfer1::INetworkDefinition>(headrace_object::of(network));
+                 return run_foreign([&] { return static_cast<int>(p.parser().parseModel(*n)); });
+             })
+        .def("name",
+             [](const ModelParser &p) {
+                 const char *name = run_foreign([&] { return p.parser().getModelName(); });
+                 return std::string(name ? name : "");
+             })
         .def("close", &ModelParser::close);
     m.def("create_model_parser", &create_model_parser, "library"_a, "params"_a,
           "What NvDsInferCreateModelParser made, or None.");

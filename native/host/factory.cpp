@@ -1,4 +1,5 @@
-// Factories of layers that entry points of a library give: NvDsInferPluginFactory...Get and Destroy.
+// Factories of layers that entry points of a library give: NvDsInferPluginFactory...Get and
+// Destroy.
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 

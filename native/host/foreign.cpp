@@ -98,8 +98,7 @@ struct LentWeights {
 };
 
 nb::object create_by_factory(const ForeignFactory &factory, const std::string &layer,
-                             const nb::list &weights, nb::handle fields,
-                             const std::string &space) {
+                             const nb::list &weights, nb::handle fields, const std::string &space) {
     const LentWeights lent(weights);
     headrace_plugin made{};
     FieldStore store;
@@ -152,8 +151,8 @@ public:
         if (!python_is_there() || !text) return;
         nb::gil_scoped_acquire locked;
         try {
-            const nb::object message = nb::steal(PyUnicode_DecodeUTF8(
-                text, static_cast<Py_ssize_t>(std::strlen(text)), "replace"));
+            const nb::object message = nb::steal(
+                PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::strlen(text)), "replace"));
             world().attr("tell")(static_cast<int>(severity), message);
         } catch (...) {
             tell_failure("log");
@@ -191,7 +190,8 @@ nb::list exported_creators(const custom::SharedObject &library) {
     for (int32_t i = 0; list && i < count; ++i) {
         if (!list[i]) continue;
         void *self = nullptr;
-        const headrace_creator_calls calls = run_foreign([&] { return list[i]->headraceCalls(&self); });
+        const headrace_creator_calls calls =
+            run_foreign([&] { return list[i]->headraceCalls(&self); });
         if (!self) continue;
         const void *code = reinterpret_cast<const void *>(calls.name);
         found.append(hand_over(new ForeignCreator(self, calls, code)));
@@ -229,22 +229,23 @@ std::string readable_class(const char *mangled) {
 nb::object plugin_to_python(const headrace_plugin &plugin, bool owned,
                             const std::shared_ptr<void> &keeper) {
     switch (plugin.generation) {
-        case HEADRACE_PLUGIN_NONE: return nb::none();
-        case HEADRACE_PLUGIN_OF_HOST: return headrace_object::behind(plugin.object);
-        case HEADRACE_PLUGIN_V3: return world().attr("plugin_v3")(new_plugin_v3(plugin, owned));
-        default: return world().attr("plugin_v2")(new_plugin_v2(plugin, owned, keeper));
+    case HEADRACE_PLUGIN_NONE: return nb::none();
+    case HEADRACE_PLUGIN_OF_HOST: return headrace_object::behind(plugin.object);
+    case HEADRACE_PLUGIN_V3: return world().attr("plugin_v3")(new_plugin_v3(plugin, owned));
+    default: return world().attr("plugin_v2")(new_plugin_v2(plugin, owned, keeper));
     }
 }
 
 nb::object foreign_to_python(const headrace_value &v) {
     switch (v.kind) {
-        case HEADRACE_PLUGINS_CREATOR: return wrapped(v, "creator", &headrace_creator_calls::name);
-        case HEADRACE_LOGGER: return wrapped(v, "logger", &headrace_logger_calls::log);
-        case HEADRACE_CALIBRATOR: return wrapped(v, "calibrator", &headrace_calibrator_calls::get_batch);
-        default: {
-            const auto calls = copied<headrace_factory_calls>(v.extra);
-            return world().attr("factory")(hand_over(new ForeignFactory(v.data, calls, {})));
-        }
+    case HEADRACE_PLUGINS_CREATOR: return wrapped(v, "creator", &headrace_creator_calls::name);
+    case HEADRACE_LOGGER: return wrapped(v, "logger", &headrace_logger_calls::log);
+    case HEADRACE_CALIBRATOR:
+        return wrapped(v, "calibrator", &headrace_calibrator_calls::get_batch);
+    default: {
+        const auto calls = copied<headrace_factory_calls>(v.extra);
+        return world().attr("factory")(hand_over(new ForeignFactory(v.data, calls, {})));
+    }
     }
 }
 
@@ -269,35 +270,41 @@ void bind(nb::module_ &m) {
         .def_prop_ro("address", &ForeignCreator::address)
         .def_prop_ro("library", [](const ForeignCreator &c) { return c.image->path(); })
         .def_prop_ro("image", [](const ForeignCreator &c) { return c.image->base(); })
-        .def_prop_ro("third", [](const ForeignCreator &c) {
-            return c.calls.generation == HEADRACE_PLUGIN_V3;
-        })
-        .def("is_of", [](const ForeignCreator &c, uintptr_t code) {
-            return c.image->holds(reinterpret_cast<const void *>(code));
-        })
-        .def("copy", [](const ForeignCreator &c, bool keep) {
-            return new ForeignCreator(c.self, c.calls,
-                                      reinterpret_cast<const void *>(c.calls.name), keep);
-        }, "keep"_a, "The same, keeping its library loaded or not.")
-        .def("class_name", [](const ForeignCreator &c) {
-            return readable_class(c.calls.class_name(c.self));
-        })
+        .def_prop_ro(
+            "third",
+            [](const ForeignCreator &c) { return c.calls.generation == HEADRACE_PLUGIN_V3; })
+        .def("is_of",
+             [](const ForeignCreator &c, uintptr_t code) {
+                 return c.image->holds(reinterpret_cast<const void *>(code));
+             })
+        .def(
+            "copy",
+            [](const ForeignCreator &c, bool keep) {
+                return new ForeignCreator(c.self, c.calls,
+                                          reinterpret_cast<const void *>(c.calls.name), keep);
+            },
+            "keep"_a, "The same, keeping its library loaded or not.")
+        .def("class_name",
+             [](const ForeignCreator &c) { return readable_class(c.calls.class_name(c.self)); })
         .def("name", [](const ForeignCreator &c) { return ask_text(c, c.calls.name); })
         .def("version", [](const ForeignCreator &c) { return ask_text(c, c.calls.version); })
         .def("get_namespace",
              [](const ForeignCreator &c) { return ask_text(c, c.calls.get_namespace); })
-        .def("set_namespace", [](const ForeignCreator &c, const std::string &value) {
-            if (c.calls.set_namespace)
-                run_foreign([&] { c.calls.set_namespace(c.self, value.c_str()); });
-        })
-        .def("field_names", [](const ForeignCreator &c) {
-            return fields_to_python(run_foreign([&] { return c.calls.field_names(c.self); }));
-        })
+        .def("set_namespace",
+             [](const ForeignCreator &c, const std::string &value) {
+                 if (c.calls.set_namespace)
+                     run_foreign([&] { c.calls.set_namespace(c.self, value.c_str()); });
+             })
+        .def("field_names",
+             [](const ForeignCreator &c) {
+                 return fields_to_python(run_foreign([&] { return c.calls.field_names(c.self); }));
+             })
         .def("create", &create, "name"_a, "fields"_a, "phase"_a)
         .def("deserialize", &deserialize, "name"_a, "data"_a);
 
-    m.def("exported_creators", &exported_creators, "library"_a,
-          "The creators that getPluginCreators of a library gives; setLoggerFinder is called first.");
+    m.def(
+        "exported_creators", &exported_creators, "library"_a,
+        "The creators that getPluginCreators of a library gives; setLoggerFinder is called first.");
 
     nb::class_<ForeignLogger>(m, "ForeignLogger", "A logger of a C++ library.")
         .def("log", [](const ForeignLogger &l, int32_t severity, const std::string &text) {
@@ -306,9 +313,10 @@ void bind(nb::module_ &m) {
 
     nb::class_<ForeignCalibrator>(m, "ForeignCalibrator", "An INT8 calibrator of a C++ library.")
         .def_prop_ro("algorithm", [](const ForeignCalibrator &c) { return c.calls.algorithm; })
-        .def("batch_size", [](const ForeignCalibrator &c) {
-            return run_foreign([&] { return c.calls.batch_size(c.self); });
-        })
+        .def("batch_size",
+             [](const ForeignCalibrator &c) {
+                 return run_foreign([&] { return c.calls.batch_size(c.self); });
+             })
         .def("get_batch", &get_batch, "names"_a)
         .def("read_cache", &read_cache)
         .def("write_cache", [](const ForeignCalibrator &c, const nb::bytes &data) {
@@ -317,10 +325,11 @@ void bind(nb::module_ &m) {
         });
 
     nb::class_<ForeignFactory>(m, "ForeignFactory", "A factory of layers of a C++ library.")
-        .def("is_plugin", [](const ForeignFactory &f, const std::string &layer) {
-            return f.calls.is_plugin &&
-                   run_foreign([&] { return f.calls.is_plugin(f.self, layer.c_str()); }) != 0;
-        })
+        .def("is_plugin",
+             [](const ForeignFactory &f, const std::string &layer) {
+                 return f.calls.is_plugin &&
+                        run_foreign([&] { return f.calls.is_plugin(f.self, layer.c_str()); }) != 0;
+             })
         .def("create", &create_by_factory, "layer"_a, "weights"_a, "fields"_a, "namespace"_a)
         .def("deserialize", &deserialize_by_factory, "layer"_a, "data"_a);
 

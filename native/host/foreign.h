@@ -55,7 +55,8 @@ struct Foreign {
     std::shared_ptr<Image> image;
 
     Foreign(const void *self, const Calls &calls, const void *code, bool keep = true)
-        : self(const_cast<void *>(self)), calls(calls),
+        : self(const_cast<void *>(self)),
+          calls(calls),
           image(std::make_shared<Image>(code, keep)) {}
 
     uintptr_t address() const { return reinterpret_cast<uintptr_t>(self); }

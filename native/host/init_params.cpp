@@ -1,7 +1,7 @@
 #include "host/init_params.h"
 
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <array>
@@ -22,6 +22,7 @@ struct Text {
     size_t offset, size;
 };
 
+// clang-format off: tables
 #define TEXT(field) {#field, {offsetof(Params, field), sizeof(Params::field)}}
 const std::map<std::string, Text> kTexts = {
     TEXT(protoFilePath), TEXT(modelFilePath), TEXT(uffFilePath), TEXT(onnxFilePath),
@@ -52,6 +53,7 @@ const std::map<std::string, Setter> kNumbers = {
     REAL(segmentationThreshold), REAL(maxGPUMemPer)};
 #undef NUMBER
 #undef REAL
+// clang-format on
 
 struct List {
     char **Params::*items;
@@ -130,25 +132,26 @@ void bind_init_params(nb::module_ &m) {
         .def("set_list", &InitParams::set_list)
         .def("set_offsets", &InitParams::set_offsets)
         .def("set_infer_dims", &InitParams::set_infer_dims)
-        .def("set_classes",
-             [](InitParams &self, const std::vector<std::array<double, 8>> &rows) {
-                 std::vector<NvDsInferDetectionParams> classes;
-                 for (const auto &row : rows) {
-                     NvDsInferDetectionParams c{};
-                     c.preClusterThreshold = static_cast<float>(row[0]);
-                     c.postClusterThreshold = static_cast<float>(row[1]);
-                     c.eps = static_cast<float>(row[2]);
-                     c.minBoxes = static_cast<int>(row[3]);
-                     c.groupThreshold = static_cast<int>(row[4]);
-                     c.minScore = static_cast<float>(row[5]);
-                     c.nmsIOUThreshold = static_cast<float>(row[6]);
-                     c.topK = static_cast<int>(row[7]);
-                     classes.push_back(c);
-                 }
-                 self.set_classes(classes);
-             },
-             "Rows of pre- and post-cluster threshold, eps, least boxes, group threshold, least "
-             "score, IoU threshold, top-k.");
+        .def(
+            "set_classes",
+            [](InitParams &self, const std::vector<std::array<double, 8>> &rows) {
+                std::vector<NvDsInferDetectionParams> classes;
+                for (const auto &row : rows) {
+                    NvDsInferDetectionParams c{};
+                    c.preClusterThreshold = static_cast<float>(row[0]);
+                    c.postClusterThreshold = static_cast<float>(row[1]);
+                    c.eps = static_cast<float>(row[2]);
+                    c.minBoxes = static_cast<int>(row[3]);
+                    c.groupThreshold = static_cast<int>(row[4]);
+                    c.minScore = static_cast<float>(row[5]);
+                    c.nmsIOUThreshold = static_cast<float>(row[6]);
+                    c.topK = static_cast<int>(row[7]);
+                    classes.push_back(c);
+                }
+                self.set_classes(classes);
+            },
+            "Rows of pre- and post-cluster threshold, eps, least boxes, group threshold, least "
+            "score, IoU threshold, top-k.");
 }
 
 }  // namespace headrace::hosting

@@ -27,9 +27,9 @@ struct headrace_object {
 
     uint64_t magic = kAlive;
     nanobind::object object;
-    uint64_t number = 0;           // handles are counted
-    std::set<std::string> texts;   // every text it ever gave: sources keep pointers to names
-    nanobind::object bytes;        // the last bytes it gave
+    uint64_t number = 0;          // handles are counted
+    std::set<std::string> texts;  // every text it ever gave: sources keep pointers to names
+    nanobind::object bytes;       // the last bytes it gave
     headrace::hosting::FieldStore store;
     headrace_fields fields{};
     void *peer = nullptr;

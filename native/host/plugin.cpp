@@ -21,8 +21,12 @@ class ForeignPlugin {
 public:
     ForeignPlugin(void *self, const Calls &calls, int32_t generation, std::shared_ptr<Image> image,
                   bool owned, std::shared_ptr<void> keeper = nullptr)
-        : generation(generation), calls_(calls), image_(std::move(image)),
-          keeper_(std::move(keeper)), self_(self), owned_(owned) {}
+        : generation(generation),
+          calls_(calls),
+          image_(std::move(image)),
+          keeper_(std::move(keeper)),
+          self_(self),
+          owned_(owned) {}
     ~ForeignPlugin() {
         if (!owned_ || !self_) return;
         try {
@@ -46,8 +50,7 @@ public:
     // A wrapper around what a method of this plugin made, such as its clone.
     nb::object made(void *object) const {
         if (!object) return nb::none();
-        return hand_over(
-            new ForeignPlugin(object, calls_, generation, image_, true, keeper_));
+        return hand_over(new ForeignPlugin(object, calls_, generation, image_, true, keeper_));
     }
 
     void destroy() {
@@ -109,7 +112,8 @@ void plain(Class<Calls> &to, const char *name, R (*Calls::*call)(void *, Numbers
 // Descriptors of inputs and of outputs in.
 template <typename Calls, typename R>
 void of_descs(Class<Calls> &to, const char *name,
-              R (*Calls::*call)(void *, const headrace_desc *, int32_t, const headrace_desc *, int32_t)) {
+              R (*Calls::*call)(void *, const headrace_desc *, int32_t, const headrace_desc *,
+                                int32_t)) {
     to.def(name, [call](const ForeignPlugin<Calls> &p, nb::handle inputs, nb::handle outputs) {
         const auto in = descs_of(inputs), out = descs_of(outputs);
         return ask(p, p.calls().*call, in.data(), size(in), out.data(), size(out));
@@ -121,16 +125,16 @@ using Enqueue = int32_t (*)(void *, const headrace_desc *, int32_t, const headra
 
 template <typename Calls>
 void enqueue_of(Class<Calls> &to, const char *name, Enqueue Calls::*call) {
-    to.def(name, [call](const ForeignPlugin<Calls> &p, nb::handle in_desc, nb::handle out_desc,
-                        nb::handle inputs, nb::handle outputs, uintptr_t scratch,
-                        uintptr_t stream) {
-        const auto di = descs_of(in_desc), dout = descs_of(out_desc);
-        const auto in = addresses_of(inputs), out = addresses_of(outputs);
-        return ask(p, p.calls().*call, di.data(), size(di), dout.data(), size(dout),
-                   static_cast<const void *const *>(in.data()),
-                   static_cast<void *const *>(out.data()), reinterpret_cast<void *>(scratch),
-                   reinterpret_cast<void *>(stream));
-    });
+    to.def(name,
+           [call](const ForeignPlugin<Calls> &p, nb::handle in_desc, nb::handle out_desc,
+                  nb::handle inputs, nb::handle outputs, uintptr_t scratch, uintptr_t stream) {
+               const auto di = descs_of(in_desc), dout = descs_of(out_desc);
+               const auto in = addresses_of(inputs), out = addresses_of(outputs);
+               return ask(p, p.calls().*call, di.data(), size(di), dout.data(), size(dout),
+                          static_cast<const void *const *>(in.data()),
+                          static_cast<void *const *>(out.data()), reinterpret_cast<void *>(scratch),
+                          reinterpret_cast<void *>(stream));
+           });
 }
 
 // The methods that both lines have.
@@ -222,8 +226,7 @@ nb::list output_exprs_v2(const PluginV2 &p, int32_t index, nb::handle inputs, nb
 nb::tuple output_types(const PluginV3 &p, nb::handle types, int32_t outputs) {
     const auto in = ints_of(types);
     std::vector<int32_t> out(static_cast<size_t>(outputs));
-    const int32_t status =
-        ask(p, p.calls().output_types, out.data(), outputs, in.data(), size(in));
+    const int32_t status = ask(p, p.calls().output_types, out.data(), outputs, in.data(), size(in));
     return nb::make_tuple(status, list_of(out));
 }
 
@@ -272,30 +275,34 @@ void bind_plugins(nb::module_ &m) {
     plain(v2, "detach", &V2::detach);
     of_descs(v2, "dynamic_workspace", &V2::dynamic_workspace);
     enqueue_of(v2, "dynamic_enqueue", &V2::dynamic_enqueue);
-    v2.def("set_namespace", [](const PluginV2 &p, const std::string &text) {
-          ask(p, p.calls().set_namespace, text.c_str());
-      })
+    v2.def("set_namespace",
+           [](const PluginV2 &p, const std::string &text) {
+               ask(p, p.calls().set_namespace, text.c_str());
+           })
         .def("serialize", &serialize)
         .def("output_dims", &output_dims)
-        .def("supports_format", [](const PluginV2 &p, int32_t type, int32_t format) {
-            return ask(p, p.calls().supports_format, type, format) != 0;
-        })
+        .def("supports_format",
+             [](const PluginV2 &p, int32_t type, int32_t format) {
+                 return ask(p, p.calls().supports_format, type, format) != 0;
+             })
         .def("configure_with_format", &configure_with_format)
         .def("enqueue", &enqueue)
         .def("output_type", &output_type)
         .def("output_broadcast", &output_broadcast)
-        .def("input_broadcast", [](const PluginV2 &p, int32_t index) {
-            return ask(p, p.calls().input_broadcast, index) != 0;
-        })
+        .def("input_broadcast",
+             [](const PluginV2 &p, int32_t index) {
+                 return ask(p, p.calls().input_broadcast, index) != 0;
+             })
         .def("configure_ext", &configure_ext)
-        .def("attach", [](const PluginV2 &p) {
-            void *none = nullptr;
-            ask(p, p.calls().attach, none, none, none);
-        })
+        .def("attach",
+             [](const PluginV2 &p) {
+                 void *none = nullptr;
+                 ask(p, p.calls().attach, none, none, none);
+             })
         .def("output_exprs", &output_exprs_v2);
 
-    auto v3 = bind_plugin<V3>(m, "ForeignPluginV3",
-                              "A plugin of the third generation of a C++ library.");
+    auto v3 =
+        bind_plugin<V3>(m, "ForeignPluginV3", "A plugin of the third generation of a C++ library.");
     plain(v3, "name", &V3::name);
     plain(v3, "timing_cache_id", &V3::timing_cache_id);
     plain(v3, "format_limit", &V3::format_limit);
@@ -306,9 +313,10 @@ void bind_plugins(nb::module_ &m) {
     of_descs(v3, "on_shape_change", &V3::on_shape_change);
     enqueue_of(v3, "enqueue", &V3::enqueue);
     v3.def("has_build", [](const PluginV3 &p) { return ask(p, p.calls().has_build) != 0; })
-        .def("attach", [](const PluginV3 &p, nb::handle context) {
-            return p.made(ask(p, p.calls().attach, headrace_object::of(context)));
-        })
+        .def("attach",
+             [](const PluginV3 &p, nb::handle context) {
+                 return p.made(ask(p, p.calls().attach, headrace_object::of(context)));
+             })
         .def("output_types", &output_types)
         .def("output_exprs", &output_exprs_v3)
         .def("tactics", &tactics)

@@ -30,8 +30,8 @@ int32_t answered(const char *what, Body body) {
     }
 }
 
-int32_t call(headrace_object *object, const char *method, const headrace_value *arguments, int32_t count,
-             headrace_value *result) {
+int32_t call(headrace_object *object, const char *method, const headrace_value *arguments,
+             int32_t count, headrace_value *result) {
     return answered(method, [&] {
         const nb::object target = object ? headrace_object::behind(object) : nb::none();
         // the bytes of an object do not change: their address stays good between two questions

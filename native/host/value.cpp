@@ -67,52 +67,52 @@ void fields_from_python(nb::handle fields, FieldStore &store) {
 
 nb::object to_python(const headrace_value &v) {
     switch (v.kind) {
-        case HEADRACE_BOOL: return nb::bool_(v.number != 0);
-        case HEADRACE_INT: return nb::int_(v.number);
-        case HEADRACE_REAL: return nb::float_(v.real);
-        case HEADRACE_TEXT: return text(v.data);
-        case HEADRACE_BYTES: return bytes(v.data, v.number);
-        case HEADRACE_ADDRESS: return nb::int_(reinterpret_cast<uintptr_t>(v.data));
-        case HEADRACE_ENUM:
-            return world().attr("enum")(static_cast<const char *>(v.extra), v.number,
-                                        v.data ? text(v.data) : nb::none());
-        case HEADRACE_WEIGHTS:
-            return world().attr("weights")(v.code, reinterpret_cast<uintptr_t>(v.data), v.number);
-        case HEADRACE_OBJECT:
-            return headrace_object::behind(static_cast<const headrace_object *>(v.data));
-        case HEADRACE_FIELDS:
-            return world().attr("fields")(
-                fields_to_python(static_cast<const headrace_fields *>(v.data)));
-        case HEADRACE_PLUGIN:
-            return plugin_to_python(*static_cast<const headrace_plugin *>(v.data), false);
-        case HEADRACE_PLUGINS_CREATOR:
-        case HEADRACE_LOGGER:
-        case HEADRACE_CALIBRATOR:
-        case HEADRACE_FACTORY: return foreign_to_python(v);
-        case HEADRACE_DIMS: {
-            if (v.dims.count < 0) return nb::none();
-            nb::list axes;
-            for (int32_t i = 0; i < v.dims.count && i < HEADRACE_MAX_AXES; ++i)
-                axes.append(v.dims.axes[i]);
-            return nb::tuple(axes);
-        }
-        case HEADRACE_INTS:
-        case HEADRACE_REALS:
-        case HEADRACE_OBJECTS: {
-            nb::list items;
-            for (int64_t i = 0; i < v.number; ++i) {
-                if (v.kind == HEADRACE_INTS) {
-                    items.append(static_cast<const int64_t *>(v.data)[i]);
-                } else if (v.kind == HEADRACE_REALS) {
-                    items.append(static_cast<const float *>(v.data)[i]);
-                } else {
-                    const auto *object = static_cast<headrace_object *const *>(v.data)[i];
-                    items.append(object ? headrace_object::behind(object) : nb::none());
-                }
+    case HEADRACE_BOOL: return nb::bool_(v.number != 0);
+    case HEADRACE_INT: return nb::int_(v.number);
+    case HEADRACE_REAL: return nb::float_(v.real);
+    case HEADRACE_TEXT: return text(v.data);
+    case HEADRACE_BYTES: return bytes(v.data, v.number);
+    case HEADRACE_ADDRESS: return nb::int_(reinterpret_cast<uintptr_t>(v.data));
+    case HEADRACE_ENUM:
+        return world().attr("enum")(static_cast<const char *>(v.extra), v.number,
+                                    v.data ? text(v.data) : nb::none());
+    case HEADRACE_WEIGHTS:
+        return world().attr("weights")(v.code, reinterpret_cast<uintptr_t>(v.data), v.number);
+    case HEADRACE_OBJECT:
+        return headrace_object::behind(static_cast<const headrace_object *>(v.data));
+    case HEADRACE_FIELDS:
+        return world().attr("fields")(
+            fields_to_python(static_cast<const headrace_fields *>(v.data)));
+    case HEADRACE_PLUGIN:
+        return plugin_to_python(*static_cast<const headrace_plugin *>(v.data), false);
+    case HEADRACE_PLUGINS_CREATOR:
+    case HEADRACE_LOGGER:
+    case HEADRACE_CALIBRATOR:
+    case HEADRACE_FACTORY: return foreign_to_python(v);
+    case HEADRACE_DIMS: {
+        if (v.dims.count < 0) return nb::none();
+        nb::list axes;
+        for (int32_t i = 0; i < v.dims.count && i < HEADRACE_MAX_AXES; ++i)
+            axes.append(v.dims.axes[i]);
+        return nb::tuple(axes);
+    }
+    case HEADRACE_INTS:
+    case HEADRACE_REALS:
+    case HEADRACE_OBJECTS: {
+        nb::list items;
+        for (int64_t i = 0; i < v.number; ++i) {
+            if (v.kind == HEADRACE_INTS) {
+                items.append(static_cast<const int64_t *>(v.data)[i]);
+            } else if (v.kind == HEADRACE_REALS) {
+                items.append(static_cast<const float *>(v.data)[i]);
+            } else {
+                const auto *object = static_cast<headrace_object *const *>(v.data)[i];
+                items.append(object ? headrace_object::behind(object) : nb::none());
             }
-            return std::move(items);
         }
-        default: return nb::none();
+        return std::move(items);
+    }
+    default: return nb::none();
     }
 }
 
@@ -142,7 +142,8 @@ headrace_value from_python(nb::handle value, headrace_object *owner) {
         out.dims = dims_of(value);
     } else if (nb::hasattr(value, "__headrace_address__")) {
         out.kind = HEADRACE_ADDRESS;
-        out.data = reinterpret_cast<void *>(nb::cast<uintptr_t>(value.attr("__headrace_address__")));
+        out.data =
+            reinterpret_cast<void *>(nb::cast<uintptr_t>(value.attr("__headrace_address__")));
     } else if (nb::hasattr(value, "__headrace_fields__")) {
         owner->store = FieldStore{};
         fields_from_python(value.attr("__headrace_fields__"), owner->store);

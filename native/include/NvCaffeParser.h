@@ -1,4 +1,5 @@
-// Networks from Caffe files, and the factories of layers that they need. Part of headrace, Apache-2.0.
+// Networks from Caffe files, and the factories of layers that they need. Part of headrace,
+// Apache-2.0.
 #ifndef HEADRACE_NV_CAFFE_PARSER_H
 #define HEADRACE_NV_CAFFE_PARSER_H
 
@@ -21,8 +22,8 @@ public:
 class IPluginFactory {
 public:
     virtual bool isPlugin(const char *layerName) = 0;
-    virtual nvinfer1::IPlugin *createPlugin(const char *layerName,
-                                            const nvinfer1::Weights *weights, int nbWeights) = 0;
+    virtual nvinfer1::IPlugin *createPlugin(const char *layerName, const nvinfer1::Weights *weights,
+                                            int nbWeights) = 0;
     virtual ~IPluginFactory() = default;
     inline virtual headrace_factory_calls headraceCaffeCalls() const;
 };
@@ -50,10 +51,11 @@ public:
                                    nvinfer1::INetworkDefinition &network,
                                    nvinfer1::DataType weightType) {
         return headrace::call<IBlobNameToTensor *>(this, "parse",
-                                                {deploy, model, network, weightType});
+                                                   {deploy, model, network, weightType});
     }
     void setPluginFactoryV2(IPluginFactoryV2 *factory) {
-        headrace::setFactory(this, "plugin_factory_v2", factory, &IPluginFactoryV2::headraceCaffeCalls);
+        headrace::setFactory(this, "plugin_factory_v2", factory,
+                             &IPluginFactoryV2::headraceCaffeCalls);
     }
     void setPluginFactory(IPluginFactory *factory) {
         headrace::setFactory(this, "_plugin_factory", factory, &IPluginFactory::headraceCaffeCalls);
@@ -101,10 +103,9 @@ struct CaffeFactoryCalls {
         nvinfer1::IPlugin *plugin = factory->createPlugin(layer, n ? given.data() : nullptr, n);
         *made = describe(plugin, WithFormats && static_cast<Ext *>(factory)->isPluginExt(layer));
     }
-    static headrace_factory_calls table(
-        int32_t (*is)(void *, const char *),
-        void (*make)(void *, const char *, const headrace_value *, int32_t, const char *,
-                     headrace_plugin *)) {
+    static headrace_factory_calls table(int32_t (*is)(void *, const char *),
+                                        void (*make)(void *, const char *, const headrace_value *,
+                                                     int32_t, const char *, headrace_plugin *)) {
         headrace_factory_calls c = {};
         c.size = sizeof(c);
         c.is_plugin = is, c.create = make;

@@ -5,13 +5,15 @@
 
 #include "NvInfer.h"
 #ifndef HEADRACE_NV_INFER_H
-#error "NvInfer.h is NVIDIA's and NvInferPlugin.h is headrace's: name the folder of NVIDIA's headers by -I, or take headrace's NvInfer.h"
+#error \
+    "NvInfer.h is NVIDIA's and NvInferPlugin.h is headrace's: name the folder of NVIDIA's headers by -I, or take headrace's NvInfer.h"
 #else
 #include "NvInferPluginUtils.h"
 
 // Makes all of them known under a namespace.
 static inline bool initLibNvInferPlugins(void *, const char *libNamespace) {
-    return headrace::call<bool>(nullptr, "init_libnvinfer_plugins", {libNamespace ? libNamespace : ""});
+    return headrace::call<bool>(nullptr, "init_libnvinfer_plugins",
+                                {libNamespace ? libNamespace : ""});
 }
 
 namespace headrace {
@@ -63,10 +65,11 @@ static inline nvinfer1::IPluginV2 *createReorgPlugin(int32_t stride) {
 
 static inline nvinfer1::IPluginV2 *createRegionPlugin(nvinfer1::plugin::RegionParameters params) {
     using nvinfer1::PluginFieldType;
-    const nvinfer1::PluginField fields[] = {{"num", &params.num, PluginFieldType::kINT32, 1},
-                                            {"coords", &params.coords, PluginFieldType::kINT32, 1},
-                                            {"classes", &params.classes, PluginFieldType::kINT32, 1},
-                                            {"smTree", nullptr, PluginFieldType::kINT32, 1}};
+    const nvinfer1::PluginField fields[] = {
+        {"num", &params.num, PluginFieldType::kINT32, 1},
+        {"coords", &params.coords, PluginFieldType::kINT32, 1},
+        {"classes", &params.classes, PluginFieldType::kINT32, 1},
+        {"smTree", nullptr, PluginFieldType::kINT32, 1}};
     return headrace::standardPlugin("Region_TRT", fields, 4);
 }
 
@@ -128,9 +131,9 @@ static inline INvPlugin *createFasterRCNNPlugin(int featureStride, int preNmsTop
                                                 float iouThreshold, float minBoxSize,
                                                 float spatialScale, DimsHW pooling,
                                                 Weights anchorRatios, Weights anchorScales) {
-    return headrace::HostNvPlugin::around(
-        createRPNROIPlugin(featureStride, preNmsTop, nmsMaxOut, iouThreshold, minBoxSize,
-                           spatialScale, pooling, anchorRatios, anchorScales));
+    return headrace::HostNvPlugin::around(createRPNROIPlugin(featureStride, preNmsTop, nmsMaxOut,
+                                                             iouThreshold, minBoxSize, spatialScale,
+                                                             pooling, anchorRatios, anchorScales));
 }
 static inline INvPlugin *createFasterRCNNPlugin(const void *data, size_t length) {
     IPluginRegistry *registry = headraceGetPluginRegistry();

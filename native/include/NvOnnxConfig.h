@@ -7,7 +7,7 @@
 namespace nvonnxparser {
 
 class IOnnxConfig {
-  public:
+public:
     using Verbosity = int32_t;
 
     virtual ~IOnnxConfig() noexcept = default;

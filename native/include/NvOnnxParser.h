@@ -4,7 +4,7 @@
 namespace nvonnxparser {
 class IParser;
 class IParserRefitter;
-}
+}  // namespace nvonnxparser
 #elif !defined(HEADRACE_NV_ONNX_PARSER_H) && !defined(NV_ONNX_PARSER_H)
 #define HEADRACE_NV_ONNX_PARSER_H
 #define NV_ONNX_PARSER_H  // NVIDIA's own header, before or after this one, declares the same
@@ -78,7 +78,7 @@ public:
     }
     bool refitFromBytes(const void *model, size_t size, const char *path = nullptr) noexcept {
         return headrace::call<bool>(this, "refit_from_bytes",
-                                 {headrace::Value::bytes(model, size), path});
+                                    {headrace::Value::bytes(model, size), path});
     }
     HEADRACE_GET(int32_t, getNbErrors, "num_errors")
     const IParserError *getError(int32_t index) {
@@ -94,7 +94,7 @@ inline IParserRefitter *createParserRefitter(nvinfer1::IRefitter &refitter,
                                              nvinfer1::ILogger &logger) {
     const headrace::LoggerValue given(&logger);
     return headrace::call<IParserRefitter *>(nullptr, "create_parser_refitter",
-                                          {refitter, given.value()});
+                                             {refitter, given.value()});
 }
 
 inline IParser *createParser(nvinfer1::INetworkDefinition &network, nvinfer1::ILogger &logger) {

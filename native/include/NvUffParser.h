@@ -34,14 +34,13 @@ struct FieldCollection {
     const FieldMap *fields;
 };
 
-// Up to 7: makes the layers of custom nodes that it says it makes. Inputs that are constants come as
-// weights.
+// Up to 7: makes the layers of custom nodes that it says it makes. Inputs that are constants come
+// as weights.
 class IPluginFactory {
 public:
     virtual bool isPlugin(const char *layerName) = 0;
-    virtual nvinfer1::IPlugin *createPlugin(const char *layerName,
-                                            const nvinfer1::Weights *weights, int nbWeights,
-                                            const FieldCollection fields) = 0;
+    virtual nvinfer1::IPlugin *createPlugin(const char *layerName, const nvinfer1::Weights *weights,
+                                            int nbWeights, const FieldCollection fields) = 0;
     virtual ~IPluginFactory() = default;
     inline virtual headrace_factory_calls headraceUffCalls() const;  // how the host calls it
 };
@@ -56,8 +55,9 @@ class IUffParser : public headrace::Object {
 public:
     void destroy() { delete this; }
     bool registerInput(const char *name, nvinfer1::Dims dims, UffInputOrder order) {
-        return headrace::call<bool>(nullptr, "uff_register_input",
-                                 {headrace::Value(this), name, dims, static_cast<int32_t>(order)});
+        return headrace::call<bool>(
+            nullptr, "uff_register_input",
+            {headrace::Value(this), name, dims, static_cast<int32_t>(order)});
     }
     bool registerOutput(const char *name) {
         return headrace::call<bool>(this, "register_output", {name});
@@ -93,11 +93,11 @@ struct UffFactoryCalls {
     static nvuffparser::FieldType typeOf(int32_t type) {
         using nvinfer1::PluginFieldType;
         switch (static_cast<PluginFieldType>(type)) {
-            case PluginFieldType::kFLOAT32: return nvuffparser::FieldType::kFLOAT;
-            case PluginFieldType::kINT32: return nvuffparser::FieldType::kINT32;
-            case PluginFieldType::kCHAR: return nvuffparser::FieldType::kCHAR;
-            case PluginFieldType::kDIMS: return nvuffparser::FieldType::kDIMS;
-            default: return nvuffparser::FieldType::kUNKNOWN;
+        case PluginFieldType::kFLOAT32: return nvuffparser::FieldType::kFLOAT;
+        case PluginFieldType::kINT32: return nvuffparser::FieldType::kINT32;
+        case PluginFieldType::kCHAR: return nvuffparser::FieldType::kCHAR;
+        case PluginFieldType::kDIMS: return nvuffparser::FieldType::kDIMS;
+        default: return nvuffparser::FieldType::kUNKNOWN;
         }
     }
     static int32_t isPlugin(void *self, const char *layer) {

@@ -5,18 +5,18 @@
 #include "cuda_runtime_api.h"
 
 #ifdef __cplusplus
-#define HEADRACE_VECTOR_MAKERS(type, name)                                             \
-    static inline name##2 make_##name##2(type x, type y) {                          \
-        name##2 v = {x, y};                                                         \
-        return v;                                                                   \
-    }                                                                               \
-    static inline name##3 make_##name##3(type x, type y, type z) {                  \
-        name##3 v = {x, y, z};                                                      \
-        return v;                                                                   \
-    }                                                                               \
-    static inline name##4 make_##name##4(type x, type y, type z, type w) {          \
-        name##4 v = {x, y, z, w};                                                   \
-        return v;                                                                   \
+#define HEADRACE_VECTOR_MAKERS(type, name)                                 \
+    static inline name##2 make_##name##2(type x, type y) {                 \
+        name##2 v = {x, y};                                                \
+        return v;                                                          \
+    }                                                                      \
+    static inline name##3 make_##name##3(type x, type y, type z) {         \
+        name##3 v = {x, y, z};                                             \
+        return v;                                                          \
+    }                                                                      \
+    static inline name##4 make_##name##4(type x, type y, type z, type w) { \
+        name##4 v = {x, y, z, w};                                          \
+        return v;                                                          \
     }
 HEADRACE_VECTOR_MAKERS(unsigned char, uchar)
 HEADRACE_VECTOR_MAKERS(int, int)

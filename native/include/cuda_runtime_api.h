@@ -119,38 +119,39 @@ struct cudaDeviceProp {
 
 static inline const char *cudaGetErrorString(cudaError_t error) {
     switch (error) {
-        case cudaSuccess: return "no error";
-        case cudaErrorInvalidValue: return "invalid argument";
-        case cudaErrorMemoryAllocation: return "out of memory";
-        case cudaErrorInvalidDevice: return "invalid device ordinal";
-        case cudaErrorNotSupported: return "operation not supported";
-        case cudaErrorStreamCaptureUnsupported:
-            return "operation not permitted when stream is capturing";
-        default: return "unknown error";
+    case cudaSuccess: return "no error";
+    case cudaErrorInvalidValue: return "invalid argument";
+    case cudaErrorMemoryAllocation: return "out of memory";
+    case cudaErrorInvalidDevice: return "invalid device ordinal";
+    case cudaErrorNotSupported: return "operation not supported";
+    case cudaErrorStreamCaptureUnsupported:
+        return "operation not permitted when stream is capturing";
+    default: return "unknown error";
     }
 }
 static inline const char *cudaGetErrorName(cudaError_t error) {
     switch (error) {
-        case cudaSuccess: return "cudaSuccess";
-        case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
-        case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
-        case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
-        case cudaErrorNotSupported: return "cudaErrorNotSupported";
-        case cudaErrorStreamCaptureUnsupported: return "cudaErrorStreamCaptureUnsupported";
-        default: return "cudaErrorUnknown";
+    case cudaSuccess: return "cudaSuccess";
+    case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
+    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
+    case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
+    case cudaErrorNotSupported: return "cudaErrorNotSupported";
+    case cudaErrorStreamCaptureUnsupported: return "cudaErrorStreamCaptureUnsupported";
+    default: return "cudaErrorUnknown";
     }
 }
 static inline cudaError_t cudaGetLastError(void) { return cudaSuccess; }
 static inline cudaError_t cudaPeekAtLastError(void) { return cudaSuccess; }
 
 static inline cudaError_t cudaMalloc(void **pointer, size_t size) {
-    const size_t rounded = (size + HEADRACE_CUDA_GRANULE - 1) / HEADRACE_CUDA_GRANULE * HEADRACE_CUDA_GRANULE;
+    const size_t rounded =
+        (size + HEADRACE_CUDA_GRANULE - 1) / HEADRACE_CUDA_GRANULE * HEADRACE_CUDA_GRANULE;
     if (!pointer) return cudaErrorInvalidValue;
     *pointer = NULL;
     if (size == 0) return cudaSuccess;
     if (rounded < size) return cudaErrorMemoryAllocation;
     return posix_memalign(pointer, HEADRACE_CUDA_GRANULE, rounded) ? cudaErrorMemoryAllocation
-                                                                : cudaSuccess;
+                                                                   : cudaSuccess;
 }
 static inline cudaError_t cudaFree(void *pointer) {
     free(pointer);
@@ -361,10 +362,10 @@ static inline cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr
                                                  int device) {
     (void)device;
     *value = attribute == cudaDevAttrMaxThreadsPerBlock         ? 1024
-             : attribute == cudaDevAttrComputeCapabilityMajor ? 7
-             : attribute == cudaDevAttrComputeCapabilityMinor ? 5
+             : attribute == cudaDevAttrComputeCapabilityMajor   ? 7
+             : attribute == cudaDevAttrComputeCapabilityMinor   ? 5
              : attribute == cudaDevAttrMaxPersistingL2CacheSize ? 0
-                                                              : 1;
+                                                                : 1;
     return cudaSuccess;
 }
 static inline cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device) {

@@ -19,8 +19,7 @@ typedef struct cudnnContext *cudnnHandle_t;
 typedef struct cudnnTensorStruct *cudnnTensorDescriptor_t;
 
 static inline const char *cudnnGetErrorString(cudnnStatus_t status) {
-    return status == CUDNN_STATUS_SUCCESS ? "CUDNN_STATUS_SUCCESS"
-                                          : "CUDNN_STATUS_NOT_SUPPORTED";
+    return status == CUDNN_STATUS_SUCCESS ? "CUDNN_STATUS_SUCCESS" : "CUDNN_STATUS_NOT_SUPPORTED";
 }
 static inline cudnnStatus_t cudnnCreate(cudnnHandle_t *handle) {
     *handle = (cudnnHandle_t)malloc(1);

@@ -1,13 +1,14 @@
 /* Basic types shared by a custom library and the program that calls it.
  *
- * Part of headrace, Apache-2.0. Written from a description of the binary interface; layouts are those of
- * x86-64 Linux and of every generation from 5.0 to 9.1, except where a comment says otherwise.
+ * Part of headrace, Apache-2.0. Written from a description of the binary interface; layouts are
+ * those of x86-64 Linux and of every generation from 5.0 to 9.1, except where a comment says
+ * otherwise.
  *
- * Two views, which the macro HEADRACE_NVDSINFER_GENERATION selects (or the folder generation-6, put first
- * on the include path):
- *   9 (default)  9.x: boxes of 28 bytes with rotation_angle
+ * Two views, which the macro HEADRACE_NVDSINFER_GENERATION selects (or the folder generation-6, put
+ * first on the include path): 9 (default)  9.x: boxes of 28 bytes with rotation_angle
  *   6            6.0 to 6.2: boxes of 24 bytes, and the types of those headers that changed since
- * HEADRACE_BOX_BYTES=24 alone compiles for programs of 7.x and 8.0: today's types with boxes of 24 bytes.
+ * HEADRACE_BOX_BYTES=24 alone compiles for programs of 7.x and 8.0: today's types with boxes of 24
+ * bytes.
  */
 #ifndef HEADRACE_NVDSINFER_H
 #define HEADRACE_NVDSINFER_H

@@ -1,9 +1,9 @@
-/* Types of the inference context that engine creators and model parsers read, in the layout of 9.1 or,
- * with HEADRACE_NVDSINFER_GENERATION=6, of 6.2.
+/* Types of the inference context that engine creators and model parsers read, in the layout of 9.1
+ * or, with HEADRACE_NVDSINFER_GENERATION=6, of 6.2.
  *
- * Part of headrace, Apache-2.0. Written from a description of the binary interface. Field offsets up to
- * and including numOutputIOFormats are those of every generation from 6.0 on.
- * Types only: there is no context library to call.
+ * Part of headrace, Apache-2.0. Written from a description of the binary interface. Field offsets
+ * up to and including numOutputIOFormats are those of every generation from 6.0 on. Types only:
+ * there is no context library to call.
  */
 #ifndef HEADRACE_NVDSINFER_CONTEXT_H
 #define HEADRACE_NVDSINFER_CONTEXT_H

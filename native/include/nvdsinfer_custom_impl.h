@@ -21,11 +21,11 @@ namespace nvcaffeparser1 {
 class IPluginFactory;
 class IPluginFactoryExt;
 class IPluginFactoryV2;
-}
+}  // namespace nvcaffeparser1
 namespace nvuffparser {
 class IPluginFactory;
 class IPluginFactoryExt;
-}
+}  // namespace nvuffparser
 namespace nvinfer1 {
 class IPluginFactory;
 }
@@ -57,48 +57,41 @@ public:
 
 // parse-bbox-func-name: fill objectList (it arrives empty) with boxes in pixels of the input.
 // false means: nothing usable in this frame.
-typedef bool (*NvDsInferParseCustomFunc)(
-    const std::vector<NvDsInferLayerInfo> &outputLayersInfo,
-    const NvDsInferNetworkInfo &networkInfo,
-    const NvDsInferParseDetectionParams &detectionParams,
-    std::vector<NvDsInferObjectDetectionInfo> &objectList);
+typedef bool (*NvDsInferParseCustomFunc)(const std::vector<NvDsInferLayerInfo> &outputLayersInfo,
+                                         const NvDsInferNetworkInfo &networkInfo,
+                                         const NvDsInferParseDetectionParams &detectionParams,
+                                         std::vector<NvDsInferObjectDetectionInfo> &objectList);
 
-// parse-bbox-instance-mask-func-name: as above. A mask is made with `new float[]`, or null; the caller
-// deletes it, also when the function returns false.
+// parse-bbox-instance-mask-func-name: as above. A mask is made with `new float[]`, or null; the
+// caller deletes it, also when the function returns false.
 typedef bool (*NvDsInferInstanceMaskParseCustomFunc)(
     const std::vector<NvDsInferLayerInfo> &outputLayersInfo,
-    const NvDsInferNetworkInfo &networkInfo,
-    const NvDsInferParseDetectionParams &detectionParams,
+    const NvDsInferNetworkInfo &networkInfo, const NvDsInferParseDetectionParams &detectionParams,
     std::vector<NvDsInferInstanceMaskInfo> &objectList);
 
-// parse-classifier-func-name (the spelling is the original's): a label is made with strdup, or null,
-// and set in every attribute; the caller frees it. descString is what is shown.
+// parse-classifier-func-name (the spelling is the original's): a label is made with strdup, or
+// null, and set in every attribute; the caller frees it. descString is what is shown.
 typedef bool (*NvDsInferClassiferParseCustomFunc)(
     const std::vector<NvDsInferLayerInfo> &outputLayersInfo,
-    const NvDsInferNetworkInfo &networkInfo,
-    float classifierThreshold,
-    std::vector<NvDsInferAttribute> &attrList,
-    std::string &descString);
+    const NvDsInferNetworkInfo &networkInfo, float classifierThreshold,
+    std::vector<NvDsInferAttribute> &attrList, std::string &descString);
 
-// parse-segmentation-func-name: classificationMap has networkInfo.width * networkInfo.height entries,
-// -1 for no class. classProbabilityMap may be left null or set to an output layer's buffer.
+// parse-segmentation-func-name: classificationMap has networkInfo.width * networkInfo.height
+// entries, -1 for no class. classProbabilityMap may be left null or set to an output layer's
+// buffer.
 typedef bool (*NvDsInferSemSegmentationParseCustomFunc)(
     const std::vector<NvDsInferLayerInfo> &outputLayersInfo,
-    const NvDsInferNetworkInfo &networkInfo,
-    float segmentationThreshold,
-    unsigned int numClasses,
-    int *classificationMap,
-    float *&classProbabilityMap);
+    const NvDsInferNetworkInfo &networkInfo, float segmentationThreshold, unsigned int numClasses,
+    int *classificationMap, float *&classProbabilityMap);
 
 // engine-create-func-name; without the config before TensorRT 8.
-typedef bool (*NvDsInferEngineCreateCustomFunc)(
-    nvinfer1::IBuilder *builder,
+typedef bool (*NvDsInferEngineCreateCustomFunc)(nvinfer1::IBuilder *builder,
 #if NV_TENSORRT_MAJOR >= 8
-    nvinfer1::IBuilderConfig *builderConfig,
+                                                nvinfer1::IBuilderConfig *builderConfig,
 #endif
-    const NvDsInferContextInitParams *initParams,
-    nvinfer1::DataType dataType,
-    nvinfer1::ICudaEngine *&cudaEngine);
+                                                const NvDsInferContextInitParams *initParams,
+                                                nvinfer1::DataType dataType,
+                                                nvinfer1::ICudaEngine *&cudaEngine);
 
 // ---- prototype checks: `CHECK_..._PROTOTYPE(myFunction)` at namespace scope, with a semicolon or
 // without, stops compilation
@@ -108,34 +101,36 @@ typedef bool (*NvDsInferEngineCreateCustomFunc)(
 #ifdef __CUDA_ARCH__
 #define HEADRACE_MARK_KIND(kind, function)
 #else
-#define HEADRACE_MARK_KIND(kind, function)              \
-    __asm__(".weak headrace_is_" #kind "_" #function "\n" \
+#define HEADRACE_MARK_KIND(kind, function)           \
+    __asm__(".weak headrace_is_" #kind "_" #function \
+            "\n"                                     \
             "headrace_is_" #kind "_" #function " = 0");
 #endif
 
-#define HEADRACE_CHECK_PROTOTYPE(function, pointer, kind, key)                      \
+#define HEADRACE_CHECK_PROTOTYPE(function, pointer, kind, key)                   \
     static_assert(sizeof(static_cast<pointer>(&function)) == sizeof(pointer),    \
                   #function " does not have the parameters that " key " needs"); \
-    HEADRACE_MARK_KIND(kind, function)                                              \
+    HEADRACE_MARK_KIND(kind, function)                                           \
     extern "C" std::remove_pointer<pointer>::type function;
 
 #define CHECK_CUSTOM_PARSE_FUNC_PROTOTYPE(function) \
     HEADRACE_CHECK_PROTOTYPE(function, NvDsInferParseCustomFunc, detector, "parse-bbox-func-name")
 
-#define CHECK_CUSTOM_INSTANCE_MASK_PARSE_FUNC_PROTOTYPE(function)                   \
+#define CHECK_CUSTOM_INSTANCE_MASK_PARSE_FUNC_PROTOTYPE(function)                      \
     HEADRACE_CHECK_PROTOTYPE(function, NvDsInferInstanceMaskParseCustomFunc, instance, \
-                          "parse-bbox-instance-mask-func-name")
+                             "parse-bbox-instance-mask-func-name")
 
-#define CHECK_CUSTOM_CLASSIFIER_PARSE_FUNC_PROTOTYPE(function)                     \
+#define CHECK_CUSTOM_CLASSIFIER_PARSE_FUNC_PROTOTYPE(function)                        \
     HEADRACE_CHECK_PROTOTYPE(function, NvDsInferClassiferParseCustomFunc, classifier, \
-                          "parse-classifier-func-name")
+                             "parse-classifier-func-name")
 
-#define CHECK_CUSTOM_SEM_SEGMENTATION_PARSE_FUNC_PROTOTYPE(function)                       \
+#define CHECK_CUSTOM_SEM_SEGMENTATION_PARSE_FUNC_PROTOTYPE(function)                          \
     HEADRACE_CHECK_PROTOTYPE(function, NvDsInferSemSegmentationParseCustomFunc, segmentation, \
-                          "parse-segmentation-func-name")
+                             "parse-segmentation-func-name")
 
-#define CHECK_CUSTOM_ENGINE_CREATE_FUNC_PROTOTYPE(function) \
-    HEADRACE_CHECK_PROTOTYPE(function, NvDsInferEngineCreateCustomFunc, creator, "engine-create-func-name")
+#define CHECK_CUSTOM_ENGINE_CREATE_FUNC_PROTOTYPE(function)                      \
+    HEADRACE_CHECK_PROTOTYPE(function, NvDsInferEngineCreateCustomFunc, creator, \
+                             "engine-create-func-name")
 
 // ---- functions of fixed names. Their C linkage comes from these declarations: shipped sources
 // define them without repeating extern "C".
@@ -148,14 +143,13 @@ bool NvDsInferInitializeInputLayers(const std::vector<NvDsInferLayerInfo> &input
 
 IModelParser *NvDsInferCreateModelParser(const NvDsInferContextInitParams *initParams);
 
-bool NvDsInferCudaEngineGet(nvinfer1::IBuilder *builder,
-                            NvDsInferContextInitParams *initParams,
-                            nvinfer1::DataType dataType,
-                            nvinfer1::ICudaEngine *&cudaEngine)
+bool NvDsInferCudaEngineGet(nvinfer1::IBuilder *builder, NvDsInferContextInitParams *initParams,
+                            nvinfer1::DataType dataType, nvinfer1::ICudaEngine *&cudaEngine)
     _DS_DEPRECATED_("name the function in engine-create-func-name");
 
-// Factories of layers, of the time before plugins were registered. What a Get function gives goes back
-// to its Destroy function: the parsers' when the network is built, the runtime's with the engine.
+// Factories of layers, of the time before plugins were registered. What a Get function gives goes
+// back to its Destroy function: the parsers' when the network is built, the runtime's with the
+// engine.
 typedef enum {
     PLUGIN_FACTORY = 0,
     PLUGIN_FACTORY_EXT = 1,

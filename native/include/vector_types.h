@@ -2,11 +2,15 @@
 #ifndef HEADRACE_VECTOR_TYPES_H
 #define HEADRACE_VECTOR_TYPES_H
 
-#define HEADRACE_VECTORS(type, name)                          \
-    typedef struct name##1 { type x; } name##1;            \
-    typedef struct name##2 { type x, y; } name##2;         \
-    typedef struct name##3 { type x, y, z; } name##3;      \
-    typedef struct name##4 { type x, y, z, w; } name##4;
+#define HEADRACE_VECTORS(type, name)            \
+    typedef struct name##1 { type x; }          \
+    name##1;                                    \
+    typedef struct name##2 { type x, y; }       \
+    name##2;                                    \
+    typedef struct name##3 { type x, y, z; }    \
+    name##3;                                    \
+    typedef struct name##4 { type x, y, z, w; } \
+    name##4;
 
 HEADRACE_VECTORS(signed char, char)
 HEADRACE_VECTORS(unsigned char, uchar)

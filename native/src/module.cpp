@@ -4,9 +4,11 @@
 NB_MODULE(_native, m) {
     // A run that ends by an error leaves objects to the end of the process: no words for a user.
     nanobind::set_leak_warnings(false);
-    m.doc() = "Native kernels of headrace. Python checks arguments; this module assumes valid input.";
-    m.def("native_api", [] { return HEADRACE_NATIVE_API; },
-          "Digest of the functions here when this was compiled, see headrace._core._native_api.");
+    m.doc() =
+        "Native kernels of headrace. Python checks arguments; this module assumes valid input.";
+    m.def(
+        "native_api", [] { return HEADRACE_NATIVE_API; },
+        "Digest of the functions here when this was compiled, see headrace._core._native_api.");
     headrace::preprocess::bind(m);
     headrace::preprocess::bind_tables(m);
     headrace::cluster::bind(m);

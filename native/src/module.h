@@ -5,53 +5,53 @@
 namespace headrace {
 
 namespace preprocess {
-void bind(nanobind::module_ &m);  // preprocess/bindings.cpp
+void bind(nanobind::module_ &m);         // preprocess/bindings.cpp
 void bind_tables(nanobind::module_ &m);  // preprocess/tables.cpp
-}
+}  // namespace preprocess
 namespace cluster {
 void bind(nanobind::module_ &m);  // cluster/bindings.cpp
 }
 namespace decode {
-void bind_scores(nanobind::module_ &m);  // decode/scores.cpp
-void bind_boxes(nanobind::module_ &m);  // decode/boxes.cpp
+void bind_scores(nanobind::module_ &m);   // decode/scores.cpp
+void bind_boxes(nanobind::module_ &m);    // decode/boxes.cpp
 void bind_segment(nanobind::module_ &m);  // decode/segment.cpp
-}
+}  // namespace decode
 namespace core {
-void bind_call_lock(nanobind::module_ &m);  // core/call_lock.cpp
+void bind_call_lock(nanobind::module_ &m);    // core/call_lock.cpp
 void bind_memory_view(nanobind::module_ &m);  // core/memory_view.cpp
-void bind_tensors(nanobind::module_ &m);  // core/tensors.cpp
-}
+void bind_tensors(nanobind::module_ &m);      // core/tensors.cpp
+}  // namespace core
 namespace custom {
-void bind(nanobind::module_ &m);  // custom/library.cpp
+void bind(nanobind::module_ &m);                 // custom/library.cpp
 void bind_loaded_library(nanobind::module_ &m);  // custom/loaded_library.cpp
-}
+}  // namespace custom
 namespace stand_ins {
 void bind(nanobind::module_ &m);  // stand_ins/stand_in.cpp
 }
 namespace track {
-void bind(nanobind::module_ &m);  // track/bindings.cpp
-void bind_iou(nanobind::module_ &m);  // track/iou.cpp
+void bind(nanobind::module_ &m);          // track/bindings.cpp
+void bind_iou(nanobind::module_ &m);      // track/iou.cpp
 void bind_objects(nanobind::module_ &m);  // track/objects.cpp
-}
+}  // namespace track
 namespace results {
-void bind_count_pairs(nanobind::module_ &m);  // results/count_pairs.cpp
+void bind_count_pairs(nanobind::module_ &m);   // results/count_pairs.cpp
 void bind_json_numbers(nanobind::module_ &m);  // results/json_numbers.cpp
-void bind_blend(nanobind::module_ &m);  // results/blend.cpp
-}
+void bind_blend(nanobind::module_ &m);         // results/blend.cpp
+}  // namespace results
 namespace plugins {
-void bind_nms(nanobind::module_ &m);  // plugins/nms.cpp
+void bind_nms(nanobind::module_ &m);     // plugins/nms.cpp
 void bind_sample(nanobind::module_ &m);  // plugins/sample.cpp
-}
+}  // namespace plugins
 namespace ort {
 void bind(nanobind::module_ &m);  // ort/operators.cpp
 }
 namespace guard {
-void bind(nanobind::module_ &m);  // guard/bindings.cpp
-void bind_crash(nanobind::module_ &m);  // guard/crash.cpp
-void bind_memory(nanobind::module_ &m);  // guard/memory.cpp
-void bind_sandbox(nanobind::module_ &m);  // guard/sandbox.cpp
+void bind(nanobind::module_ &m);             // guard/bindings.cpp
+void bind_crash(nanobind::module_ &m);       // guard/crash.cpp
+void bind_memory(nanobind::module_ &m);      // guard/memory.cpp
+void bind_sandbox(nanobind::module_ &m);     // guard/sandbox.cpp
 void bind_crash_note(nanobind::module_ &m);  // guard/crash_note.cpp
-}
+}  // namespace guard
 namespace hosting {
 void bind(nanobind::module_ &m);  // host/foreign.cpp
 }

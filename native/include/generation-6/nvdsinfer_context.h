@@ -1,4 +1,5 @@
-/* The view that programs of generation 6.x have of nvdsinfer_context.h: this folder comes first on the include path.
+/* The view that programs of generation 6.x have of nvdsinfer_context.h: this folder comes first on
+ * the include path.
  *
  * Part of headrace, Apache-2.0.
  */

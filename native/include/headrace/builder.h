@@ -81,13 +81,31 @@ HEADRACE_ENUM(TilingOptimizationLevel);
 
 // A member by its name: its number differs between generations.
 static inline Value namedFlag(nvinfer1::BuilderFlag flag) {
-    static const char *const names[] = {
-        "FP16", "INT8", "DEBUG", "GPU_FALLBACK", "STRICT_TYPES", "REFIT", "DISABLE_TIMING_CACHE",
-        "TF32", "SPARSE_WEIGHTS", "SAFETY_SCOPE", "OBEY_PRECISION_CONSTRAINTS",
-        "PREFER_PRECISION_CONSTRAINTS", "DIRECT_IO", "REJECT_EMPTY_ALGORITHMS",
-        "ENABLE_TACTIC_HEURISTIC", "VERSION_COMPATIBLE", "EXCLUDE_LEAN_RUNTIME", "FP8",
-        "ERROR_ON_TIMING_CACHE_MISS", "BF16", "DISABLE_COMPILATION_CACHE", "STRIP_PLAN",
-        "REFIT_IDENTICAL", "WEIGHT_STREAMING", "INT4"};
+    static const char *const names[] = {"FP16",
+                                        "INT8",
+                                        "DEBUG",
+                                        "GPU_FALLBACK",
+                                        "STRICT_TYPES",
+                                        "REFIT",
+                                        "DISABLE_TIMING_CACHE",
+                                        "TF32",
+                                        "SPARSE_WEIGHTS",
+                                        "SAFETY_SCOPE",
+                                        "OBEY_PRECISION_CONSTRAINTS",
+                                        "PREFER_PRECISION_CONSTRAINTS",
+                                        "DIRECT_IO",
+                                        "REJECT_EMPTY_ALGORITHMS",
+                                        "ENABLE_TACTIC_HEURISTIC",
+                                        "VERSION_COMPATIBLE",
+                                        "EXCLUDE_LEAN_RUNTIME",
+                                        "FP8",
+                                        "ERROR_ON_TIMING_CACHE_MISS",
+                                        "BF16",
+                                        "DISABLE_COMPILATION_CACHE",
+                                        "STRIP_PLAN",
+                                        "REFIT_IDENTICAL",
+                                        "WEIGHT_STREAMING",
+                                        "INT4"};
     const size_t index = static_cast<size_t>(flag);
     Value v;
     v.kind = HEADRACE_ENUM, v.number = static_cast<int64_t>(flag), v.extra = "BuilderFlag";
@@ -102,20 +120,21 @@ namespace nvinfer1 {
 class IOptimizationProfile : public headrace::Object {
 public:
     bool setDimensions(const char *name, OptProfileSelector select, const Dims &dims) {
-        return headrace::call<bool>(nullptr, "profile_set_dimensions",
-                                 {headrace::Value(this), name, static_cast<int32_t>(select), dims});
+        return headrace::call<bool>(
+            nullptr, "profile_set_dimensions",
+            {headrace::Value(this), name, static_cast<int32_t>(select), dims});
     }
     Dims getDimensions(const char *name, OptProfileSelector select) const {
         return headrace::call<Dims>(nullptr, "profile_get_dimensions",
-                                 {headrace::Value(this), name, static_cast<int32_t>(select)});
+                                    {headrace::Value(this), name, static_cast<int32_t>(select)});
     }
     bool setShapeValues(const char *name, OptProfileSelector select, const int32_t *values,
                         int32_t count) {
         headrace::Items<int64_t> wide(count);
         for (int32_t i = 0; i < count; ++i) wide[i] = values[i];
         return headrace::call<bool>(nullptr, "profile_set_values",
-                                 {headrace::Value(this), name, static_cast<int32_t>(select),
-                                  headrace::Value::ints(wide.data(), count)});
+                                    {headrace::Value(this), name, static_cast<int32_t>(select),
+                                     headrace::Value::ints(wide.data(), count)});
     }
     bool setExtraMemoryTarget(float) { return true; }
     bool isValid() const { return true; }
@@ -197,7 +216,9 @@ public:
 class IBuilderConfig : public headrace::Object {
 public:
     void destroy() { delete this; }
-    void setFlag(BuilderFlag flag) { headrace::call<void>(this, "set_flag", {headrace::namedFlag(flag)}); }
+    void setFlag(BuilderFlag flag) {
+        headrace::call<void>(this, "set_flag", {headrace::namedFlag(flag)});
+    }
     void clearFlag(BuilderFlag flag) {
         headrace::call<void>(this, "clear_flag", {headrace::namedFlag(flag)});
     }
@@ -234,11 +255,11 @@ public:
     }
     bool canRunOnDLA(const ILayer *) const { return false; }
     HEADRACE_PROPERTY(ProfilingVerbosity, getProfilingVerbosity, setProfilingVerbosity,
-                   "profiling_verbosity")
+                      "profiling_verbosity")
     HEADRACE_PROPERTY(int32_t, getBuilderOptimizationLevel, setBuilderOptimizationLevel,
-                   "builder_optimization_level")
+                      "builder_optimization_level")
     HEADRACE_PROPERTY(int32_t, getAvgTimingIterations, setAvgTimingIterations,
-                   "avg_timing_iterations")
+                      "avg_timing_iterations")
     HEADRACE_PROPERTY(int32_t, getMaxAuxStreams, setMaxAuxStreams, "max_aux_streams")
     void setMinTimingIterations(int32_t) {}
     bool setTacticSources(TacticSources) { return true; }
@@ -259,7 +280,7 @@ public:
     }
     ITimingCache *createTimingCache(const void *blob, size_t size) const {
         return headrace::call<ITimingCache *>(this, "create_timing_cache",
-                                           {headrace::Value::bytes(blob, size)});
+                                              {headrace::Value::bytes(blob, size)});
     }
     bool setTimingCache(const ITimingCache &cache, bool ignoreMismatch) {
         return headrace::call<bool>(this, "set_timing_cache", {cache, ignoreMismatch});
@@ -285,11 +306,11 @@ public:
         flags |= 1U << static_cast<int32_t>(NetworkDefinitionCreationFlag::kEXPLICIT_BATCH);
 #endif
         return headrace::call<INetworkDefinition *>(nullptr, "create_network",
-                                                 {headrace::Value(this), flags});
+                                                    {headrace::Value(this), flags});
     }
     INetworkDefinition *createNetwork() {
         return headrace::call<INetworkDefinition *>(nullptr, "create_network",
-                                                 {headrace::Value(this), 0});
+                                                    {headrace::Value(this), 0});
     }
     IBuilderConfig *createBuilderConfig() {
         return headrace::call<IBuilderConfig *>(this, "create_builder_config");
@@ -302,11 +323,12 @@ public:
     }
     ICudaEngine *buildEngineWithConfig(INetworkDefinition &network, IBuilderConfig &config) {
         return headrace::call<ICudaEngine *>(nullptr, "build_engine",
-                                          {headrace::Value(this), network, config});
+                                             {headrace::Value(this), network, config});
     }
     // Up to 7: a builder had settings of its own.
     ICudaEngine *buildCudaEngine(INetworkDefinition &network) {
-        return headrace::call<ICudaEngine *>(nullptr, "build_engine", {headrace::Value(this), network});
+        return headrace::call<ICudaEngine *>(nullptr, "build_engine",
+                                             {headrace::Value(this), network});
     }
     bool isNetworkSupported(const INetworkDefinition &network, const IBuilderConfig &config) const {
         return headrace::call<bool>(this, "is_network_supported", {network, config});
@@ -324,7 +346,7 @@ public:
     void setErrorRecorder(IErrorRecorder *) {}
     void setMaxWorkspaceSize(size_t size) {
         headrace::call<void>(nullptr, "builder_setting",
-                          {headrace::Value(this), "max_workspace_size", size});
+                             {headrace::Value(this), "max_workspace_size", size});
     }
     void setFp16Mode(bool on) { setMode("FP16", on); }
     void setHalf2Mode(bool on) { setMode("FP16", on); }

@@ -41,16 +41,12 @@ public:
 
 class IInt8MinMaxCalibrator : public IInt8Calibrator {
 public:
-    CalibrationAlgoType getAlgorithm() override {
-        return CalibrationAlgoType::kMINMAX_CALIBRATION;
-    }
+    CalibrationAlgoType getAlgorithm() override { return CalibrationAlgoType::kMINMAX_CALIBRATION; }
 };
 
 class IInt8LegacyCalibrator : public IInt8Calibrator {
 public:
-    CalibrationAlgoType getAlgorithm() override {
-        return CalibrationAlgoType::kLEGACY_CALIBRATION;
-    }
+    CalibrationAlgoType getAlgorithm() override { return CalibrationAlgoType::kLEGACY_CALIBRATION; }
     virtual double getQuantile() const = 0;
     virtual double getRegressionCutoff() const = 0;
     virtual const void *readHistogramCache(std::size_t &length) = 0;

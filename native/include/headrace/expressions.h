@@ -35,7 +35,7 @@ public:
     const IDimensionExpr *declareSizeTensor(int32_t outputIndex, const IDimensionExpr &opt,
                                             const IDimensionExpr &upper) {
         return headrace::call<IDimensionExpr *>(this, "declare_size_tensor",
-                                             {outputIndex, opt, upper});
+                                                {outputIndex, opt, upper});
     }
 
 private:

@@ -2,8 +2,8 @@
  *
  * The classes of NvInfer.h and its family are inline code over this table: no virtual table, no
  * struct of theirs crosses the border, so a library compiled for any generation meets one host.
- * `headrace_host_api_1` is a weak reference that the loading program defines; where nothing defines it,
- * every call fails as the original's would, by null and false.
+ * `headrace_host_api_1` is a weak reference that the loading program defines; where nothing defines
+ * it, every call fails as the original's would, by null and false.
  *
  * Part of headrace, Apache-2.0. Valid C and C++11.
  */
@@ -59,17 +59,18 @@ typedef enum {
     HEADRACE_BOOL,
     HEADRACE_INT,
     HEADRACE_REAL,
-    HEADRACE_TEXT,    /* data: NUL-terminated; of a result: valid until the same object is asked again */
-    HEADRACE_BYTES,   /* data, number: how many */
-    HEADRACE_DIMS,    /* dims */
-    HEADRACE_INTS,    /* data: int64_t, number: how many */
-    HEADRACE_REALS,   /* data: float, number: how many */
-    HEADRACE_ENUM,    /* extra: name of the type; data: name of the member, or null and number */
-    HEADRACE_WEIGHTS, /* code: data type, data, number: how many */
-    HEADRACE_OBJECT,  /* data: headrace_object */
-    HEADRACE_OBJECTS, /* data: headrace_object **, number: how many */
-    HEADRACE_FIELDS,  /* data: headrace_fields */
-    HEADRACE_PLUGIN,  /* data: headrace_plugin */
+    HEADRACE_TEXT,  /* data: NUL-terminated; of a result: valid until the same object is asked again
+                     */
+    HEADRACE_BYTES, /* data, number: how many */
+    HEADRACE_DIMS,  /* dims */
+    HEADRACE_INTS,  /* data: int64_t, number: how many */
+    HEADRACE_REALS, /* data: float, number: how many */
+    HEADRACE_ENUM,  /* extra: name of the type; data: name of the member, or null and number */
+    HEADRACE_WEIGHTS,         /* code: data type, data, number: how many */
+    HEADRACE_OBJECT,          /* data: headrace_object */
+    HEADRACE_OBJECTS,         /* data: headrace_object **, number: how many */
+    HEADRACE_FIELDS,          /* data: headrace_fields */
+    HEADRACE_PLUGIN,          /* data: headrace_plugin */
     HEADRACE_PLUGINS_CREATOR, /* data: C++ object, extra: headrace_creator_calls */
     HEADRACE_LOGGER,          /* data: C++ object, extra: headrace_logger_calls */
     HEADRACE_CALIBRATOR,      /* data: C++ object, extra: headrace_calibrator_calls */
@@ -105,7 +106,8 @@ typedef struct {
     size_t (*serialization_size)(void *self);
     void (*serialize)(void *self, void *buffer);
     /* V2, V2Ext, V2IOExt */
-    void (*output_dims)(void *self, int32_t index, const headrace_dims *in, int32_t n, headrace_dims *out);
+    void (*output_dims)(void *self, int32_t index, const headrace_dims *in, int32_t n,
+                        headrace_dims *out);
     int32_t (*supports_format)(void *self, int32_t type, int32_t format);
     void (*configure_with_format)(void *self, const headrace_dims *in, int32_t n_in,
                                   const headrace_dims *out, int32_t n_out, int32_t type,
@@ -117,14 +119,14 @@ typedef struct {
     int32_t (*output_type)(void *self, int32_t index, const int32_t *types, int32_t n);
     int32_t (*output_broadcast)(void *self, int32_t index, const uint8_t *broadcast, int32_t n);
     int32_t (*input_broadcast)(void *self, int32_t index);
-    void (*configure_ext)(void *self, const headrace_desc *in, int32_t n_in, const headrace_desc *out,
-                          int32_t n_out, const uint8_t *in_broadcast, const uint8_t *out_broadcast,
-                          int32_t format, int32_t max_batch);
+    void (*configure_ext)(void *self, const headrace_desc *in, int32_t n_in,
+                          const headrace_desc *out, int32_t n_out, const uint8_t *in_broadcast,
+                          const uint8_t *out_broadcast, int32_t format, int32_t max_batch);
     void (*attach)(void *self, void *cudnn, void *cublas, void *allocator);
     void (*detach)(void *self);
     /* V2IOExt and V2DynamicExt */
-    int32_t (*supports_combination)(void *self, int32_t pos, const headrace_desc *in_out, int32_t n_in,
-                                    int32_t n_out);
+    int32_t (*supports_combination)(void *self, int32_t pos, const headrace_desc *in_out,
+                                    int32_t n_in, int32_t n_out);
     void (*configure)(void *self, const headrace_desc *in, int32_t n_in, const headrace_desc *out,
                       int32_t n_out);
     /* V2DynamicExt */
@@ -148,14 +150,15 @@ typedef struct {
     void *(*clone)(void *self);
     int32_t (*has_build)(void *self);
     int32_t (*output_count)(void *self);
-    int32_t (*output_types)(void *self, int32_t *out, int32_t n_out, const int32_t *in, int32_t n_in);
+    int32_t (*output_types)(void *self, int32_t *out, int32_t n_out, const int32_t *in,
+                            int32_t n_in);
     int32_t (*output_exprs)(void *self, const headrace_exprs *in, int32_t n_in,
                             const headrace_exprs *shape_in, int32_t n_shape, headrace_exprs *out,
                             int32_t n_out, headrace_object *builder);
-    int32_t (*supports_combination)(void *self, int32_t pos, const headrace_desc *in_out, int32_t n_in,
-                                    int32_t n_out);
-    int32_t (*configure)(void *self, const headrace_desc *in, int32_t n_in, const headrace_desc *out,
-                         int32_t n_out);
+    int32_t (*supports_combination)(void *self, int32_t pos, const headrace_desc *in_out,
+                                    int32_t n_in, int32_t n_out);
+    int32_t (*configure)(void *self, const headrace_desc *in, int32_t n_in,
+                         const headrace_desc *out, int32_t n_out);
     size_t (*workspace)(void *self, const headrace_desc *in, int32_t n_in, const headrace_desc *out,
                         int32_t n_out);
     int32_t (*tactic_count)(void *self);
@@ -165,8 +168,8 @@ typedef struct {
     const char *(*metadata)(void *self);
     int32_t (*aliased_input)(void *self, int32_t output); /* -1: none; -2: not asked for */
     int32_t (*set_tactic)(void *self, int32_t tactic);
-    int32_t (*on_shape_change)(void *self, const headrace_desc *in, int32_t n_in, const headrace_desc *out,
-                               int32_t n_out);
+    int32_t (*on_shape_change)(void *self, const headrace_desc *in, int32_t n_in,
+                               const headrace_desc *out, int32_t n_out);
     int32_t (*enqueue)(void *self, const headrace_desc *in_desc, int32_t n_in,
                        const headrace_desc *out_desc, int32_t n_out, const void *const *in,
                        void *const *out, void *workspace, void *stream);
@@ -229,8 +232,9 @@ typedef struct {
     int32_t (*is_plugin)(void *self, const char *layer);
     void (*create)(void *self, const char *layer, const headrace_value *weights, int32_t n,
                    const char *text, headrace_plugin *made); /* Caffe */
-    void (*create_with_fields)(void *self, const char *layer, const headrace_value *weights, int32_t n,
-                               const headrace_fields *fields, headrace_plugin *made); /* UFF */
+    void (*create_with_fields)(void *self, const char *layer, const headrace_value *weights,
+                               int32_t n, const headrace_fields *fields,
+                               headrace_plugin *made); /* UFF */
     void (*deserialize)(void *self, const char *layer, const void *data, size_t size,
                         headrace_plugin *made); /* engines */
 } headrace_factory_calls;

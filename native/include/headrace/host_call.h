@@ -1,12 +1,12 @@
 // From C++ to the host: arguments become values, results become what the sources expect.
 //
 // Names here carry the generation, so that two libraries of different generations in one process
-// never share a function. What changes its type changes its name: libraries of older headers share the
-// process, too.
+// never share a function. What changes its type changes its name: libraries of older headers share
+// the process, too.
 //
-// Each unit of a library pays for what it includes: no virtual function is defined outside its class
-// without `inline` in the class (all that it calls would be compiled into every unit), and there are no
-// large headers or containers of the standard library where a few lines do.
+// Each unit of a library pays for what it includes: no virtual function is defined outside its
+// class without `inline` in the class (all that it calls would be compiled into every unit), and
+// there are no large headers or containers of the standard library where a few lines do.
 //
 // Part of headrace, Apache-2.0. Valid C++11.
 #ifndef HEADRACE_HOST_CALL_H
@@ -92,10 +92,10 @@ inline nvinfer1::Dims fromHost(const headrace_dims &dims) {
 // Names of enum types, as the host knows them.
 template <typename E>
 struct EnumName;
-#define HEADRACE_ENUM(type)                             \
-    template <>                                      \
-    struct EnumName<nvinfer1::type> {                \
-        static const char *text() { return #type; }  \
+#define HEADRACE_ENUM(type)                         \
+    template <>                                     \
+    struct EnumName<nvinfer1::type> {               \
+        static const char *text() { return #type; } \
     }
 HEADRACE_ENUM(DataType);
 HEADRACE_ENUM(TensorFormat);
@@ -137,8 +137,7 @@ struct Value : headrace_value {
     Value(const nvinfer1::PluginFieldCollection *v) : headrace_value() {
         kind = v ? HEADRACE_FIELDS : HEADRACE_NONE, data = v;
     }
-    template <typename E,
-              typename = typename std::enable_if<std::is_enum<E>::value>::type>
+    template <typename E, typename = typename std::enable_if<std::is_enum<E>::value>::type>
     Value(E v) : headrace_value() {
         kind = HEADRACE_ENUM, number = static_cast<int64_t>(v), extra = EnumName<E>::text();
     }
@@ -215,7 +214,7 @@ struct As<T *, typename std::enable_if<std::is_base_of<Object, T>::value>::type>
 };
 
 inline headrace_value callValue(const Object *object, const char *method,
-                             std::initializer_list<Value> arguments) {
+                                std::initializer_list<Value> arguments) {
     headrace_value result = {};
     if (const headrace_host *h = host())
         h->call(object ? object->headraceObject() : nullptr, method, arguments.begin(),
@@ -223,8 +222,8 @@ inline headrace_value callValue(const Object *object, const char *method,
     return result;
 }
 
-// What stands here for an object of the host. It is code of this library, so each library has its own,
-// until it is unloaded. The list only grows, at its head, so that it needs no lock.
+// What stands here for an object of the host. It is code of this library, so each library has its
+// own, until it is unloaded. The list only grows, at its head, so that it needs no lock.
 template <typename T>
 struct StandIns {
     struct One {
@@ -262,12 +261,13 @@ static inline T *standIn(headrace_object *object) {
     }
 }
 
-// Elements that live while one call does. A vector would do, but each unit that includes these headers
-// would compile it for a dozen types, whether it has plugins or not.
+// Elements that live while one call does. A vector would do, but each unit that includes these
+// headers would compile it for a dozen types, whether it has plugins or not.
 template <typename T>
 class Items {
 public:
-    explicit Items(int32_t count) : all_(count > 0 ? new T[static_cast<size_t>(count)]() : nullptr) {}
+    explicit Items(int32_t count)
+        : all_(count > 0 ? new T[static_cast<size_t>(count)]() : nullptr) {}
     Items(Items &&other) : all_(other.all_) { other.all_ = nullptr; }
     Items(const Items &) = delete;
     Items &operator=(const Items &) = delete;

@@ -118,14 +118,15 @@ inline Value pluginValue(const headrace_plugin &plugin) {
 
 // A V2 plugin that a call of the host gave; the caller destroys it.
 inline nvinfer1::IPluginV2 *pluginFrom(const headrace_value &value) {
-    if (value.kind == HEADRACE_PLUGIN) return static_cast<nvinfer1::IPluginV2 *>(
-        static_cast<const headrace_plugin *>(value.data)->self);
+    if (value.kind == HEADRACE_PLUGIN)
+        return static_cast<nvinfer1::IPluginV2 *>(
+            static_cast<const headrace_plugin *>(value.data)->self);
     if (value.kind != HEADRACE_OBJECT) return nullptr;
     return new HostPlugin(static_cast<headrace_object *>(const_cast<void *>(value.data)));
 }
 
-// The fields as the standard plugins read them: how many values some have is what another field says,
-// whatever their length; sources of the original's samples leave it at 1.
+// The fields as the standard plugins read them: how many values some have is what another field
+// says, whatever their length; sources of the original's samples leave it at 1.
 inline Items<nvinfer1::PluginField> fieldsCounted(const nvinfer1::PluginFieldCollection &fc) {
     static const char *const counts[][2] = {{"anchorsRatios", "anchorsRatioCount"},
                                             {"anchorsScales", "anchorsScaleCount"},
@@ -163,8 +164,7 @@ public:
     }
     nvinfer1::IPluginV2 *createPlugin(const char *name,
                                       const nvinfer1::PluginFieldCollection *fc) override {
-        if (!fc || !fc->fields)
-            return pluginFrom(callValue(handle(), "create_plugin", {name, fc}));
+        if (!fc || !fc->fields) return pluginFrom(callValue(handle(), "create_plugin", {name, fc}));
         const Items<nvinfer1::PluginField> all = fieldsCounted(*fc);
         const nvinfer1::PluginFieldCollection given{fc->nbFields, all.data()};
         return pluginFrom(callValue(handle(), "create_plugin", {name, &given}));

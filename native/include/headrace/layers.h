@@ -10,23 +10,23 @@
 namespace nvinfer1 {
 
 // Kernels that move over a picture: convolution, deconvolution and pooling have these in common.
-#define HEADRACE_WINDOW                                                     \
-    HEADRACE_PROPERTY(Dims, getPrePadding, setPrePadding, "pre_padding")    \
-    HEADRACE_PROPERTY(Dims, getPostPadding, setPostPadding, "post_padding") \
+#define HEADRACE_WINDOW                                                            \
+    HEADRACE_PROPERTY(Dims, getPrePadding, setPrePadding, "pre_padding")           \
+    HEADRACE_PROPERTY(Dims, getPostPadding, setPostPadding, "post_padding")        \
     HEADRACE_PROPERTY(PaddingMode, getPaddingMode, setPaddingMode, "padding_mode") \
-    HEADRACE_PROPERTY(Dims, getStrideNd, setStrideNd, "stride_nd")          \
-    HEADRACE_PROPERTY(Dims, getPaddingNd, setPaddingNd, "padding_nd")       \
-    void setStride(DimsHW value) { headrace::set(this, "stride_nd", value); }   \
-    void setPadding(DimsHW value) { headrace::set(this, "padding_nd", value); } \
-    DimsHW getStride() const { return twoOf("stride_nd"); }              \
-    DimsHW getPadding() const { return twoOf("padding_nd"); }            \
-                                                                         \
-private:                                                                 \
-    DimsHW twoOf(const char *name) const {                               \
-        const Dims all = headrace::get<Dims>(this, name);                   \
-        return DimsHW(all.d[0], all.d[1]);                               \
-    }                                                                    \
-                                                                         \
+    HEADRACE_PROPERTY(Dims, getStrideNd, setStrideNd, "stride_nd")                 \
+    HEADRACE_PROPERTY(Dims, getPaddingNd, setPaddingNd, "padding_nd")              \
+    void setStride(DimsHW value) { headrace::set(this, "stride_nd", value); }      \
+    void setPadding(DimsHW value) { headrace::set(this, "padding_nd", value); }    \
+    DimsHW getStride() const { return twoOf("stride_nd"); }                        \
+    DimsHW getPadding() const { return twoOf("padding_nd"); }                      \
+                                                                                   \
+private:                                                                           \
+    DimsHW twoOf(const char *name) const {                                         \
+        const Dims all = headrace::get<Dims>(this, name);                          \
+        return DimsHW(all.d[0], all.d[1]);                                         \
+    }                                                                              \
+                                                                                   \
 public:
 
 class IConvolutionLayer : public ILayer {
@@ -62,7 +62,7 @@ public:
     void setWindowSize(DimsHW value) { setWindowSizeNd(value); }
     HEADRACE_PROPERTY(float, getBlendFactor, setBlendFactor, "blend_factor")
     HEADRACE_PROPERTY(bool, getAverageCountExcludesPadding, setAverageCountExcludesPadding,
-                   "average_count_excludes_padding")
+                      "average_count_excludes_padding")
 };
 #undef HEADRACE_WINDOW
 
@@ -203,9 +203,9 @@ public:
                                           : ResizeCoordinateTransformation::kASYMMETRIC);
     }
     HEADRACE_PROPERTY(ResizeCoordinateTransformation, getCoordinateTransformation,
-                   setCoordinateTransformation, "coordinate_transformation")
+                      setCoordinateTransformation, "coordinate_transformation")
     HEADRACE_PROPERTY(ResizeSelector, getSelectorForSinglePixel, setSelectorForSinglePixel,
-                   "selector_for_single_pixel")
+                      "selector_for_single_pixel")
     HEADRACE_PROPERTY(ResizeRoundMode, getNearestRounding, setNearestRounding, "nearest_rounding")
     HEADRACE_PROPERTY(float, getCubicCoeff, setCubicCoeff, "cubic_coeff")
     HEADRACE_PROPERTY(bool, getExcludeOutside, setExcludeOutside, "exclude_outside")
@@ -245,14 +245,14 @@ public:
 class INMSLayer : public ILayer {
 public:
     HEADRACE_PROPERTY(BoundingBoxFormat, getBoundingBoxFormat, setBoundingBoxFormat,
-                   "bounding_box_format")
+                      "bounding_box_format")
     HEADRACE_PROPERTY(int32_t, getTopKBoxLimit, setTopKBoxLimit, "topk_box_limit")
 };
 
 class IGridSampleLayer : public ILayer {
 public:
     HEADRACE_PROPERTY(InterpolationMode, getInterpolationMode, setInterpolationMode,
-                   "interpolation_mode")
+                      "interpolation_mode")
     HEADRACE_PROPERTY(bool, getAlignCorners, setAlignCorners, "align_corners")
     HEADRACE_PROPERTY(SampleMode, getSampleMode, setSampleMode, "sample_mode")
 };

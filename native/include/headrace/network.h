@@ -59,64 +59,63 @@ public:
     IBuilder &getBuilder() const;
 
 // Layer *name(parameters): the host's function of that name with those arguments.
-#define HEADRACE_ADD(Layer, name, method, parameters, ...)              \
-    Layer *name parameters {                                         \
-        return headrace::call<Layer *>(this, method, {__VA_ARGS__});    \
-    }
+#define HEADRACE_ADD(Layer, name, method, parameters, ...) \
+    Layer *name parameters { return headrace::call<Layer *>(this, method, {__VA_ARGS__}); }
 
     HEADRACE_ADD(IConvolutionLayer, addConvolutionNd, "add_convolution_nd",
-              (ITensor & input, int64_t maps, const Dims &size, Weights kernel, Weights bias),
-              input, maps, size, kernel, bias)
+                 (ITensor & input, int64_t maps, const Dims &size, Weights kernel, Weights bias),
+                 input, maps, size, kernel, bias)
     HEADRACE_ADD(IConvolutionLayer, addConvolution, "add_convolution_nd",
-              (ITensor & input, int32_t maps, DimsHW size, Weights kernel, Weights bias), input,
-              maps, size, kernel, bias)
+                 (ITensor & input, int32_t maps, DimsHW size, Weights kernel, Weights bias), input,
+                 maps, size, kernel, bias)
     HEADRACE_ADD(IDeconvolutionLayer, addDeconvolutionNd, "add_deconvolution_nd",
-              (ITensor & input, int64_t maps, const Dims &size, Weights kernel, Weights bias),
-              input, maps, size, kernel, bias)
+                 (ITensor & input, int64_t maps, const Dims &size, Weights kernel, Weights bias),
+                 input, maps, size, kernel, bias)
     HEADRACE_ADD(IDeconvolutionLayer, addDeconvolution, "add_deconvolution_nd",
-              (ITensor & input, int32_t maps, DimsHW size, Weights kernel, Weights bias), input,
-              maps, size, kernel, bias)
+                 (ITensor & input, int32_t maps, DimsHW size, Weights kernel, Weights bias), input,
+                 maps, size, kernel, bias)
     HEADRACE_ADD(IFullyConnectedLayer, addFullyConnected, "add_fully_connected",
-              (ITensor & input, int32_t outputs, Weights kernel, Weights bias), input, outputs,
-              kernel, bias)
+                 (ITensor & input, int32_t outputs, Weights kernel, Weights bias), input, outputs,
+                 kernel, bias)
     HEADRACE_ADD(IActivationLayer, addActivation, "add_activation",
-              (ITensor & input, ActivationType type), input, type)
+                 (ITensor & input, ActivationType type), input, type)
     HEADRACE_ADD(IPoolingLayer, addPoolingNd, "add_pooling_nd",
-              (ITensor & input, PoolingType type, const Dims &size), input, type, size)
+                 (ITensor & input, PoolingType type, const Dims &size), input, type, size)
     HEADRACE_ADD(IPoolingLayer, addPooling, "add_pooling_nd",
-              (ITensor & input, PoolingType type, DimsHW size), input, type, size)
+                 (ITensor & input, PoolingType type, DimsHW size), input, type, size)
     HEADRACE_ADD(ILRNLayer, addLRN, "add_lrn",
-              (ITensor & input, int64_t window, float alpha, float beta, float k), input, window,
-              alpha, beta, k)
+                 (ITensor & input, int64_t window, float alpha, float beta, float k), input, window,
+                 alpha, beta, k)
     HEADRACE_ADD(IScaleLayer, addScale, "add_scale",
-              (ITensor & input, ScaleMode mode, Weights shift, Weights scale, Weights power),
-              input, mode, shift, scale, power)
+                 (ITensor & input, ScaleMode mode, Weights shift, Weights scale, Weights power),
+                 input, mode, shift, scale, power)
     HEADRACE_ADD(IScaleLayer, addScaleNd, "add_scale_nd",
-              (ITensor & input, ScaleMode mode, Weights shift, Weights scale, Weights power,
-               int32_t channelAxis),
-              input, mode, shift, scale, power, channelAxis)
+                 (ITensor & input, ScaleMode mode, Weights shift, Weights scale, Weights power,
+                  int32_t channelAxis),
+                 input, mode, shift, scale, power, channelAxis)
     HEADRACE_ADD(ISoftMaxLayer, addSoftMax, "add_softmax", (ITensor & input), input)
     HEADRACE_ADD(IConcatenationLayer, addConcatenation, "add_concatenation",
-              (ITensor *const *inputs, int32_t count), headrace::Value::objects(inputs, count))
+                 (ITensor *const *inputs, int32_t count), headrace::Value::objects(inputs, count))
     HEADRACE_ADD(IElementWiseLayer, addElementWise, "add_elementwise",
-              (ITensor & first, ITensor &second, ElementWiseOperation op), first, second, op)
-    HEADRACE_ADD(IUnaryLayer, addUnary, "add_unary", (ITensor & input, UnaryOperation op), input, op)
+                 (ITensor & first, ITensor &second, ElementWiseOperation op), first, second, op)
+    HEADRACE_ADD(IUnaryLayer, addUnary, "add_unary", (ITensor & input, UnaryOperation op), input,
+                 op)
     HEADRACE_ADD(IShuffleLayer, addShuffle, "add_shuffle", (ITensor & input), input)
     HEADRACE_ADD(IReduceLayer, addReduce, "add_reduce",
-              (ITensor & input, ReduceOperation op, uint32_t axes, bool keep), input, op, axes,
-              keep)
+                 (ITensor & input, ReduceOperation op, uint32_t axes, bool keep), input, op, axes,
+                 keep)
     HEADRACE_ADD(ITopKLayer, addTopK, "add_topk",
-              (ITensor & input, TopKOperation op, int32_t k, uint32_t axes), input, op, k, axes)
+                 (ITensor & input, TopKOperation op, int32_t k, uint32_t axes), input, op, k, axes)
     HEADRACE_ADD(IGatherLayer, addGather, "add_gather",
-              (ITensor & data, ITensor &indices, int32_t axis), data, indices, axis)
+                 (ITensor & data, ITensor &indices, int32_t axis), data, indices, axis)
     HEADRACE_ADD(IGatherLayer, addGatherV2, "add_gather_v2",
-              (ITensor & data, ITensor &indices, GatherMode mode), data, indices, mode)
+                 (ITensor & data, ITensor &indices, GatherMode mode), data, indices, mode)
     HEADRACE_ADD(IScatterLayer, addScatter, "add_scatter",
-              (ITensor & data, ITensor &indices, ITensor &updates, ScatterMode mode), data,
-              indices, updates, mode)
+                 (ITensor & data, ITensor &indices, ITensor &updates, ScatterMode mode), data,
+                 indices, updates, mode)
     HEADRACE_ADD(IMatrixMultiplyLayer, addMatrixMultiply, "add_matrix_multiply",
-              (ITensor & first, MatrixOperation op0, ITensor &second, MatrixOperation op1), first,
-              op0, second, op1)
+                 (ITensor & first, MatrixOperation op0, ITensor &second, MatrixOperation op1),
+                 first, op0, second, op1)
     IMatrixMultiplyLayer *addMatrixMultiply(ITensor &first, bool transpose0, ITensor &second,
                                             bool transpose1) {
         return addMatrixMultiply(
@@ -124,46 +123,46 @@ public:
             transpose1 ? MatrixOperation::kTRANSPOSE : MatrixOperation::kNONE);
     }
     HEADRACE_ADD(IConstantLayer, addConstant, "add_constant",
-              (const Dims &dimensions, Weights weights), dimensions, weights)
+                 (const Dims &dimensions, Weights weights), dimensions, weights)
     HEADRACE_ADD(IIdentityLayer, addIdentity, "add_identity", (ITensor & input), input)
     HEADRACE_ADD(ICastLayer, addCast, "add_cast", (ITensor & input, DataType type), input, type)
     HEADRACE_ADD(ISliceLayer, addSlice, "add_slice",
-              (ITensor & input, const Dims &start, const Dims &size, const Dims &stride), input,
-              start, size, stride)
+                 (ITensor & input, const Dims &start, const Dims &size, const Dims &stride), input,
+                 start, size, stride)
     HEADRACE_ADD(IShapeLayer, addShape, "add_shape", (ITensor & input), input)
     HEADRACE_ADD(IParametricReLULayer, addParametricReLU, "add_parametric_relu",
-              (ITensor & input, ITensor &slope), input, slope)
+                 (ITensor & input, ITensor &slope), input, slope)
     HEADRACE_ADD(IPaddingLayer, addPaddingNd, "add_padding_nd",
-              (ITensor & input, const Dims &pre, const Dims &post), input, pre, post)
+                 (ITensor & input, const Dims &pre, const Dims &post), input, pre, post)
     HEADRACE_ADD(IPaddingLayer, addPadding, "add_padding_nd",
-              (ITensor & input, DimsHW pre, DimsHW post), input, pre, post)
+                 (ITensor & input, DimsHW pre, DimsHW post), input, pre, post)
     HEADRACE_ADD(IResizeLayer, addResize, "add_resize", (ITensor & input), input)
     HEADRACE_ADD(ISelectLayer, addSelect, "add_select",
-              (ITensor & condition, ITensor &yes, ITensor &no), condition, yes, no)
+                 (ITensor & condition, ITensor &yes, ITensor &no), condition, yes, no)
     HEADRACE_ADD(IFillLayer, addFill, "add_fill", (const Dims &dimensions, FillOperation op),
-              dimensions, op)
+                 dimensions, op)
     HEADRACE_ADD(IQuantizeLayer, addQuantize, "add_quantize", (ITensor & input, ITensor &scale),
-              input, scale)
+                 input, scale)
     HEADRACE_ADD(IDequantizeLayer, addDequantize, "add_dequantize",
-              (ITensor & input, ITensor &scale), input, scale)
+                 (ITensor & input, ITensor &scale), input, scale)
     HEADRACE_ADD(IEinsumLayer, addEinsum, "add_einsum",
-              (ITensor *const *inputs, int32_t count, const char *equation),
-              headrace::Value::objects(inputs, count), equation)
-    HEADRACE_ADD(INMSLayer, addNMS, "add_nms",
-              (ITensor & boxes, ITensor &scores, ITensor &most), boxes, scores, most)
+                 (ITensor *const *inputs, int32_t count, const char *equation),
+                 headrace::Value::objects(inputs, count), equation)
+    HEADRACE_ADD(INMSLayer, addNMS, "add_nms", (ITensor & boxes, ITensor &scores, ITensor &most),
+                 boxes, scores, most)
     HEADRACE_ADD(IGridSampleLayer, addGridSample, "add_grid_sample",
-              (ITensor & input, ITensor &grid), input, grid)
+                 (ITensor & input, ITensor &grid), input, grid)
     HEADRACE_ADD(INormalizationLayer, addNormalization, "add_normalization",
-              (ITensor & input, ITensor &scale, ITensor &bias, uint32_t axes), input, scale, bias,
-              axes)
+                 (ITensor & input, ITensor &scale, ITensor &bias, uint32_t axes), input, scale,
+                 bias, axes)
     HEADRACE_ADD(INonZeroLayer, addNonZero, "add_non_zero", (ITensor & input), input)
     HEADRACE_ADD(IOneHotLayer, addOneHot, "add_one_hot",
-              (ITensor & indices, ITensor &values, ITensor &depth, int32_t axis), indices, values,
-              depth, axis)
+                 (ITensor & indices, ITensor &values, ITensor &depth, int32_t axis), indices,
+                 values, depth, axis)
     HEADRACE_ADD(IAssertionLayer, addAssertion, "add_assertion",
-              (ITensor & condition, const char *message), condition, message)
+                 (ITensor & condition, const char *message), condition, message)
     HEADRACE_ADD(IReverseSequenceLayer, addReverseSequence, "add_reverse_sequence",
-              (ITensor & input, ITensor &lengths), input, lengths)
+                 (ITensor & input, ITensor &lengths), input, lengths)
 #undef HEADRACE_ADD
 
     ILoop *addLoop() { return headrace::call<ILoop *>(this, "add_loop"); }
@@ -192,15 +191,17 @@ public:
                                 ITensor *const *shapeInputs, int32_t nbShapeInputs,
                                 IPluginV3 &plugin) {
         const headrace_plugin described = headrace::describe(&plugin);
-        return headrace::call<IPluginV3Layer *>(this, "add_plugin_v3",
-                                             {headrace::Value::objects(inputs, nbInputs),
-                                              headrace::Value::objects(shapeInputs, nbShapeInputs),
-                                              headrace::pluginValue(described)});
+        return headrace::call<IPluginV3Layer *>(
+            this, "add_plugin_v3",
+            {headrace::Value::objects(inputs, nbInputs),
+             headrace::Value::objects(shapeInputs, nbShapeInputs),
+             headrace::pluginValue(described)});
     }
 
 private:
     INetworkDefinition() = delete;
-    IPluginLayer *addLegacy(ITensor *const *inputs, int32_t nbInputs, const headrace_plugin &shown) {
+    IPluginLayer *addLegacy(ITensor *const *inputs, int32_t nbInputs,
+                            const headrace_plugin &shown) {
         IPluginLayer *made = headrace::call<IPluginLayer *>(
             this, "add_plugin_v2",
             {headrace::Value::objects(inputs, nbInputs), headrace::pluginValue(shown)});

@@ -1,7 +1,7 @@
 // Up to 7: layers that an engine stores by their name and bytes alone, and who makes them.
 //
-// The host meets such a layer as an IPluginV2 around it. It cannot be copied: all "clones" are the one
-// object, which stays its factory's. Part of headrace, Apache-2.0. Valid C++11.
+// The host meets such a layer as an IPluginV2 around it. It cannot be copied: all "clones" are the
+// one object, which stays its factory's. Part of headrace, Apache-2.0. Valid C++11.
 #ifndef HEADRACE_TRT_PLUGIN_LEGACY_H
 #define HEADRACE_TRT_PLUGIN_LEGACY_H
 
@@ -58,7 +58,8 @@ inline namespace HEADRACE_GENERATION {
 
 class LegacyPlugin : public nvinfer1::IPluginV2 {
 public:
-    LegacyPlugin(nvinfer1::IPlugin *plugin, nvinfer1::IPluginExt *ext) : plugin_(plugin), ext_(ext) {}
+    LegacyPlugin(nvinfer1::IPlugin *plugin, nvinfer1::IPluginExt *ext)
+        : plugin_(plugin), ext_(ext) {}
 
     const char *getPluginType() const override { return "IPlugin"; }
     const char *getPluginVersion() const override { return "1"; }
@@ -115,8 +116,8 @@ inline headrace_plugin describe(nvinfer1::IPlugin *plugin, bool ext) {
         out.object = object;
         return out;
     }
-    nvinfer1::IPluginV2 *shown = new LegacyPlugin(
-        plugin, ext ? static_cast<nvinfer1::IPluginExt *>(plugin) : nullptr);
+    nvinfer1::IPluginV2 *shown =
+        new LegacyPlugin(plugin, ext ? static_cast<nvinfer1::IPluginExt *>(plugin) : nullptr);
     out.generation = HEADRACE_PLUGIN_V2;
     out.self = shown;
     out.v2 = PluginV2Calls::table(HEADRACE_PLUGIN_V2);

@@ -26,7 +26,8 @@ inline Items<nvinfer1::PluginTensorDesc> allDescs(const headrace_desc *descs, in
     return out;
 }
 
-inline Items<nvinfer1::DynamicPluginTensorDesc> allDynamicDescs(const headrace_desc *descs, int32_t n) {
+inline Items<nvinfer1::DynamicPluginTensorDesc> allDynamicDescs(const headrace_desc *descs,
+                                                                int32_t n) {
     Items<nvinfer1::DynamicPluginTensorDesc> out(n);
     for (int32_t i = 0; i < n; ++i) {
         nvinfer1::DynamicPluginTensorDesc &d = out[i];
@@ -98,9 +99,8 @@ struct PluginV2Calls {
                                     const headrace_dims *out, int32_t nOut, int32_t type,
                                     int32_t format, int32_t maxBatch) {
         const Items<Dims> i = allDims(in, nIn), o = allDims(out, nOut);
-        as<Plugin>(self).configureWithFormat(i.data(), nIn, o.data(), nOut,
-                                             static_cast<Type>(type), static_cast<Format>(format),
-                                             maxBatch);
+        as<Plugin>(self).configureWithFormat(i.data(), nIn, o.data(), nOut, static_cast<Type>(type),
+                                             static_cast<Format>(format), maxBatch);
     }
     static size_t workspace(void *self, int32_t maxBatch) {
         return as<Plugin>(self).getWorkspaceSize(maxBatch);
@@ -122,9 +122,9 @@ struct PluginV2Calls {
     static int32_t inputBroadcast(void *self, int32_t index) {
         return as<Ext>(self).canBroadcastInputAcrossBatch(index);
     }
-    static void configureExt(void *self, const headrace_desc *in, int32_t nIn, const headrace_desc *out,
-                             int32_t nOut, const uint8_t *inBroadcast, const uint8_t *outBroadcast,
-                             int32_t format, int32_t maxBatch) {
+    static void configureExt(void *self, const headrace_desc *in, int32_t nIn,
+                             const headrace_desc *out, int32_t nOut, const uint8_t *inBroadcast,
+                             const uint8_t *outBroadcast, int32_t format, int32_t maxBatch) {
         Items<Dims> i(nIn), o(nOut);
         Items<Type> ti(nIn), to(nOut);
         for (int32_t k = 0; k < nIn; ++k) {
@@ -153,8 +153,8 @@ struct PluginV2Calls {
         const auto descs = allDescs(inOut, nIn + nOut);
         return as<T>(self).supportsFormatCombination(pos, descs.data(), nIn, nOut);
     }
-    static void configureIO(void *self, const headrace_desc *in, int32_t nIn, const headrace_desc *out,
-                            int32_t nOut) {
+    static void configureIO(void *self, const headrace_desc *in, int32_t nIn,
+                            const headrace_desc *out, int32_t nOut) {
         const auto i = allDescs(in, nIn), o = allDescs(out, nOut);
         as<IOExt>(self).configurePlugin(i.data(), nIn, o.data(), nOut);
     }

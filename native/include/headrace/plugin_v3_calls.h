@@ -68,13 +68,13 @@ struct PluginV3Calls {
         const auto descs = allDynamicDescs(inOut, nIn + nOut);
         return build(self)->supportsFormatCombination(pos, descs.data(), nIn, nOut);
     }
-    static int32_t configure(void *self, const headrace_desc *in, int32_t nIn, const headrace_desc *out,
-                             int32_t nOut) {
+    static int32_t configure(void *self, const headrace_desc *in, int32_t nIn,
+                             const headrace_desc *out, int32_t nOut) {
         const auto i = allDynamicDescs(in, nIn), o = allDynamicDescs(out, nOut);
         return build(self)->configurePlugin(i.data(), nIn, o.data(), nOut);
     }
-    static size_t workspace(void *self, const headrace_desc *in, int32_t nIn, const headrace_desc *out,
-                            int32_t nOut) {
+    static size_t workspace(void *self, const headrace_desc *in, int32_t nIn,
+                            const headrace_desc *out, int32_t nOut) {
         const auto i = allDynamicDescs(in, nIn), o = allDynamicDescs(out, nOut);
         return build(self)->getWorkspaceSize(i.data(), nIn, o.data(), nOut);
     }

@@ -1,4 +1,5 @@
-// What `headrace compile --exe` links to a program: the file is a shared library that the kernel starts.
+// What `headrace compile --exe` links to a program: the file is a shared library that the kernel
+// starts.
 //
 // Started, it hands over to Python, which loads the same file with Headrace's host and calls main.
 // Part of headrace, Apache-2.0.
@@ -11,7 +12,8 @@
 #error "programs need the GNU C library"
 #elif defined(__x86_64__)
 #define HEADRACE_LOADER "/lib64/ld-linux-x86-64.so.2"
-#define HEADRACE_CALL_START "xor %ebp, %ebp\nmov %rsp, %rdi\nand $-16, %rsp\ncall headrace_program_start\n"
+#define HEADRACE_CALL_START \
+    "xor %ebp, %ebp\nmov %rsp, %rdi\nand $-16, %rsp\ncall headrace_program_start\n"
 #elif defined(__aarch64__)
 #define HEADRACE_LOADER "/lib/ld-linux-aarch64.so.1"
 #define HEADRACE_CALL_START "mov x29, #0\nmov x30, #0\nmov x0, sp\nbl headrace_program_start\n"
@@ -42,7 +44,8 @@ __attribute__((used, noreturn, visibility("hidden"))) void headrace_program_star
     _exit(127);
 }
 
-__asm__(".text\n.globl headrace_program_entry\n.hidden headrace_program_entry\n"
-        ".type headrace_program_entry, %function\nheadrace_program_entry:\n" HEADRACE_CALL_START);
+__asm__(
+    ".text\n.globl headrace_program_entry\n.hidden headrace_program_entry\n"
+    ".type headrace_program_entry, %function\nheadrace_program_entry:\n" HEADRACE_CALL_START);
 
 }  // extern "C"

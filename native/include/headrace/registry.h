@@ -39,7 +39,8 @@ struct CreatorCalls {
     }
     static void createV2(void *self, const char *name, const headrace_fields *fields, int32_t,
                          headrace_plugin *made) {
-        *made = describe(as<V2>(self)->createPlugin(name, reinterpret_cast<const Fields *>(fields)));
+        *made =
+            describe(as<V2>(self)->createPlugin(name, reinterpret_cast<const Fields *>(fields)));
     }
     static void createV3(void *self, const char *name, const headrace_fields *fields, int32_t phase,
                          headrace_plugin *made) {
@@ -75,8 +76,9 @@ struct CreatorCalls {
 template <typename T>
 bool registerCreator(const Object *registry, T *creator, const char *text) {
     const headrace_creator_calls calls = CreatorCalls::table(creator);
-    return call<bool>(registry, "register_creator",
-                      {Value::foreign(HEADRACE_PLUGINS_CREATOR, creator, &calls), text ? text : ""});
+    return call<bool>(
+        registry, "register_creator",
+        {Value::foreign(HEADRACE_PLUGINS_CREATOR, creator, &calls), text ? text : ""});
 }
 
 // Tells the host which library asks: only its own creators go to it as they are.
@@ -99,8 +101,8 @@ static inline T *const *creatorList(const Object *registry, bool all, int32_t *c
     Items<T *> found(number);
     int32_t size = 0;
     for (int32_t i = 0; i < number; ++i) {
-        nvinfer1::IPluginCreator *one = creatorFrom(
-            callValue(nullptr, "creator_at", {Value(registry), all, i, thisLibrary()}));
+        nvinfer1::IPluginCreator *one =
+            creatorFrom(callValue(nullptr, "creator_at", {Value(registry), all, i, thisLibrary()}));
         if (one) found[size++] = one;
     }
     list.swap(found);
@@ -133,23 +135,24 @@ public:
         const char *kind = creator.getInterfaceInfo().kind;
         if (std::strcmp(kind, "PLUGIN CREATOR_V3ONE") == 0)
             return headrace::registerCreator(this, static_cast<IPluginCreatorV3One *>(&creator),
-                                          pluginNamespace);
+                                             pluginNamespace);
         if (std::strcmp(kind, "PLUGIN CREATOR_V1") == 0)
             return headrace::registerCreator(this, static_cast<IPluginCreator *>(&creator),
-                                          pluginNamespace);
+                                             pluginNamespace);
         return false;
     }
     bool deregisterCreator(const IPluginCreator &creator) {
-        return headrace::call<bool>(this, "deregister_creator", {headrace::Value::address(&creator)});
+        return headrace::call<bool>(this, "deregister_creator",
+                                    {headrace::Value::address(&creator)});
     }
     bool deregisterCreator(const IPluginCreatorInterface &creator) {
-        return headrace::call<bool>(this, "deregister_creator", {headrace::Value::address(&creator)});
+        return headrace::call<bool>(this, "deregister_creator",
+                                    {headrace::Value::address(&creator)});
     }
     IPluginCreator *getPluginCreator(const AsciiChar *type, const AsciiChar *version,
                                      const AsciiChar *pluginNamespace = "") {
-        return headrace::creatorFrom(
-            headrace::callValue(this, "get_plugin_creator",
-                             {type, version, pluginNamespace, headrace::thisLibrary()}));
+        return headrace::creatorFrom(headrace::callValue(
+            this, "get_plugin_creator", {type, version, pluginNamespace, headrace::thisLibrary()}));
     }
     IPluginCreatorInterface *getCreator(const AsciiChar *type, const AsciiChar *version,
                                         const AsciiChar *pluginNamespace = "") {

@@ -95,7 +95,7 @@ struct As<nvinfer1::IHostMemory *> {
 
 // The allocators of a context, beside its object.
 struct OutputAllocators {
-    const char *name; // the host's copy
+    const char *name;  // the host's copy
     nvinfer1::IOutputAllocator *allocator;
     void *memory;
     OutputAllocators *next;
@@ -168,8 +168,9 @@ public:
     }
     IExecutionContext *createExecutionContextWithoutDeviceMemory();
     Dims getProfileShape(const char *name, int32_t profile, OptProfileSelector select) const {
-        return headrace::call<Dims>(nullptr, "engine_profile_shape",
-                                 {headrace::Value(this), name, profile, static_cast<int32_t>(select)});
+        return headrace::call<Dims>(
+            nullptr, "engine_profile_shape",
+            {headrace::Value(this), name, profile, static_cast<int32_t>(select)});
     }
     Dims getProfileDimensions(int32_t binding, int32_t profile, OptProfileSelector select) const {
         return getProfileShape(getBindingName(binding), profile, select);
@@ -284,14 +285,13 @@ public:
     bool enqueue(int32_t batch, void *const *bindings, cudaStream_t, cudaEvent_t *) {
         return run(bindings, batch);
     }
-    const ICudaEngine &getEngine() const {
-        return *headrace::get<ICudaEngine *>(this, "engine");
-    }
+    const ICudaEngine &getEngine() const { return *headrace::get<ICudaEngine *>(this, "engine"); }
 
 private:
     IExecutionContext() = delete;
-    static long long address(const void *data) { return static_cast<long long>(
-        reinterpret_cast<intptr_t>(data)); }
+    static long long address(const void *data) {
+        return static_cast<long long>(reinterpret_cast<intptr_t>(data));
+    }
     headrace::OutputAllocators *allocators() const {
         const headrace_host *h = headrace::host();
         return h ? static_cast<headrace::OutputAllocators *>(h->peer(headraceObject())) : nullptr;
@@ -315,8 +315,9 @@ private:
                 one->name,
                 headrace::call<Dims>(nullptr, "held_shape", {headrace::Value(this), one->name}));
             if (size > 0)
-                done = headrace::call<bool>(nullptr, "copy_held",
-                                         {headrace::Value(this), one->name, address(one->memory)}) &&
+                done = headrace::call<bool>(
+                           nullptr, "copy_held",
+                           {headrace::Value(this), one->name, address(one->memory)}) &&
                        done;
         }
         return done;
@@ -361,9 +362,10 @@ public:
         for (int32_t i = 0; i < size && i < count; ++i) {
             if (layers)
                 layers[i] = headrace::call<const char *>(nullptr, "weights_at",
-                                                      {headrace::Value(this), true, i});
+                                                         {headrace::Value(this), true, i});
             if (roles)
-                roles[i] = headrace::call<WeightsRole>(nullptr, "role_at", {headrace::Value(this), i});
+                roles[i] =
+                    headrace::call<WeightsRole>(nullptr, "role_at", {headrace::Value(this), i});
         }
         return count;
     }
@@ -372,7 +374,7 @@ public:
             headrace::call<int32_t>(nullptr, "count_weights", {headrace::Value(this), false});
         for (int32_t i = 0; names && i < size && i < count; ++i)
             names[i] = headrace::call<const char *>(nullptr, "weights_at",
-                                                 {headrace::Value(this), false, i});
+                                                    {headrace::Value(this), false, i});
         return count;
     }
     void setErrorRecorder(IErrorRecorder *) {}
@@ -388,7 +390,7 @@ public:
     void destroy() { delete this; }
     ICudaEngine *deserializeCudaEngine(const void *blob, size_t size) {
         return headrace::call<ICudaEngine *>(this, "deserialize_cuda_engine",
-                                          {headrace::Value::bytes(blob, size)});
+                                             {headrace::Value::bytes(blob, size)});
     }
     ICudaEngine *deserializeCudaEngine(IStreamReader &reader) {
         return readAll([&](void *to, int64_t most) { return reader.read(to, most); });
@@ -444,7 +446,7 @@ inline IRuntime *createInferRuntime(ILogger &logger) {
 inline IRefitter *createInferRefitter(ICudaEngine &engine, ILogger &logger) {
     const headrace::LoggerValue given(&logger);
     return headrace::call<IRefitter *>(nullptr, "create_infer_refitter",
-                                    {headrace::Value(&engine), given.value()});
+                                       {headrace::Value(&engine), given.value()});
 }
 
 }  // namespace nvinfer1

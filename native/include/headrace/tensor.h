@@ -75,7 +75,9 @@ public:
     bool outputTypeIsSet(int32_t index) const {
         return headrace::call<bool>(this, "output_type_is_set", {index});
     }
-    void resetOutputType(int32_t index) { headrace::call<void>(this, "reset_output_type", {index}); }
+    void resetOutputType(int32_t index) {
+        headrace::call<void>(this, "reset_output_type", {index});
+    }
     void setMetadata(const char *text) { headrace::set(this, "metadata", text); }
     HEADRACE_GET(const char *, getMetadata, "metadata")
 

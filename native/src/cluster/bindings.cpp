@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/arrays.h"
 #include "cluster/attach.h"
 #include "cluster/rotated.h"
-#include "module.h"
+#include "core/arrays.h"
 #include "core/unlocked.h"
+#include "module.h"
 
 namespace nb = nanobind;
 
@@ -29,10 +29,11 @@ using Indices = Fill<std::int32_t, nb::ndim<1>>;
 
 // Fills the outputs, which have as many rows as there are boxes; (how many rows there are, trace).
 nb::tuple cluster_boxes(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scores,
-                  In<std::int32_t, nb::ndim<1>> class_ids, In<float, nb::ndim<1>> angles,
-                  Starts starts, In<float, nb::shape<-1, 5>> thresholds, In<std::int32_t, nb::shape<-1, 3>> counts,
-                  int mode, bool trace, Fill<std::int64_t, nb::shape<-1, kReasons>> tally,
-                  Fill<float, nb::ndim<1>> floats, Indices integers) {
+                        In<std::int32_t, nb::ndim<1>> class_ids, In<float, nb::ndim<1>> angles,
+                        Starts starts, In<float, nb::shape<-1, 5>> thresholds,
+                        In<std::int32_t, nb::shape<-1, 3>> counts, int mode, bool trace,
+                        Fill<std::int64_t, nb::shape<-1, kReasons>> tally,
+                        Fill<float, nb::ndim<1>> floats, Indices integers) {
     const std::size_t n = boxes.shape(0), num_classes = thresholds.shape(0);
     float *out_boxes = floats.data(), *out_scores = out_boxes + 4 * n;
     std::int32_t *out_class_ids = integers.data(), *rows = out_class_ids + n, *members = rows + n,
@@ -51,12 +52,11 @@ nb::tuple cluster_boxes(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>
         for (std::size_t item = 0; item + 1 < starts.shape(0); ++item) {
             const std::int32_t first = starts.data()[item], end = starts.data()[item + 1];
             const Input in{boxes.data() + 4 * static_cast<std::size_t>(first),
-                               scores.data() + first, class_ids.data() + first,
-                               static_cast<std::size_t>(end - first),
-                               angles.is_valid() ? angles.data() + first : nullptr};
+                           scores.data() + first, class_ids.data() + first,
+                           static_cast<std::size_t>(end - first),
+                           angles.is_valid() ? angles.data() + first : nullptr};
             result = run(in, params.data(), static_cast<std::int32_t>(num_classes),
-                             static_cast<Mode>(mode), trace,
-                             tally.is_valid() ? tally.data() : nullptr);
+                         static_cast<Mode>(mode), trace, tally.is_valid() ? tally.data() : nullptr);
             for (std::size_t i = 0; i < result.objects.size(); ++i, ++count) {
                 const Object &o = result.objects[i];
                 std::copy(o.box, o.box + 4, out_boxes + 4 * static_cast<std::size_t>(count));
@@ -81,16 +81,17 @@ using Angles = In<float, nb::ndim<1>>;
 
 // Fills out (N, M).
 void fill_rotated_iou(Boxes a, Angles angles_a, Boxes b, Angles angles_b,
-                 Fill<double, nb::ndim<2>> out) {
+                      Fill<double, nb::ndim<2>> out) {
     core::Unlocked release;
     const std::size_t m = b.shape(0);
     for (std::size_t i = 0; i < a.shape(0); ++i)
         for (std::size_t j = 0; j < m; ++j)
             out.data()[i * m + j] = rotated_iou(a.data() + 4 * i, angles_a.data()[i],
-                                                    b.data() + 4 * j, angles_b.data()[j]);
+                                                b.data() + 4 * j, angles_b.data()[j]);
 }
 
-// Of each item: offset x, y; ratio x, y; origin x, y; region l, t, w, h; parent left, top; frame w, h.
+// Of each item: offset x, y; ratio x, y; origin x, y; region l, t, w, h; parent left, top; frame w,
+// h.
 using Places = std::vector<std::array<double, 14>>;
 
 AttachItem item_of(const std::array<double, 14> &numbers, AttachItem item) {
@@ -108,11 +109,11 @@ AttachItem item_of(const std::array<double, 14> &numbers, AttachItem item) {
 }
 
 int attach_boxes(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scores,
-           In<std::int32_t, nb::ndim<1>> class_ids, Starts starts,
-           In<float, nb::shape<-1, 6>> filters, In<std::uint32_t, nb::ndim<1>> roi_bottom,
-           const Places &places, bool clip, bool crop, bool old, bool modern,
-           Fill<std::int64_t, nb::shape<-1, kDrops>> tally,
-           Fill<float, nb::ndim<1>> floats, Indices integers, Fill<std::uint8_t, nb::ndim<1>> reasons) {
+                 In<std::int32_t, nb::ndim<1>> class_ids, Starts starts,
+                 In<float, nb::shape<-1, 6>> filters, In<std::uint32_t, nb::ndim<1>> roi_bottom,
+                 const Places &places, bool clip, bool crop, bool old, bool modern,
+                 Fill<std::int64_t, nb::shape<-1, kDrops>> tally, Fill<float, nb::ndim<1>> floats,
+                 Indices integers, Fill<std::uint8_t, nb::ndim<1>> reasons) {
     const std::size_t n = boxes.shape(0);
     float *rects = floats.data(), *out_scores = rects + 4 * n;
     std::int32_t *out_class_ids = integers.data(), *kept = out_class_ids + n, *dropped = kept + n,
@@ -132,9 +133,8 @@ int attach_boxes(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> score
             const auto c = static_cast<std::size_t>(class_ids.data()[i]);
             const float *f = filters.data() + 6 * c;
             const AttachClass limits{f[0], f[1], f[2], f[3], f[4], roi_bottom.data()[c], f[5] != 0};
-            const Drop drop =
-                attach(boxes.data() + 4 * static_cast<std::size_t>(i), limits, item,
-                           rects + 4 * static_cast<std::size_t>(inside), shifted);
+            const Drop drop = attach(boxes.data() + 4 * static_cast<std::size_t>(i), limits, item,
+                                     rects + 4 * static_cast<std::size_t>(inside), shifted);
             if (drop != kAttached && tally.is_valid()) ++tally.data()[c * kDrops + drop];
             if (drop == kAttached) {
                 out_scores[inside] = scores.data()[i];
@@ -153,32 +153,42 @@ int attach_boxes(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> score
 }  // namespace
 
 void bind(nb::module_ &m) {
-    m.def("attach", &attach_boxes, nb::arg("boxes"), nb::arg("scores"), nb::arg("class_ids"), nb::arg("starts"),
-          nb::arg("filters"), nb::arg("roi_bottom"), nb::arg("places"), nb::arg("clip"),
-          nb::arg("crop"), nb::arg("old"), nb::arg("modern"), nb::arg("tally").none(), nb::arg("floats"),
-          nb::arg("integers"), nb::arg("reasons"),
-          "Map and filter the boxes of items, which begin at starts: fills floats with "
-          "rects and scores, integers with classes, kept, dropped and the first kept of each item, and "
-          "reasons, each with room for all; returns how many were shifted. filters is (C, 6): "
-          "min w, min h, max w, max h, top offset, filtered out; class ids are below C. A place is offset "
-          "x, y, ratio x, y, origin x, y, region l, t, w, h, parent left, top, frame width, height. "
-          "tally is (C + 1, 11) or None: how many boxes of each class were dropped by what is added to it. "
-          "Releases the GIL.");
+    m.def(
+        "attach", &attach_boxes, nb::arg("boxes"), nb::arg("scores"), nb::arg("class_ids"),
+        nb::arg("starts"), nb::arg("filters"), nb::arg("roi_bottom"), nb::arg("places"),
+        nb::arg("clip"), nb::arg("crop"), nb::arg("old"), nb::arg("modern"),
+        nb::arg("tally").none(), nb::arg("floats"), nb::arg("integers"), nb::arg("reasons"),
+        "Map and filter the boxes of items, which begin at starts: fills floats with "
+        "rects and scores, integers with classes, kept, dropped and the first kept of each item, "
+        "and "
+        "reasons, each with room for all; returns how many were shifted. filters is (C, 6): "
+        "min w, min h, max w, max h, top offset, filtered out; class ids are below C. A place is "
+        "offset "
+        "x, y, ratio x, y, origin x, y, region l, t, w, h, parent left, top, frame width, height. "
+        "tally is (C + 1, 11) or None: how many boxes of each class were dropped by what is added "
+        "to it. "
+        "Releases the GIL.");
     m.def("rotated_iou", &fill_rotated_iou, nb::arg("a"), nb::arg("angles_a"), nb::arg("b"),
           nb::arg("angles_b"), nb::arg("out"),
-          "Fill out (N, M) with the IoU of rectangles (N, 4) and (M, 4) of left, top, width, height that are "
-          "turned about their middles by angles in radians, clockwise; NaN where a number is not finite. "
+          "Fill out (N, M) with the IoU of rectangles (N, 4) and (M, 4) of left, top, width, "
+          "height that are "
+          "turned about their middles by angles in radians, clockwise; NaN where a number is not "
+          "finite. "
           "Releases the GIL.");
     m.def("cluster", &cluster_boxes, nb::arg("boxes"), nb::arg("scores"), nb::arg("class_ids"),
           nb::arg("angles").none(), nb::arg("starts"), nb::arg("thresholds"), nb::arg("counts"),
-          nb::arg("mode"), nb::arg("trace"), nb::arg("tally").none(), nb::arg("floats"), nb::arg("integers"),
+          nb::arg("mode"), nb::arg("trace"), nb::arg("tally").none(), nb::arg("floats"),
+          nb::arg("integers"),
           "Cluster the boxes of items, which begin at starts; fills floats with boxes and scores, "
-          "integers with classes, rows, members and the first of each item, each with room for all, and returns "
+          "integers with classes, rows, members and the first of each item, each with room for "
+          "all, and returns "
           "(how many objects there are, trace of a single item or None). "
           "angles is (N,) or None: radians of rectangles that NMS compares turned. "
           "thresholds is (C, 5): pre, post, IoU, eps, min score; counts is (C, 3): topk, group "
-          "threshold, min boxes; trace is (reason, by, object), one entry per input row; tally is (C + 1, "
-          "12) or None: how many boxes of each class had which reason is added to it. Releases the GIL.");
+          "threshold, min boxes; trace is (reason, by, object), one entry per input row; tally is "
+          "(C + 1, "
+          "12) or None: how many boxes of each class had which reason is added to it. Releases the "
+          "GIL.");
 }
 
 }  // namespace headrace::cluster

@@ -45,7 +45,7 @@ using Rows = std::vector<std::int32_t>;
 struct Object {
     float box[4];
     float score;
-    std::int32_t row;      // the input row it is, or the first member of the cluster it was made from
+    std::int32_t row;  // the input row it is, or the first member of the cluster it was made from
     std::int32_t members;  // 0: an input box as it came; else the size of the cluster
 };
 
@@ -53,7 +53,8 @@ struct Object {
 // its place in that class's list; at the end it is the output row, or -1.
 struct Trace {
     std::vector<std::uint8_t> reason;
-    std::vector<std::int32_t> by;  // the input row that suppressed or contains it, or -1; may be empty
+    std::vector<std::int32_t>
+        by;  // the input row that suppressed or contains it, or -1; may be empty
     std::vector<std::int32_t> object;
 
     void drop(std::int32_t row, Reason why, std::int32_t because = -1) {
@@ -73,8 +74,8 @@ struct Result {
 
 // `tally` may be null: num_classes + 1 rows of kReasons counts, which rise by the fates of this
 // frame's boxes; the last row is for classes out of range.
-Result run(const Input &in, const ClassParams *params, std::int32_t num_classes, Mode mode, bool trace,
-           std::int64_t *tally);
+Result run(const Input &in, const ClassParams *params, std::int32_t num_classes, Mode mode,
+           bool trace, std::int64_t *tally);
 
 // --- the steps, each for the rows of one class; `trace` may be null -------------------------
 
@@ -82,7 +83,8 @@ Result run(const Input &in, const ClassParams *params, std::int32_t num_classes,
 void sort_descending(Rows &rows, const float *scores);
 
 // Greedy suppression, then `score > post`, then topk; appends to `out`, best first. Source: B.4.
-void nms(const Input &in, const Rows &rows, const ClassParams &p, std::vector<Object> &out, Trace *trace);
+void nms(const Input &in, const Rows &rows, const ClassParams &p, std::vector<Object> &out,
+         Trace *trace);
 
 // One-hop DBSCAN: the label of each row, -1 for noise; returns the number of labels. Source: B.5.
 std::int32_t dbscan_labels(const Input &in, const Rows &rows, const ClassParams &p,

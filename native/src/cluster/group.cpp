@@ -1,4 +1,5 @@
-// groupRectangles: integer boxes, connected components of similar ones, their mean. Source: spec B.4.
+// groupRectangles: integer boxes, connected components of similar ones, their mean. Source: spec
+// B.4.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -26,8 +27,7 @@ std::int64_t clamped(double v) {
 std::int64_t rounded(double v) { return clamped(std::nearbyint(v)); }
 
 bool similar(const IntRect &a, const IntRect &b, double eps) {
-    const double delta =
-        eps * static_cast<double>(std::min(a.w, b.w) + std::min(a.h, b.h)) * 0.5;
+    const double delta = eps * static_cast<double>(std::min(a.w, b.w) + std::min(a.h, b.h)) * 0.5;
     auto close = [delta](std::int64_t u, std::int64_t v) {
         return static_cast<double>(std::abs(u - v)) <= delta;
     };
@@ -36,7 +36,8 @@ bool similar(const IntRect &a, const IntRect &b, double eps) {
 }
 
 // Component of each rectangle, numbered by first member.
-std::vector<std::size_t> components(const std::vector<IntRect> &rects, double eps, std::size_t &count) {
+std::vector<std::size_t> components(const std::vector<IntRect> &rects, double eps,
+                                    std::size_t &count) {
     std::vector<std::size_t> parent(rects.size());
     std::iota(parent.begin(), parent.end(), std::size_t{0});
     auto find = [&parent](std::size_t i) {
@@ -75,7 +76,9 @@ bool contains(const Cluster &outer, const Cluster &inner, double eps) {
 Object object_of(const IntRect &r, std::int32_t row, std::int32_t members) {
     return {{static_cast<float>(r.x), static_cast<float>(r.y), static_cast<float>(r.w),
              static_cast<float>(r.h)},
-            kScore, row, members};
+            kScore,
+            row,
+            members};
 }
 
 }  // namespace
@@ -87,7 +90,8 @@ void group_rectangles(const Input &in, const Rows &rows, const ClassParams &p,
     for (std::int32_t row : rows) {
         const float *b = in.boxes + 4 * static_cast<std::size_t>(row);
         auto toward_zero = [](float v) { return clamped(std::trunc(static_cast<double>(v))); };
-        rects.push_back({toward_zero(b[0]), toward_zero(b[1]), toward_zero(b[2]), toward_zero(b[3])});
+        rects.push_back(
+            {toward_zero(b[0]), toward_zero(b[1]), toward_zero(b[2]), toward_zero(b[3])});
     }
     if (p.group_threshold <= 0) {
         for (std::size_t i = 0; i < rows.size(); ++i) {

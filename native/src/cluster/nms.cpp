@@ -18,8 +18,7 @@ int turned_suppressors(const Input &in, const std::int32_t *kept, std::size_t n,
     const auto box = [&](std::int32_t i) { return in.boxes + 4 * static_cast<std::size_t>(i); };
     int count = 0;
     for (std::size_t j = 0; j < n; ++j) {
-        const double iou =
-            rotated_iou(box(row), in.angles[row], box(kept[j]), in.angles[kept[j]]);
+        const double iou = rotated_iou(box(row), in.angles[row], box(kept[j]), in.angles[kept[j]]);
         count += iou <= static_cast<double>(threshold) ? 0 : 1;
     }
     return count;

@@ -63,7 +63,8 @@ double area(const Polygon &shape) {
 }
 
 bool finite(const float *box, double angle) {
-    return std::isfinite(angle) && std::all_of(box, box + 4, [](float v) { return std::isfinite(v); });
+    return std::isfinite(angle) &&
+           std::all_of(box, box + 4, [](float v) { return std::isfinite(v); });
 }
 
 }  // namespace

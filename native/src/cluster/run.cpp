@@ -27,7 +27,7 @@ void take(const Input &in, const Rows &rows, std::vector<Object> &out, Trace *tr
 
 // Drops objects of a class and carries their fate to every member row.
 class ClassList {
-  public:
+public:
     ClassList(std::vector<Object> &objects, const Rows &rows, Trace *trace)
         : objects_(objects), rows_(rows), trace_(trace) {}
 
@@ -52,7 +52,7 @@ class ClassList {
         reorder(order, kTopk);
     }
 
-  private:
+private:
     void reorder(const std::vector<std::int32_t> &order, Reason why) {
         std::vector<std::int32_t> place(trace_ ? objects_.size() : 0, -1);
         std::vector<Object> next;
@@ -82,30 +82,26 @@ void run_class(const Input &in, const Rows &rows, const ClassParams &p, Mode mod
                std::vector<Object> &out, Trace *trace) {
     ClassList list(out, rows, trace);
     switch (mode) {
-        case kGroupRectangles:
-            group_rectangles(in, rows, p, out, trace);
-            break;
-        case kDbscan:
-            if (p.min_boxes > 0)
-                dbscan_merge(in, rows, p, out, trace);
-            else
-                take(in, rows, out, trace);
-            list.drop_below(p.post_threshold);
-            list.topk(p.topk);
-            break;
-        case kNms:
-            nms(in, rows, p, out, trace);
-            break;
-        case kHybrid:
-            if (p.min_boxes > 0)
-                nms(in, dbscan_members(in, rows, p, trace), p, out, trace);
-            else
-                nms(in, rows, p, out, trace);
-            break;
-        case kNone:
+    case kGroupRectangles: group_rectangles(in, rows, p, out, trace); break;
+    case kDbscan:
+        if (p.min_boxes > 0)
+            dbscan_merge(in, rows, p, out, trace);
+        else
             take(in, rows, out, trace);
-            list.topk(p.topk);
-            break;
+        list.drop_below(p.post_threshold);
+        list.topk(p.topk);
+        break;
+    case kNms: nms(in, rows, p, out, trace); break;
+    case kHybrid:
+        if (p.min_boxes > 0)
+            nms(in, dbscan_members(in, rows, p, trace), p, out, trace);
+        else
+            nms(in, rows, p, out, trace);
+        break;
+    case kNone:
+        take(in, rows, out, trace);
+        list.topk(p.topk);
+        break;
     }
 }
 

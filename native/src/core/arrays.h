@@ -20,8 +20,8 @@ template <typename T>
 nanobind::ndarray<nanobind::numpy, T> array_of(std::vector<T> values,
                                                std::initializer_list<std::size_t> shape) {
     auto *kept = new std::vector<T>(std::move(values));
-    nanobind::capsule owner(
-        kept, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
+    nanobind::capsule owner(kept,
+                            [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
     return nanobind::ndarray<nanobind::numpy, T>(kept->data(), shape, owner);
 }
 

@@ -6,8 +6,8 @@
 #include <new>
 #include <stdexcept>
 
-#include "module.h"
 #include "core/unlocked.h"
+#include "module.h"
 
 namespace nb = nanobind;
 
@@ -22,8 +22,9 @@ void count_fork() {
     survivor = PyThread_get_thread_ident();
 }
 
-// A lock that its thread may enter again. All is done with the GIL, which is released while waiting;
-// signals are handled meanwhile. In a forked process only the thread that forked can still have it.
+// A lock that its thread may enter again. All is done with the GIL, which is released while
+// waiting; signals are handled meanwhile. In a forked process only the thread that forked can still
+// have it.
 class CallLock {
 public:
     CallLock() : lock_(PyThread_allocate_lock()), forks_(forks) {
@@ -94,8 +95,7 @@ void bind_call_lock(nb::module_ &m) {
         .def(nb::init<>())
         .def("__enter__", &CallLock::enter)
         .def(
-            "__exit__",
-            [](CallLock &lock, nb::handle, nb::handle, nb::handle) { lock.leave(); },
+            "__exit__", [](CallLock &lock, nb::handle, nb::handle, nb::handle) { lock.leave(); },
             "kind"_a.none(), "error"_a.none(), "trace"_a.none())
         .def_rw("inside", &CallLock::inside,
                 "The user's code is being called, by the thread that has the lock.");

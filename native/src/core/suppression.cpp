@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/vectorise.h"
 #include "core/suppression.h"  // behind the pragma, so that iou_of is inlined into the loop
+#include "core/vectorise.h"
 
 namespace headrace::core {
 namespace {
@@ -66,7 +66,8 @@ void KeptBoxes::restart(const Suppression &rule) {
 
 int KeptBoxes::suppressors(std::size_t from, std::size_t n, const Box &box, float area,
                            std::int32_t class_id) const {
-    const Columns block{&a0_[from], &a1_[from], &b0_[from], &b1_[from], &area_[from], &class_[from]};
+    const Columns block{&a0_[from], &a1_[from],   &b0_[from],
+                        &b1_[from], &area_[from], &class_[from]};
     return rule_.any_edges ? count_of_any(block, n, box, area, rule_.threshold)
                            : count_of_ordered(block, n, box, area, rule_, class_id);
 }
@@ -84,7 +85,8 @@ bool KeptBoxes::take(const Box &box, std::int32_t class_id) {
     const float plus = rule_.plus_area;
     const float area = (box.b0 - box.a0 + plus) * (box.b1 - box.a1 + plus);
     for (std::size_t from = 0; from < size(); from += kBlock)
-        if (suppressors(from, std::min(kBlock, size() - from), box, area, class_id) > 0) return false;
+        if (suppressors(from, std::min(kBlock, size() - from), box, area, class_id) > 0)
+            return false;
     add(box, area, class_id);
     return true;
 }

@@ -7,8 +7,9 @@
 
 namespace headrace::core {
 
-// A thread that wants the GIL while the interpreter exits is ended by Python (before 3.14) by unwinding
-// its stack, which no C++ function that cleans up after itself survives: it stays where it is instead.
+// A thread that wants the GIL while the interpreter exits is ended by Python (before 3.14) by
+// unwinding its stack, which no C++ function that cleans up after itself survives: it stays where
+// it is instead.
 template <typename Do>
 auto or_stay(Do act) {
     try {
@@ -23,7 +24,8 @@ constexpr std::size_t kFew = 256;
 
 class Unlocked {
 public:
-    explicit Unlocked(bool worthwhile = true) : state_(worthwhile ? PyEval_SaveThread() : nullptr) {}
+    explicit Unlocked(bool worthwhile = true)
+        : state_(worthwhile ? PyEval_SaveThread() : nullptr) {}
     ~Unlocked() {
         if (state_) or_stay([&] { PyEval_RestoreThread(state_); });
     }

@@ -16,8 +16,8 @@ static_assert(sizeof(NvDsInferInstanceMaskInfo) == 48, "the same in every genera
 
 namespace {
 
-// Of the finite numbers and infinity, a greater magnitude has greater bits; those of NaN are greater
-// still. Source: IEEE 754.
+// Of the finite numbers and infinity, a greater magnitude has greater bits; those of NaN are
+// greater still. Source: IEEE 754.
 constexpr uint32_t kInfinityBits = 0x7f800000;
 
 uint32_t largest_magnitude(const float *values, size_t count) {
@@ -31,8 +31,8 @@ uint32_t largest_magnitude(const float *values, size_t count) {
 }
 
 // Arrays of one frame, not yet filled, one after the other in one block, each from a multiple of 64
-// bytes on: with few boxes, making memory and an owner for each array would take longer than filling
-// them.
+// bytes on: with few boxes, making memory and an owner for each array would take longer than
+// filling them.
 class NumpyBoxes {
 public:
     NumpyBoxes(size_t count, bool with_angles) : count_(count) {
@@ -45,7 +45,8 @@ public:
         scores = reinterpret_cast<float *>(start() + rounded(16 * count));
         ids = reinterpret_cast<int32_t *>(start() + rounded(16 * count) + rounded(4 * count));
         if (with_angles)
-            angles = reinterpret_cast<float *>(start() + rounded(16 * count) + 2 * rounded(4 * count));
+            angles =
+                reinterpret_cast<float *>(start() + rounded(16 * count) + 2 * rounded(4 * count));
     }
 
     static size_t bytes(size_t count, bool with_angles) {

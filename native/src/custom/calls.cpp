@@ -28,8 +28,8 @@ namespace {
 using Size = std::array<unsigned int, 3>;
 NvDsInferNetworkInfo info(const Size &size) { return {size[0], size[1], size[2]}; }
 
-// Releases memory that a function gave as `field` of its result, each piece once: two entries may share
-// one. Whatever happened before.
+// Releases memory that a function gave as `field` of its result, each piece once: two entries may
+// share one. Whatever happened before.
 template <typename T, typename Release>
 void release_once(std::vector<T *> &given, const char *field, Release release) {
     std::sort(given.begin(), given.end());
@@ -102,10 +102,11 @@ struct InstanceVector : ByteVector {
         release_once(masks, "mask", [](float *mask) { delete[] mask; });
     }
 
-    // If not, no mask is touched: what a record of another type holds at its place, such as a class id
-    // beside a coordinate, cannot come from new float[].
+    // If not, no mask is touched: what a record of another type holds at its place, such as a class
+    // id beside a coordinate, cannot come from new float[].
     bool are_records() const {
-        if (size() % sizeof(NvDsInferInstanceMaskInfo) || capacity() % sizeof(NvDsInferInstanceMaskInfo))
+        if (size() % sizeof(NvDsInferInstanceMaskInfo) ||
+            capacity() % sizeof(NvDsInferInstanceMaskInfo))
             return false;
         for (size_t i = 0; i < count(); ++i) {
             const auto mask = reinterpret_cast<uintptr_t>(record(i).mask);
@@ -129,14 +130,14 @@ nb::capsule owner_of(float *values) {
     return nb::capsule(values, [](void *p) noexcept { delete[] static_cast<float *>(p); });
 }
 
-// Parsers that have landmarks and no field for them leave them in the mask's: its width and height are
-// those of the network then, or nothing. A copy (values,) of what may be such, else None.
+// Parsers that have landmarks and no field for them leave them in the mask's: its width and height
+// are those of the network then, or nothing. A copy (values,) of what may be such, else None.
 nb::object copy_values(const NvDsInferInstanceMaskInfo &record, const Size &size, size_t most) {
     const auto [width, height, channels] = size;
     const bool sized = record.mask_width == width && record.mask_height == height;
     const size_t count = record.mask_size / sizeof(float);
-    if (!(sized || (!record.mask_width && !record.mask_height)) || record.mask_size % sizeof(float) ||
-        count > most)
+    if (!(sized || (!record.mask_width && !record.mask_height)) ||
+        record.mask_size % sizeof(float) || count > most)
         return nb::none();
     float *const values = new float[count];
     nb::capsule owner = owner_of(values);
@@ -165,8 +166,8 @@ nb::object copy_mask(const NvDsInferInstanceMaskInfo &record, const Size &size, 
     }
     float *const values = copy.release();
     nb::capsule owner = owner_of(values);
-    return nb::cast(nb::ndarray<nb::numpy, float>(values, {record.mask_height, record.mask_width},
-                                                  owner));
+    return nb::cast(
+        nb::ndarray<nb::numpy, float>(values, {record.mask_height, record.mask_width}, owner));
 }
 
 nb::object call_instances(CustomFunction &function, const nb::list &tensors, const Size &size,
@@ -212,8 +213,8 @@ nb::object call_classifier(CustomFunction &function, const nb::list &tensors, co
                            float threshold, size_t most) {
     const core::ArrayViews views = function.bind(tensors);
     Attributes attributes;
-    if (!function.invoke(NvDsInferClassiferParseCustomFunc{}, function.layers(), info(size), threshold,
-                         attributes.list, attributes.text))
+    if (!function.invoke(NvDsInferClassiferParseCustomFunc{}, function.layers(), info(size),
+                         threshold, attributes.list, attributes.text))
         return nb::none();
     if (attributes.list.size() > most) return nb::int_(attributes.list.size());
     nb::list found;
@@ -242,8 +243,8 @@ nb::object call_segmentation(CustomFunction &function, const nb::list &tensors, 
 bool call_initializer(CustomFunction &function, const nb::list &tensors, const Size &size,
                       unsigned int max_batch) {
     const core::ArrayViews views = function.bind(tensors);
-    return function.invoke(decltype (&NvDsInferInitializeInputLayers){}, function.layers(), info(size),
-                           max_batch);
+    return function.invoke(decltype(&NvDsInferInitializeInputLayers){}, function.layers(),
+                           info(size), max_batch);
 }
 
 std::string demangle(const std::string &name) {
@@ -259,33 +260,36 @@ void bind(nb::module_ &m) {
     nb::exception<CustomCodeError>(m, "CustomCodeError");
     nb::exception<CustomResultError>(m, "CustomResultError");
 
-    nb::class_<SharedObject>(m, "SharedObject", "A shared object opened with RTLD_NOW | RTLD_LOCAL.")
+    nb::class_<SharedObject>(m, "SharedObject",
+                             "A shared object opened with RTLD_NOW | RTLD_LOCAL.")
         .def(nb::init<const std::string &>(), "path"_a, nb::call_guard<core::Unlocked>())
         .def_prop_ro("handle", &SharedObject::handle)
         .def("has", [](const SharedObject &self, const std::string &name) {
             return self.symbol(name) != nullptr;
         });
 
-    nb::class_<CustomFunction>(m, "CustomFunction",
-                               "A function of a custom library. Calls are given tensors, and width, "
-                               "height and channels of the network; None: the function said false.")
+    nb::class_<CustomFunction>(
+        m, "CustomFunction",
+        "A function of a custom library. Calls are given tensors, and width, "
+        "height and channels of the network; None: the function said false.")
         .def(nb::init<std::shared_ptr<SharedObject>, const std::string &>(), "library"_a, "name"_a)
-        .def("set_layers", &CustomFunction::set_layers, "names"_a, "bindings"_a,
-             "inputs"_a = false)
+        .def("set_layers", &CustomFunction::set_layers, "names"_a, "bindings"_a, "inputs"_a = false)
         .def("set_params", &CustomFunction::set_params, "num_classes"_a, "pre"_a, "post"_a)
-        .def("call_detector", &call_detector, "tensors"_a, "size"_a, "words"_a, "with_angles"_a,
-             "most"_a,
-             "What decode_boxes gives, if the boxes are sound and no more than `most`; else (uint8 "
-             "array of the boxes, capacity in bytes). `words`: 32-bit words of a box, 0 if they are "
-             "not known.")
+        .def(
+            "call_detector", &call_detector, "tensors"_a, "size"_a, "words"_a, "with_angles"_a,
+            "most"_a,
+            "What decode_boxes gives, if the boxes are sound and no more than `most`; else (uint8 "
+            "array of the boxes, capacity in bytes). `words`: 32-bit words of a box, 0 if they are "
+            "not known.")
         .def("call_instances", &call_instances, "tensors"_a, "size"_a, "most_objects"_a,
              "most_pixels"_a, "most_pixels_together"_a, "most_values"_a,
              "(what decode_boxes gives, list of masks, of values (n,) that are no mask by their "
              "number, or None, (masks not finite, masks of wrong size, pixels of the largest, of "
              "all)); a number of objects above the limit.")
-        .def("call_classifier", &call_classifier, "tensors"_a, "size"_a, "threshold"_a, "most"_a,
-             "([(attribute, value, confidence, label or None)], text); a number of attributes above "
-             "the limit.")
+        .def(
+            "call_classifier", &call_classifier, "tensors"_a, "size"_a, "threshold"_a, "most"_a,
+            "([(attribute, value, confidence, label or None)], text); a number of attributes above "
+            "the limit.")
         .def("call_segmentation", &call_segmentation, "tensors"_a, "size"_a, "threshold"_a,
              "classes"_a, "map"_a,
              "Fills map, which has the size of the network input. The address of the "

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/array_view.h"
-#include "stand_ins/stand_in.h"
 #include "core/unlocked.h"
+#include "stand_ins/stand_in.h"
 
 // This module calls custom libraries, it is none.
 #define HEADRACE_NO_ABI_MARKER
@@ -71,17 +71,17 @@ public:
     void set_params(unsigned int num_classes, const std::vector<float> &pre,
                     const std::vector<float> &post);
 
-    // Points the layers into NumPy arrays: dense ones that can be written to, as parsers may decode in
-    // place. They stay where they are as long as the views live. Throws std::invalid_argument or
+    // Points the layers into NumPy arrays: dense ones that can be written to, as parsers may decode
+    // in place. They stay where they are as long as the views live. Throws std::invalid_argument or
     // nanobind::python_error if C++ has no name for one of them.
     core::ArrayViews bind(const nanobind::list &tensors);
 
     const std::vector<NvDsInferLayerInfo> &layers() const { return layers_; }
     const NvDsInferParseDetectionParams &params() const { return params_; }
 
-    // Calls the function without the GIL, one call into its library at a time. Throws CustomCodeError
-    // for anything that it throws, MissingFunctionError if it calls a function of a library that is not
-    // installed.
+    // Calls the function without the GIL, one call into its library at a time. Throws
+    // CustomCodeError for anything that it throws, MissingFunctionError if it calls a function of a
+    // library that is not installed.
     template <typename... Parameters, typename... Arguments>
     bool invoke(bool (*)(Parameters...), Arguments &&...arguments) {
         core::Unlocked unlocked;
@@ -107,12 +107,13 @@ private:
 };
 
 // Boxes as ((N, 4) boxes, scores, class ids, angles or None, whether all numbers are finite and no
-// class id is negative: it exceeds the signed range then). From records, one each `stride` bytes (24, 28
-// or those of an instance): class, left, top, width, height, score, and with 28 bytes an angle.
+// class id is negative: it exceeds the signed range then). From records, one each `stride` bytes
+// (24, 28 or those of an instance): class, left, top, width, height, score, and with 28 bytes an
+// angle.
 nanobind::tuple take_boxes(const void *records, size_t count, size_t stride, bool with_angles);
 
-// Copies of a worker's boxes: (what take_boxes gives, bytes that they take); None if `size` bytes have no
-// room for as many.
+// Copies of a worker's boxes: (what take_boxes gives, bytes that they take); None if `size` bytes
+// have no room for as many.
 nanobind::object copied_boxes(uintptr_t address, size_t size, size_t count, bool with_angles);
 
 }  // namespace headrace::custom

@@ -1,5 +1,5 @@
-// A library that somebody has loaded. Python's own ctypes keeps the GIL while it waits for the loader,
-// which a thread may hold that loads a library whose initialiser wants the GIL.
+// A library that somebody has loaded. Python's own ctypes keeps the GIL while it waits for the
+// loader, which a thread may hold that loads a library whose initialiser wants the GIL.
 #include <dlfcn.h>
 #include <link.h>
 #include <nanobind/nanobind.h>
@@ -9,8 +9,8 @@
 #include <cstring>
 #include <string>
 
-#include "module.h"
 #include "core/unlocked.h"
+#include "module.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "core/arrays.h"
-#include "decode/scores.h"
-#include "module.h"
 #include "core/thread_pool.h"
 #include "core/unlocked.h"
+#include "decode/scores.h"
+#include "module.h"
 
 namespace nb = nanobind;
 
@@ -38,7 +38,7 @@ std::ptrdiff_t table_hits(const Tables &tables, int first, const In<float, nb::n
     const auto column = static_cast<std::ptrdiff_t>(tables.stride(2));
     core::Unlocked release;
     decode::Thresholds limits{thresholds.data(), static_cast<std::ptrdiff_t>(thresholds.shape(0)),
-                             std::numeric_limits<float>::infinity()};
+                              std::numeric_limits<float>::infinity()};
     for (std::ptrdiff_t i = 0; i < limits.count; ++i)
         limits.lowest = std::min(limits.lowest, limits.data[i]);
     const auto candidates = static_cast<std::ptrdiff_t>(tables.shape(1));
@@ -46,12 +46,12 @@ std::ptrdiff_t table_hits(const Tables &tables, int first, const In<float, nb::n
     core::ThreadPool::shared().run(threads, static_cast<int>(items), [&](int item) {
         const float *data = tables.data() + item * static_cast<std::ptrdiff_t>(tables.stride(0));
         const decode::ScoreTable table{data + first * column,
-                                      candidates,
-                                      static_cast<std::ptrdiff_t>(tables.shape(2)) - first,
-                                      row,
-                                      column,
-                                      first > 4 ? data + 4 * column : nullptr,
-                                      row};
+                                       candidates,
+                                       static_cast<std::ptrdiff_t>(tables.shape(2)) - first,
+                                       row,
+                                       column,
+                                       first > 4 ? data + 4 * column : nullptr,
+                                       row};
         const std::ptrdiff_t at = item * candidates;
         decode::Hits hits{index.data() + at, class_id.data() + at, score.data() + at};
         decode::best_class(table, limits, hits, true);
@@ -65,7 +65,9 @@ std::ptrdiff_t table_hits(const Tables &tables, int first, const In<float, nb::n
     std::ptrdiff_t count = 0;
     for (std::ptrdiff_t item = 0; item < items; ++item) {
         const std::ptrdiff_t at = item * candidates, more = starts.data()[item + 1];
-        auto close_up = [&](auto *values) { std::copy(values + at, values + at + more, values + count); };
+        auto close_up = [&](auto *values) {
+            std::copy(values + at, values + at + more, values + count);
+        };
         if (at > count) {
             close_up(index.data());
             close_up(class_id.data());
@@ -89,15 +91,12 @@ struct Clip {
 
 // Centre x, y, width, height to left, top, width, height inside the network; small boxes go.
 // `cells` is (3, N), column, row and stride of each candidate, or empty; changes `starts`.
-std::ptrdiff_t boxes_of_centres(const In<float, nb::ndim<2>> &planes,
-                                const In<std::int32_t, nb::ndim<1>> &index,
-                                const In<std::int32_t, nb::ndim<1>> &class_id,
-                                const In<float, nb::ndim<1>> &score, const Starts &starts,
-                                const In<float, nb::ndim<2>> &cells, std::pair<float, float> scale,
-                                std::pair<float, float> size,
-                                const Fill<float, nb::shape<-1, 4>> &boxes,
-                                const Fill<std::int32_t, nb::ndim<1>> &classes,
-                                const Fill<float, nb::ndim<1>> &scores) {
+std::ptrdiff_t boxes_of_centres(
+    const In<float, nb::ndim<2>> &planes, const In<std::int32_t, nb::ndim<1>> &index,
+    const In<std::int32_t, nb::ndim<1>> &class_id, const In<float, nb::ndim<1>> &score,
+    const Starts &starts, const In<float, nb::ndim<2>> &cells, std::pair<float, float> scale,
+    std::pair<float, float> size, const Fill<float, nb::shape<-1, 4>> &boxes,
+    const Fill<std::int32_t, nb::ndim<1>> &classes, const Fill<float, nb::ndim<1>> &scores) {
     const std::size_t room = planes.shape(1), grid = cells.shape(1);
     const float *p = planes.data();
     const Clip clip[2] = {{size.first}, {size.second}};
@@ -146,8 +145,8 @@ struct FoundHit {
 };
 static_assert(sizeof(FoundHit) == 28);
 
-// The GPU finds hits in any order. A set of places, with the number of those before each word of it,
-// tells the rank of each without sorting.
+// The GPU finds hits in any order. A set of places, with the number of those before each word of
+// it, tells the rank of each without sorting.
 void ordered_hits(const In<std::uint8_t, nb::shape<-1, sizeof(FoundHit)>> &records,
                   std::uint32_t candidates, const Fill<float, nb::ndim<2>> &planes,
                   const Fill<std::int32_t, nb::ndim<1>> &index,
@@ -155,8 +154,8 @@ void ordered_hits(const In<std::uint8_t, nb::shape<-1, sizeof(FoundHit)>> &recor
                   const Fill<float, nb::ndim<1>> &score, const Starts &starts) {
     const std::size_t count = records.shape(0), room = planes.shape(1), items = starts.shape(0) - 1;
     const std::size_t places = items * candidates, words = places / 64 + 1;
-    if (index.shape(0) < count || class_id.shape(0) < count || score.shape(0) < count || room < count ||
-        planes.shape(0) != 4 || starts.shape(0) == 0)
+    if (index.shape(0) < count || class_id.shape(0) < count || score.shape(0) < count ||
+        room < count || planes.shape(0) != 4 || starts.shape(0) == 0)
         throw nb::value_error("hits: no room for all of them");
     std::vector<std::uint64_t> set(words);
     std::vector<std::uint32_t> before(words);
@@ -194,21 +193,27 @@ void bind_boxes(nb::module_ &m) {
     m.def("table_hits", &table_hits, nb::arg("tables"), nb::arg("first"), nb::arg("thresholds"),
           nb::arg("planes"), nb::arg("index"), nb::arg("class_id"), nb::arg("score"),
           nb::arg("starts"), nb::arg("threads") = 1,
-          "best_class of each item of (items, candidates, first + classes) tables, of any strides: the "
-          "objectness is column 4 where first is 5. Fills columns 0 to 3 of the hits into planes, (4, "
-          "room), the three columns, and the first hit of each item, with the end, into starts; returns "
+          "best_class of each item of (items, candidates, first + classes) tables, of any strides: "
+          "the "
+          "objectness is column 4 where first is 5. Fills columns 0 to 3 of the hits into planes, "
+          "(4, "
+          "room), the three columns, and the first hit of each item, with the end, into starts; "
+          "returns "
           "how many hits there are. Releases the GIL.");
-    m.def("ordered_hits", &ordered_hits, nb::arg("records"), nb::arg("candidates"), nb::arg("planes"),
-          nb::arg("index"), nb::arg("class_id"), nb::arg("score"), nb::arg("starts"),
-          "Fills what table_hits fills, of hits found in any order: records of 28 bytes, the place among "
+    m.def("ordered_hits", &ordered_hits, nb::arg("records"), nb::arg("candidates"),
+          nb::arg("planes"), nb::arg("index"), nb::arg("class_id"), nb::arg("score"),
+          nb::arg("starts"),
+          "Fills what table_hits fills, of hits found in any order: records of 28 bytes, the place "
+          "among "
           "all candidates of all items, the class, the score, four numbers of a box.");
-    m.def("boxes_of_centres", &boxes_of_centres, nb::arg("planes"), nb::arg("index"),
-          nb::arg("class_id"), nb::arg("score"), nb::arg("starts"), nb::arg("cells"),
-          nb::arg("scale"), nb::arg("size"), nb::arg("boxes"), nb::arg("classes"),
-          nb::arg("scores"),
-          "Boxes of the hits of table_hits, centre and size times scale, or on the grid of cells (3, "
-          "candidates), inside the network's size; those below one pixel go. Fills the last three, and "
-          "changes starts; returns how many there are. Releases the GIL.");
+    m.def(
+        "boxes_of_centres", &boxes_of_centres, nb::arg("planes"), nb::arg("index"),
+        nb::arg("class_id"), nb::arg("score"), nb::arg("starts"), nb::arg("cells"),
+        nb::arg("scale"), nb::arg("size"), nb::arg("boxes"), nb::arg("classes"), nb::arg("scores"),
+        "Boxes of the hits of table_hits, centre and size times scale, or on the grid of cells (3, "
+        "candidates), inside the network's size; those below one pixel go. Fills the last three, "
+        "and "
+        "changes starts; returns how many there are. Releases the GIL.");
 }
 
 }  // namespace headrace::decode

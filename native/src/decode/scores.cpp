@@ -9,8 +9,8 @@
 #include <limits>
 #include <vector>
 
-#include "module.h"
 #include "core/unlocked.h"
+#include "module.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -27,12 +27,13 @@ constexpr float kNone = -std::numeric_limits<float>::infinity();
 // Columns taken together in a class-major table: the running best stays in the first-level cache
 // while the rows stream by in runs long enough for the prefetcher.
 constexpr std::ptrdiff_t kBlock = 1024;
-constexpr std::ptrdiff_t kRows = 8;  // classes compared per visit of the running best
-constexpr std::ptrdiff_t kAhead = 12;  // candidates that are fetched before they are looked at
+constexpr std::ptrdiff_t kRows = 8;         // classes compared per visit of the running best
+constexpr std::ptrdiff_t kAhead = 12;       // candidates that are fetched before they are looked at
 constexpr std::ptrdiff_t kGateAhead = 128;  // candidates whose objectness is fetched ahead
 constexpr std::ptrdiff_t kGated = 256;  // candidates whose objectness is read before their scores
 constexpr std::ptrdiff_t kRowAhead = 2048;  // scores of a row that are fetched ahead
-constexpr std::ptrdiff_t kLookUps = 48;  // of classes in a block that a pass over it costs as much as
+constexpr std::ptrdiff_t kLookUps =
+    48;  // of classes in a block that a pass over it costs as much as
 
 struct Block {
     alignas(32) std::array<float, kBlock> best;
@@ -40,8 +41,7 @@ struct Block {
 };
 
 float weighted(const ScoreTable &table, std::ptrdiff_t candidate, float score) {
-    return table.objectness ? table.objectness[candidate * table.objectness_stride] * score
-                            : score;
+    return table.objectness ? table.objectness[candidate * table.objectness_stride] * score : score;
 }
 
 // Scores are at most 1, so a low objectness rules a candidate out before they are read.
@@ -77,7 +77,7 @@ float row_max_generic(const float *row, std::ptrdiff_t n) {
 #if defined(HEADRACE_AVX2)
 // max_ps returns its second operand for NaN and for equal zeros, as `v > best ? v : best` does.
 HEADRACE_AVX2 void update_avx2(const float *row, std::ptrdiff_t stride, std::ptrdiff_t first,
-                            std::ptrdiff_t classes, std::ptrdiff_t n, Block &block) {
+                               std::ptrdiff_t classes, std::ptrdiff_t n, Block &block) {
     const std::ptrdiff_t whole = n & ~std::ptrdiff_t{7};
     for (std::ptrdiff_t i = 0; i < whole; i += 8) {
         __m256 best = _mm256_load_ps(&block.best[i]);
@@ -99,7 +99,7 @@ HEADRACE_AVX2 void update_avx2(const float *row, std::ptrdiff_t stride, std::ptr
 }
 
 HEADRACE_AVX2 void raise_avx2(const float *row, std::ptrdiff_t stride, std::ptrdiff_t classes,
-                           std::ptrdiff_t n, Block &block) {
+                              std::ptrdiff_t n, Block &block) {
     const std::ptrdiff_t whole = n & ~std::ptrdiff_t{7};
     for (std::ptrdiff_t i = 0; i < whole; i += 8) {
         __m256 best = _mm256_load_ps(&block.best[i]);
@@ -200,7 +200,7 @@ private:
 };
 
 HEADRACE_AVX2 std::ptrdiff_t keep_reaching(const float *row, std::ptrdiff_t n, float lowest,
-                                        std::ptrdiff_t c, Reaching &kept) {
+                                           std::ptrdiff_t c, Reaching &kept) {
     const __m256 least = _mm256_set1_ps(lowest);
     std::ptrdiff_t count = 0, i = 0;
     for (; i + 32 <= n; i += 32) {
@@ -230,7 +230,8 @@ bool scan_rows(const ScoreTable &t, const Thresholds &thresholds, Hits &hits) {
     Reaching kept(t.candidates);
     std::ptrdiff_t count = 0;
     for (std::ptrdiff_t c = 0; c < t.classes; ++c) {
-        count += keep_reaching(t.data + c * t.class_stride, t.candidates, thresholds.lowest, c, kept);
+        count +=
+            keep_reaching(t.data + c * t.class_stride, t.candidates, thresholds.lowest, c, kept);
         if (count > t.candidates / 2) return false;
     }
     kept.give(thresholds, hits);
@@ -309,11 +310,10 @@ void scan_candidate_major(const ScoreTable &t, const Thresholds &thresholds, Hit
     bool few = t.objectness && thresholds.lowest > 0;  // are open in the part before
     for (std::ptrdiff_t start = 0; start < t.candidates; start += kGated) {
         const std::ptrdiff_t end = std::min(start + kGated, t.candidates);
-        if (few) {  // their rows are fetched together
+        if (few) {                                    // their rows are fetched together
             std::int32_t *open = hits.index + start;  // a hit takes its own place, or one before
             const std::ptrdiff_t count = list_open(t, thresholds.lowest, start, end, open);
-            for (std::ptrdiff_t k = 0; k < count; ++k)
-                fetch_scattered(row_of(open[k]), t.classes);
+            for (std::ptrdiff_t k = 0; k < count; ++k) fetch_scattered(row_of(open[k]), t.classes);
             for (std::ptrdiff_t k = 0; k < count; ++k) look(open[k]);
             few = 4 * count < end - start;
             continue;
@@ -381,15 +381,14 @@ std::ptrdiff_t fill_hits(const Scores &scores, const Line &objectness, const Lin
                          const Out<std::int32_t> &index, const Out<std::int32_t> &class_id,
                          const Out<float> &score, bool simd) {
     ScoreTable table{scores.data(),
-                            static_cast<std::ptrdiff_t>(scores.shape(0)),
-                            static_cast<std::ptrdiff_t>(scores.shape(1)),
-                            static_cast<std::ptrdiff_t>(scores.stride(0)),
-                            static_cast<std::ptrdiff_t>(scores.stride(1)),
-                            objectness.shape(0) ? objectness.data() : nullptr,
-                            objectness.shape(0) ? static_cast<std::ptrdiff_t>(objectness.stride(0))
-                                                : 0};
+                     static_cast<std::ptrdiff_t>(scores.shape(0)),
+                     static_cast<std::ptrdiff_t>(scores.shape(1)),
+                     static_cast<std::ptrdiff_t>(scores.stride(0)),
+                     static_cast<std::ptrdiff_t>(scores.stride(1)),
+                     objectness.shape(0) ? objectness.data() : nullptr,
+                     objectness.shape(0) ? static_cast<std::ptrdiff_t>(objectness.stride(0)) : 0};
     Thresholds limits{thresholds.data(), static_cast<std::ptrdiff_t>(thresholds.shape(0)),
-                             std::numeric_limits<float>::infinity()};
+                      std::numeric_limits<float>::infinity()};
     for (std::ptrdiff_t i = 0; i < limits.count; ++i)
         limits.lowest = std::min(limits.lowest, limits.data[i]);
     for (const std::size_t room : {index.shape(0), class_id.shape(0), score.shape(0)})
@@ -412,9 +411,8 @@ bool fill_singles(const Out<const std::uint16_t> &half, const Out<float> &single
 }  // namespace
 
 void bind_scores(nb::module_ &m) {
-    m.def("best_class", &fill_hits, nb::arg("scores"), nb::arg("objectness"),
-          nb::arg("thresholds"), nb::arg("index"), nb::arg("class_id"), nb::arg("score"),
-          nb::arg("simd") = true,
+    m.def("best_class", &fill_hits, nb::arg("scores"), nb::arg("objectness"), nb::arg("thresholds"),
+          nb::arg("index"), nb::arg("class_id"), nb::arg("score"), nb::arg("simd") = true,
           "Best class of each row of (candidates, classes) scores and the threshold of that class; "
           "fills the three arrays (room for every candidate), returns how many hits there are.");
     m.def("best_class_has_simd", &best_class_has_simd,

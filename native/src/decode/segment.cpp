@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "module.h"
 #include "core/unlocked.h"
+#include "module.h"
 
 #if defined(__x86_64__) && defined(__gnu_linux__)
 #include <immintrin.h>
@@ -81,7 +81,8 @@ HEADRACE_AVX2 inline void transpose(__m256 (&r)[8]) {
 
 // As `scan` of interleaved classes; takes whole eights of pixels and returns how many those are.
 HEADRACE_AVX2 std::ptrdiff_t interleaved_avx2(const float *scores, std::ptrdiff_t classes,
-                                           std::ptrdiff_t pixels, float limit, std::int32_t *map) {
+                                              std::ptrdiff_t pixels, float limit,
+                                              std::int32_t *map) {
     const std::ptrdiff_t whole = pixels & ~std::ptrdiff_t{7};
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     for (std::ptrdiff_t start = 0; start < whole; start += 8) {
@@ -107,7 +108,7 @@ HEADRACE_AVX2 std::ptrdiff_t interleaved_avx2(const float *scores, std::ptrdiff_
 
 // As `scan` of classes in planes; takes whole eights of pixels and returns how many those are.
 HEADRACE_AVX2 std::ptrdiff_t planar_avx2(const float *scores, std::ptrdiff_t classes,
-                                      std::ptrdiff_t pixels, float limit, std::int32_t *map) {
+                                         std::ptrdiff_t pixels, float limit, std::int32_t *map) {
     alignas(32) float best[kBlock];
     const std::ptrdiff_t whole = pixels & ~std::ptrdiff_t{7};
     for (std::ptrdiff_t start = 0; start < whole; start += kBlock) {

@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "core/array_view.h"
+#include "core/unlocked.h"
 #include "custom/library.h"
 #include "guard/channel.h"
 #include "module.h"
-#include "core/unlocked.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -54,8 +54,8 @@ private:
 // Pages that shared tensors of one request are on.
 class SharedPages {
 public:
-    // False if another tensor is on one of these: the worker could not tell which one a page belongs to
-    // when the page is written to.
+    // False if another tensor is on one of these: the worker could not tell which one a page
+    // belongs to when the page is written to.
     bool claim(uintptr_t start, size_t bytes) {
         static const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
         for (const auto &[from, to] : claimed_)
@@ -95,7 +95,8 @@ const char *post_and_wait(Channel &channel, const std::vector<Copy> &copies,
     }
 }
 
-// The worker reads a tensor in place if it is in one of `slots` (or null), else it is copied to `to`.
+// The worker reads a tensor in place if it is in one of `slots` (or null), else it is copied to
+// `to`.
 const char *ask(Channel &channel, const nb::list &arrays, const std::vector<uintptr_t> &to,
                 const std::vector<size_t> &sizes, double timeout_s, int worker, int process,
                 const Slots *slots) {
@@ -131,7 +132,8 @@ void bind(nb::module_ &m) {
         .def(nb::init<int, int>(), "page"_a, "link"_a)
         .def("ask", &ask, "arrays"_a, "to"_a, "sizes"_a, "timeout_s"_a, "worker"_a, "process"_a,
              "slots"_a = nb::none(),
-             "Copy arrays of so many bytes to addresses, but those that are in slots, post a request "
+             "Copy arrays of so many bytes to addresses, but those that are in slots, post a "
+             "request "
              "and wait: 'answered', 'died', 'late', 'nonsense' or 'closed'.")
         .def_ro("busy", &Channel::busy, "A request is under way, or its answer is not read.")
         .def("__enter__", [](Channel &channel) { channel.busy = true; })
@@ -167,7 +169,8 @@ void bind(nb::module_ &m) {
     m.attr("GUARD_PLACES_AT") = kPlacesAt;
 
     m.def("guard_boxes", &custom::copied_boxes, "address"_a, "size"_a, "count"_a, "with_angles"_a,
-          "Copies of a worker's boxes: (what decode_boxes gives, bytes that they take); None if there "
+          "Copies of a worker's boxes: (what decode_boxes gives, bytes that they take); None if "
+          "there "
           "are not as many bytes.");
 
     m.def(

@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
@@ -18,7 +18,7 @@ namespace headrace::guard {
 namespace {
 
 constexpr unsigned int kTryEvery = 24;
-constexpr double kMostMs = 1e9;  // of one wait
+constexpr double kMostMs = 1e9;   // of one wait
 constexpr double kMostUs = 2000;  // of one call: a slice of another process is no more expensive
 
 // Neither of these waits, whatever the other side has done to the socket that it shares.
@@ -90,8 +90,8 @@ Channel::Together::Together(Channel &channel, int worker)
     CPU_ZERO(&here);
     CPU_ZERO(&before_);
     const int core = one_core_ ? sched_getcpu() : -1;
-    one_core_ = core >= 0 && core < CPU_SETSIZE &&
-                sched_getaffinity(0, sizeof before_, &before_) == 0;
+    one_core_ =
+        core >= 0 && core < CPU_SETSIZE && sched_getaffinity(0, sizeof before_, &before_) == 0;
     if (!one_core_) return;
     CPU_SET(core, &here);
     one_core_ = sched_setaffinity(0, sizeof here, &here) == 0;
@@ -104,7 +104,8 @@ Channel::Together::~Together() {
     if (one_core_) sched_setaffinity(0, sizeof before_, &before_);
     Control &control = *channel_.control_;
     if (control.response.load() == number_) return;  // not answered
-    const double all = std::chrono::duration<double, std::micro>(Clock::now() - channel_.posted_).count();
+    const double all =
+        std::chrono::duration<double, std::micro>(Clock::now() - channel_.posted_).count();
     const double cost = all - static_cast<double>(control.worker_ns.load()) / 1e3;
     double &mean = channel_.cost_us_[one_core_];
     const double sample = std::min(std::max(cost, 0.0), kMostUs);
@@ -116,7 +117,9 @@ void Channel::leave_if_forked() const {
 }
 
 bool Channel::next() {
-    const auto posted = [&] { return control_->request.load(std::memory_order_acquire) != served_; };
+    const auto posted = [&] {
+        return control_->request.load(std::memory_order_acquire) != served_;
+    };
     while (!posted()) {
         control_->worker_sleeps.store(1);
         if (posted()) break;
@@ -137,8 +140,8 @@ bool Channel::answer() {
     leave_if_forked();
     if (fcntl(link_, F_GETFD) < 0) return false;
     const auto took = Clock::now() - taken_;
-    control_->worker_ns.store(static_cast<uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(took).count()));
+    control_->worker_ns.store(
+        static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(took).count()));
     control_->response.store(served_);
     wake(control_->parent_sleeps);
     return true;

@@ -17,8 +17,8 @@ struct Control {
     std::atomic<uint32_t> response;       // number of the last one answered
     std::atomic<uint32_t> parent_sleeps;  // wake it by its event
     std::atomic<uint32_t> worker_sleeps;
-    std::atomic<uint32_t> worker_bound;   // to the application's core, until it frees itself
-    std::atomic<uint64_t> worker_ns;      // from taking the last request to answering it
+    std::atomic<uint32_t> worker_bound;  // to the application's core, until it frees itself
+    std::atomic<uint64_t> worker_ns;     // from taking the last request to answering it
 };
 
 constexpr size_t kControlBytes = 4096;
@@ -28,9 +28,9 @@ constexpr size_t kWordsAt = 64;
 constexpr size_t kPlacesAt = 64;
 // Words of a request (the first three) and of an answer.
 constexpr size_t kOp = 0, kMessageBytes = 1, kInputSize = 2;
-constexpr size_t kStatus = 16, kSideStart = 17, kSideBytes = 18,
-                 kOutputSize = 19, kValues = 20, kWrote = 40;
-constexpr uint64_t kMessage = 1, kCall = 2;  // kOp
+constexpr size_t kStatus = 16, kSideStart = 17, kSideBytes = 18, kOutputSize = 19, kValues = 20,
+                 kWrote = 40;
+constexpr uint64_t kMessage = 1, kCall = 2;        // kOp
 constexpr uint64_t kHasAngles = 1, kHasMasks = 2;  // second value of boxes
 constexpr size_t kMaxPlaces = ((kControlBytes - kWordsAt) / 8 - kPlacesAt) / 3;
 
@@ -94,17 +94,17 @@ public:
         uint32_t number_;
     };
 
-    // Ends the process if it is a copy that a library forked: it must neither answer in the worker's
-    // place nor write where the worker answers. Called when code of the library returns.
+    // Ends the process if it is a copy that a library forked: it must neither answer in the
+    // worker's place nor write where the worker answers. Called when code of the library returns.
     void leave_if_forked() const;
 
 private:
     void wake(std::atomic<uint32_t> &sleeps);
     Control *control_ = nullptr;
     int link_;
-    int owner_;             // process id
-    uint32_t served_ = 0;   // worker: number of the last request taken
-    cpu_set_t cores_;       // that this process may use
+    int owner_;            // process id
+    uint32_t served_ = 0;  // worker: number of the last request taken
+    cpu_set_t cores_;      // that this process may use
     Clock::time_point taken_, posted_;
     double cost_us_[2] = {0, 0};  // of a call beside the worker's own time: where it likes, here
     unsigned int calls_ = 0;

@@ -139,10 +139,16 @@ void write_report(const ucontext_t *context, bool aborted) {
     if (said) line.add("message ").add(said).end();
     for (const Region &region : guarded)
         if (region.name[0])
-            line.add("region ").hex(region.start).add(" ").hex(region.end).add(" ")
-                .add(region.name).end();
+            line.add("region ")
+                .hex(region.start)
+                .add(" ")
+                .hex(region.end)
+                .add(" ")
+                .add(region.name)
+                .end();
 #if defined(__x86_64__)
-    if (context) line.add("pc ").hex(static_cast<uintptr_t>(context->uc_mcontext.gregs[REG_RIP])).end();
+    if (context)
+        line.add("pc ").hex(static_cast<uintptr_t>(context->uc_mcontext.gregs[REG_RIP])).end();
 #elif defined(__aarch64__)
     if (context) line.add("pc ").hex(context->uc_mcontext.pc).end();
 #else
@@ -156,9 +162,13 @@ void write_report(const ucontext_t *context, bool aborted) {
     for (int i = 0; i < count; ++i) {
         Dl_info info;
         if (!dladdr(static_cast<char *>(frames[i]) - 1, &info) || !info.dli_sname) continue;
-        line.add("symbol ").hex(reinterpret_cast<uintptr_t>(frames[i])).add(" ")
-            .number(static_cast<char *>(frames[i]) - static_cast<char *>(info.dli_saddr)).add(" ")
-            .add(info.dli_sname).end();
+        line.add("symbol ")
+            .hex(reinterpret_cast<uintptr_t>(frames[i]))
+            .add(" ")
+            .number(static_cast<char *>(frames[i]) - static_cast<char *>(info.dli_saddr))
+            .add(" ")
+            .add(info.dli_sname)
+            .end();
     }
     line.add("end").end();
 }
@@ -214,13 +224,20 @@ void on_fatal(int number, siginfo_t *info, void *where) {
 #endif
     Line line;
     line.add("headrace-crash 1").end();
-    line.add("signal ").number(number).add(" ").number(info->si_code < 0 ? 0 : info->si_code)
-        .add(" ").hex(reinterpret_cast<uintptr_t>(info->si_addr)).add(" ").add(access).end();
+    line.add("signal ")
+        .number(number)
+        .add(" ")
+        .number(info->si_code < 0 ? 0 : info->si_code)
+        .add(" ")
+        .hex(reinterpret_cast<uintptr_t>(info->si_addr))
+        .add(" ")
+        .add(access)
+        .end();
     if (overflowed(info, context)) line.add("stack-overflow").end();
     write_report(context, number == SIGABRT);
     const struct sigaction &old = before[number];
-    const bool has_old = !(old.sa_flags & SA_SIGINFO) && old.sa_handler != SIG_DFL &&
-                         old.sa_handler != SIG_IGN;
+    const bool has_old =
+        !(old.sa_flags & SA_SIGINFO) && old.sa_handler != SIG_DFL && old.sa_handler != SIG_IGN;
     if (has_old) old.sa_handler(number);
     signal(number, SIG_DFL);
     raise(number);
@@ -272,8 +289,8 @@ bool take_back(Region &region) {
     return true;
 }
 
-// Installs the handlers in this thread: fatal signals, std::terminate, exit, and `hang_signal`, which
-// only reports. The report goes to `fd`.
+// Installs the handlers in this thread: fatal signals, std::terminate, exit, and `hang_signal`,
+// which only reports. The report goes to `fd`.
 void report_to(int fd, int hang_signal) {
     report = fd;
     hang = hang_signal;
@@ -324,8 +341,8 @@ void set_function(const char *name) { std::snprintf(function, sizeof function, "
 }
 
 // Names memory that an inaccessible page follows; `slot` is 0 to 159. Empty name: no longer. With a
-// `file`, its pages are mapped there for reading, from `offset` on: the first write into them makes them
-// a private copy of this process.
+// `file`, its pages are mapped there for reading, from `offset` on: the first write into them makes
+// them a private copy of this process.
 void set_region(size_t slot, uintptr_t start, uintptr_t end, const char *name, int file,
                 uint64_t offset) {
     if (slot >= kRegions) return;
@@ -360,11 +377,13 @@ void bind_crash(nanobind::module_ &m) {
     m.def("guard_set_function", &set_function, "name"_a, "What is called from now on.");
     m.def("guard_give_up", &give_up, "function"_a, "why"_a,
           "End this process, in which a function has left the GPU unusable.");
-    m.def("guard_set_region", &set_region, "slot"_a, "start"_a, "end"_a, "name"_a, "file"_a = -1,
-          "offset"_a = 0,
-          "Name memory that a protected page follows; memory of a file can only be read, and becomes "
-          "a copy of its own when it is written to. `offset`: of the page that `start` is in.");
-    m.def("guard_take_back", &take_back_all, "Share again what became a copy; whether anything had.");
+    m.def(
+        "guard_set_region", &set_region, "slot"_a, "start"_a, "end"_a, "name"_a, "file"_a = -1,
+        "offset"_a = 0,
+        "Name memory that a protected page follows; memory of a file can only be read, and becomes "
+        "a copy of its own when it is written to. `offset`: of the page that `start` is in.");
+    m.def("guard_take_back", &take_back_all,
+          "Share again what became a copy; whether anything had.");
 }
 
 }  // namespace headrace::guard

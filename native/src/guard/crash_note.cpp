@@ -20,8 +20,11 @@ struct Fatal {
     int number;
     const char *name;
 };
-constexpr Fatal kFatal[] = {{SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"}, {SIGFPE, "SIGFPE"},
-                           {SIGILL, "SIGILL"},   {SIGABRT, "SIGABRT"}};
+constexpr Fatal kFatal[] = {{SIGSEGV, "SIGSEGV"},
+                            {SIGBUS, "SIGBUS"},
+                            {SIGFPE, "SIGFPE"},
+                            {SIGILL, "SIGILL"},
+                            {SIGABRT, "SIGABRT"}};
 
 std::atomic<const std::string *> note{nullptr};
 std::atomic<bool> written{false};
@@ -72,13 +75,14 @@ void on_exit_call(int status, void *) {
 }
 #endif
 
-// Fatal signals that nothing handles yet write "headrace: SIGNAL: " and the text to standard error, and
-// end the process as they would have: with the same signal, at the same place. A handler that is
-// installed later is not disturbed. exit() does the same, and becomes `exit_status` where it was 0.
-// Another call replaces the text.
+// Fatal signals that nothing handles yet write "headrace: SIGNAL: " and the text to standard error,
+// and end the process as they would have: with the same signal, at the same place. A handler that
+// is installed later is not disturbed. exit() does the same, and becomes `exit_status` where it was
+// 0. Another call replaces the text.
 void note_crashes(const std::string &text, int exit_status) {
     failure = exit_status;
-    const bool first = note.exchange(new std::string(text)) == nullptr;  // a handler may read the last
+    const bool first =
+        note.exchange(new std::string(text)) == nullptr;  // a handler may read the last
     if (!first) return;
 #ifdef __GLIBC__
     on_exit(on_exit_call, nullptr);
@@ -98,8 +102,9 @@ void note_crashes(const std::string &text, int exit_status) {
 }  // namespace
 
 void bind_crash_note(nanobind::module_ &m) {
-    m.def("note_crashes", &note_crashes, nanobind::arg("text"), nanobind::arg("exit_status"),
-          "Have exit() and fatal signals that nothing handles say this before they end the process.");
+    m.def(
+        "note_crashes", &note_crashes, nanobind::arg("text"), nanobind::arg("exit_status"),
+        "Have exit() and fatal signals that nothing handles say this before they end the process.");
 }
 
 }  // namespace headrace::guard

@@ -13,8 +13,8 @@ namespace headrace::guard {
 namespace {
 
 constexpr size_t kHugePage = size_t{1} << 21;
-// Address space behind a tensor that nothing can be read from or written to: code that runs past the
-// end by more than a page meets it before anything else.
+// Address space behind a tensor that nothing can be read from or written to: code that runs past
+// the end by more than a page meets it before anything else.
 constexpr size_t kGap = size_t{1} << 20;
 
 constexpr int kCollapse = 25;  // MADV_COLLAPSE, since Linux 6.1
@@ -35,8 +35,8 @@ uintptr_t reserve(uint64_t offset, size_t bytes) {
     return start;
 }
 
-// A piece of a file, mapped as long as this lives, with a gap behind it. All pages are there from the
-// start.
+// A piece of a file, mapped as long as this lives, with a gap behind it. All pages are there from
+// the start.
 class GuardMapping {
 public:
     // `offset` and `bytes` are whole pages. Throws std::runtime_error if it cannot be mapped.
@@ -51,8 +51,8 @@ public:
             throw std::runtime_error(std::strerror(why));
         }
         address_ = reinterpret_cast<uintptr_t>(at);
-        // A parser that goes through columns touches a page with each number. Without huge pages, or
-        // in an older kernel, it works as well and takes longer.
+        // A parser that goes through columns touches a page with each number. Without huge pages,
+        // or in an older kernel, it works as well and takes longer.
         const size_t before = (kHugePage - address_ % kHugePage) % kHugePage;
         const size_t whole = before < bytes ? (bytes - before) / kHugePage * kHugePage : 0;
         if (whole) madvise(static_cast<char *>(at) + before, whole, kCollapse);

@@ -40,7 +40,11 @@ std::string reason() { return std::strerror(errno); }
 
 // Calls that are refused with EACCES, as a firewall would: pairs of sockets stay possible.
 constexpr uint32_t kRefusedCalls[] = {
-    __NR_connect, __NR_accept4, __NR_ptrace, __NR_process_vm_readv, __NR_process_vm_writev,
+    __NR_connect,
+    __NR_accept4,
+    __NR_ptrace,
+    __NR_process_vm_readv,
+    __NR_process_vm_writev,
 #ifdef __NR_accept
     __NR_accept,
 #endif
@@ -83,7 +87,8 @@ bool filter_calls(bool gpu) {
     }
     code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_socket, 0, 4));
     code.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kFirstArgument));
-    code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, static_cast<uint8_t>(gpu ? 1 : 0), 0));
+    code.push_back(
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, static_cast<uint8_t>(gpu ? 1 : 0), 0));
     code.push_back(BPF_STMT(BPF_RET | BPF_K, kRefuse));
     code.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
     for (uint32_t call : kSignalCalls) {
@@ -153,9 +158,10 @@ std::vector<std::string> sandbox(uint64_t memory_bytes, bool gpu) {
 
 void bind_sandbox(nanobind::module_ &m) {
     using namespace nanobind::literals;
-    m.def("guard_sandbox", &sandbox, "memory_bytes"_a, "gpu"_a = false,
-          "Give up what a library does not need, for good; what could not be done, in words. `gpu`: "
-          "a driver of NVIDIA shall work in it.");
+    m.def(
+        "guard_sandbox", &sandbox, "memory_bytes"_a, "gpu"_a = false,
+        "Give up what a library does not need, for good; what could not be done, in words. `gpu`: "
+        "a driver of NVIDIA shall work in it.");
 }
 
 }  // namespace headrace::guard

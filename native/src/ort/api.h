@@ -19,23 +19,23 @@ struct ApiBase {
 // Positions in the table of functions. Opaque objects are void pointers; a status is null if all is
 // well.
 enum Function : std::size_t {
-    kCreateStatus = 0,             // status (int code, text)
-    kCreateDomain = 26,            // status (text name, domain *)
-    kAddToDomain = 27,             // status (domain, operator)
-    kAddDomain = 28,               // status (session options, domain)
-    kTensorData = 51,              // status (value, void **)
-    kAxisCount = 61,               // status (shape, size_t *)
-    kAxes = 62,                    // status (shape, int64_t *, size_t)
-    kShapeOf = 65,                 // status (value, shape *)
-    kInputOf = 90,                 // status (context, size_t, value *)
-    kOutputOf = 91,                // status (context, size_t, const int64_t *, size_t, value *)
-    kReleaseStatus = 93,           // void (status)
-    kReleaseShape = 99,            // void (shape)
-    kReleaseDomain = 101,          // void (domain)
+    kCreateStatus = 0,     // status (int code, text)
+    kCreateDomain = 26,    // status (text name, domain *)
+    kAddToDomain = 27,     // status (domain, operator)
+    kAddDomain = 28,       // status (session options, domain)
+    kTensorData = 51,      // status (value, void **)
+    kAxisCount = 61,       // status (shape, size_t *)
+    kAxes = 62,            // status (shape, int64_t *, size_t)
+    kShapeOf = 65,         // status (value, shape *)
+    kInputOf = 90,         // status (context, size_t, value *)
+    kOutputOf = 91,        // status (context, size_t, const int64_t *, size_t, value *)
+    kReleaseStatus = 93,   // void (status)
+    kReleaseShape = 99,    // void (shape)
+    kReleaseDomain = 101,  // void (domain)
 };
 
-// An operator from outside, as far as version 16 knows it. Element types are numbered as in ONNX up to
-// bfloat16. The runtime calls the second forms where the first are null.
+// An operator from outside, as far as version 16 knows it. Element types are numbered as in ONNX up
+// to bfloat16. The runtime calls the second forms where the first are null.
 struct Operator {
     std::uint32_t version;
     void *(*create)(const Operator *, const void *api, const void *info);

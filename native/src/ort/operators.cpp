@@ -1,8 +1,8 @@
 // Operators for ONNX Runtime that Python computes: OrtOperators, OrtCall.
 //
-// The runtime asks a shared library for operators by calling its RegisterCustomOps; this module is that
-// library. What it offers is decided per thread by `OrtOperators.register_with`, because the call
-// carries nothing of ours.
+// The runtime asks a shared library for operators by calling its RegisterCustomOps; this module is
+// that library. What it offers is decided per thread by `OrtOperators.register_with`, because the
+// call carries nothing of ours.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/unlocked.h"
 #include "module.h"
 #include "ort/api.h"
-#include "core/unlocked.h"
 
 namespace nb = nanobind;
 
@@ -31,7 +31,8 @@ using Status = void *;
 
 template <typename... Arguments>
 Status call(const void *const *table, Function function, Arguments... arguments) {
-    return reinterpret_cast<Status (*)(Arguments...)>(const_cast<void *>(table[function]))(arguments...);
+    return reinterpret_cast<Status (*)(Arguments...)>(const_cast<void *>(table[function]))(
+        arguments...);
 }
 
 void release(const void *const *table, Function function, void *object) {
@@ -93,7 +94,7 @@ thread_local std::shared_ptr<Set> offered;
 
 // What Python is given for one computation; only valid while it lasts.
 class Call {
-   public:
+public:
     Call(const void *const *table, void *context, const Computed &op)
         : table_(table), context_(context), count_(op.inputs.size()) {
         const void *value = input(0);
@@ -124,7 +125,7 @@ class Call {
         return reinterpret_cast<std::uintptr_t>(output_data(index, axes.data(), axes.size()));
     }
 
-   private:
+private:
     const void *input(std::size_t index) const {
         const void *value = nullptr;
         check(table_, call(table_, kInputOf, alive(), index, &value));
@@ -173,7 +174,8 @@ const Computed &own(const Operator *op) { return *static_cast<const Computed *>(
 
 void *create(const Operator *op, const void *api, const void *, void **kernel) {
     const Computed &made = own(op);
-    *kernel = new Kernel{made.set->shared_from_this(), made.index, static_cast<const void *const *>(api)};
+    *kernel =
+        new Kernel{made.set->shared_from_this(), made.index, static_cast<const void *const *>(api)};
     return nullptr;
 }
 
@@ -192,8 +194,8 @@ void *compute(void *kernel, void *context) {
     }
 }
 
-Computed described(std::string name, std::vector<int> inputs, std::vector<int> outputs, bool passes_run_id,
-                   std::size_t index) {
+Computed described(std::string name, std::vector<int> inputs, std::vector<int> outputs,
+                   bool passes_run_id, std::size_t index) {
     Computed made{};
     made.text = std::move(name);
     made.inputs = std::move(inputs);
@@ -226,14 +228,14 @@ using Description = std::tuple<std::string, std::vector<int>, std::vector<int>, 
 
 // Python's handle of a set, until a session has it.
 class Operators {
-   public:
-    Operators(nb::object compute, std::string domain,
-              const std::vector<Description> &operators)
+public:
+    Operators(nb::object compute, std::string domain, const std::vector<Description> &operators)
         : set_(std::make_shared<Set>()) {
         set_->compute = std::move(compute);
         set_->domain_name = std::move(domain);
         for (const auto &[name, inputs, outputs, passes_run_id] : operators) {
-            set_->operators.push_back(described(name, inputs, outputs, passes_run_id, set_->operators.size()));
+            set_->operators.push_back(
+                described(name, inputs, outputs, passes_run_id, set_->operators.size()));
             set_->operators.back().set = set_.get();
         }
     }
@@ -249,7 +251,7 @@ class Operators {
         offered.reset();
     }
 
-   private:
+private:
     std::shared_ptr<Set> set_;
 };
 
@@ -257,7 +259,7 @@ class Operators {
 
 // Called by ONNX Runtime, which found this module by its path.
 extern "C" __attribute__((visibility("default"))) void *RegisterCustomOps(void *options,
-                                                                         const ApiBase *base) {
+                                                                          const ApiBase *base) {
     const void *const *table = base->table(kVersion);
     if (table == nullptr) {  // a runtime before 1.16 has no way to tell of a failure that we know
         return nullptr;      // it will refuse the model, for want of the operators
@@ -278,8 +280,10 @@ extern "C" __attribute__((visibility("default"))) void *RegisterCustomOps(void *
 
 void bind(nb::module_ &m) {
     nb::class_<Call>(m, "OrtCall", "One computation of an operator; only valid while it lasts.")
-        .def_prop_ro("run_id", &Call::run_id, "The operator's first input: the id of the run it belongs to.")
-        .def("inputs", &Call::inputs, nb::sig("def inputs(self) -> list[tuple[int, tuple[int, ...]]]"),
+        .def_prop_ro("run_id", &Call::run_id,
+                     "The operator's first input: the id of the run it belongs to.")
+        .def("inputs", &Call::inputs,
+             nb::sig("def inputs(self) -> list[tuple[int, tuple[int, ...]]]"),
              "Address and shape of each further input.")
         .def("output", &Call::output, nb::arg("index"), nb::arg("shape"),
              "Address of an output that gets this shape.");
@@ -287,10 +291,12 @@ void bind(nb::module_ &m) {
                           "Operators of one session of ONNX Runtime that Python computes.")
         .def(nb::init<nb::object, std::string, const std::vector<Description> &>(),
              nb::arg("compute"), nb::arg("domain"), nb::arg("operators"),
-             "compute(index, OrtCall) says whether it went well. An operator is (name, ONNX types of its "
+             "compute(index, OrtCall) says whether it went well. An operator is (name, ONNX types "
+             "of its "
              "inputs, of its outputs, whether its first input, an int32, is its first output too).")
         .def("register_with", &Operators::register_with, nb::arg("ask"),
-             "Offer them while `ask` makes session options load this module as a library of operators.");
+             "Offer them while `ask` makes session options load this module as a library of "
+             "operators.");
 }
 
 }  // namespace headrace::ort

@@ -1,4 +1,5 @@
-// Bindings of the plugins' suppression: efficient_nms, batched_nms, greedy_nms of headrace._core._native.
+// Bindings of the plugins' suppression: efficient_nms, batched_nms, greedy_nms of
+// headrace._core._native.
 #include "plugins/nms.h"
 
 #include <nanobind/stl/optional.h>
@@ -6,8 +7,8 @@
 #include <optional>
 
 #include "core/arrays.h"
-#include "module.h"
 #include "core/unlocked.h"
+#include "module.h"
 
 namespace nb = nanobind;
 
@@ -26,7 +27,8 @@ using OutInts = Fill<std::int32_t, nb::ndim<2>>;
 
 Heads heads_at(const Boxes &boxes, const Scores &scores, std::size_t image) {
     const std::size_t n = boxes.shape(1), sets = boxes.shape(2), classes = scores.shape(2);
-    return {boxes.data() + image * n * sets * 4, scores.data() + image * n * classes, n, sets, classes};
+    return {boxes.data() + image * n * sets * 4, scores.data() + image * n * classes, n, sets,
+            classes};
 }
 
 Out out_at(OutBoxes &boxes, OutScores &scores, OutInts &classes, OutInts &rows, std::size_t image) {
@@ -35,20 +37,23 @@ Out out_at(OutBoxes &boxes, OutScores &scores, OutInts &classes, OutInts &rows, 
             classes.data() + image * keep, rows.data() + image * keep};
 }
 
-void efficient_nms(Boxes boxes, Scores scores, std::optional<In<float, nb::shape<-1, -1, 4>>> anchors,
-                   float score_threshold, float iou_threshold, std::int32_t per_class,
-                   std::int32_t background, bool sigmoid, bool centres, bool agnostic, bool clip,
-                   Counts count, OutBoxes out_boxes, OutScores out_scores, OutInts out_classes,
+void efficient_nms(Boxes boxes, Scores scores,
+                   std::optional<In<float, nb::shape<-1, -1, 4>>> anchors, float score_threshold,
+                   float iou_threshold, std::int32_t per_class, std::int32_t background,
+                   bool sigmoid, bool centres, bool agnostic, bool clip, Counts count,
+                   OutBoxes out_boxes, OutScores out_scores, OutInts out_classes,
                    OutInts out_rows) {
     const auto keep = static_cast<std::int32_t>(out_scores.shape(1));
     const EfficientRule rule{score_threshold, iou_threshold, keep,     per_class, background,
-                                 sigmoid,         centres,       agnostic, clip};
+                             sigmoid,         centres,       agnostic, clip};
     core::Unlocked release;
     for (std::size_t image = 0; image < boxes.shape(0); ++image) {
         const float *base = nullptr;
-        if (anchors) base = anchors->data() + (anchors->shape(0) == 1 ? 0 : image * boxes.shape(1) * 4);
-        count.data()[image] = efficient(heads_at(boxes, scores, image), base, rule,
-                                            out_at(out_boxes, out_scores, out_classes, out_rows, image));
+        if (anchors)
+            base = anchors->data() + (anchors->shape(0) == 1 ? 0 : image * boxes.shape(1) * 4);
+        count.data()[image] =
+            efficient(heads_at(boxes, scores, image), base, rule,
+                      out_at(out_boxes, out_scores, out_classes, out_rows, image));
     }
 }
 
@@ -56,20 +61,25 @@ void batched_nms(Boxes boxes, Scores scores, float score_threshold, float iou_th
                  std::int32_t background, std::int32_t top, int plus_one, bool clip, Counts count,
                  OutBoxes out_boxes, OutScores out_scores, OutInts out_classes, OutInts out_rows) {
     const auto keep = static_cast<std::int32_t>(out_scores.shape(1));
-    const BatchedRule rule{score_threshold, iou_threshold, background, top, keep,
-                               static_cast<PlusOne>(plus_one), clip};
+    const BatchedRule rule{score_threshold,
+                           iou_threshold,
+                           background,
+                           top,
+                           keep,
+                           static_cast<PlusOne>(plus_one),
+                           clip};
     core::Unlocked release;
     for (std::size_t image = 0; image < boxes.shape(0); ++image)
         count.data()[image] = batched(heads_at(boxes, scores, image), rule,
-                                          out_at(out_boxes, out_scores, out_classes, out_rows, image));
+                                      out_at(out_boxes, out_scores, out_classes, out_rows, image));
 }
 
 std::int32_t greedy_nms(In<float, nb::shape<-1, 4>> boxes,
                         std::optional<In<std::int32_t, nb::ndim<1>>> class_ids, float threshold,
                         bool inclusive, int plus_one, Counts rows) {
     core::Unlocked release;
-    core::KeptBoxes kept(suppression(threshold, inclusive, static_cast<PlusOne>(plus_one),
-                                     class_ids.has_value()));
+    core::KeptBoxes kept(
+        suppression(threshold, inclusive, static_cast<PlusOne>(plus_one), class_ids.has_value()));
     std::size_t count = 0;
     for (std::size_t i = 0; i < boxes.shape(0) && count < rows.shape(0); ++i) {
         const float *p = boxes.data() + 4 * i;

@@ -18,7 +18,11 @@ enum PlusOne : int { kNone = 0, kAreas = 1, kAreasAndOverlap = 2 };
 
 // What suppresses: an IoU above the threshold, or equal to it if `inclusive`.
 inline core::Suppression suppression(float threshold, bool inclusive, PlusOne plus, bool by_class) {
-    return {threshold, false, inclusive, by_class, plus == kNone ? 0.0f : 1.0f,
+    return {threshold,
+            false,
+            inclusive,
+            by_class,
+            plus == kNone ? 0.0f : 1.0f,
             plus == kAreasAndOverlap ? 1.0f : 0.0f};
 }
 
@@ -34,7 +38,7 @@ inline constexpr auto kBefore = [](const Candidate &x, const Candidate &y) {
 
 // Candidates in `before` order, sorted piece by piece: mostly the first piece is enough.
 class Ordered {
-  public:
+public:
     explicit Ordered(std::vector<Candidate> &list) : list_(list) {}
 
     const Candidate *next() {  // null at the end
@@ -43,7 +47,7 @@ class Ordered {
     }
     void restart(std::size_t at);  // the list is another one; go on behind its first `at`
 
-  private:
+private:
     void sort_piece();
 
     std::vector<Candidate> &list_;
@@ -67,15 +71,15 @@ struct Scores {
 // The least score above this one; NaN, which nothing reaches, above infinity.
 float above(float score);
 
-// The best `most` candidates one after the other. Few are looked for at first, as one pass finds few
-// much faster than many; if they do not fill the rows, a second pass finds all.
+// The best `most` candidates one after the other. Few are looked for at first, as one pass finds
+// few much faster than many; if they do not fill the rows, a second pass finds all.
 class Best {
-  public:
+public:
     Best(const Scores &scores, std::int32_t rows, std::size_t most, std::vector<Candidate> &list);
 
     const Candidate *next();  // null at the end
 
-  private:
+private:
     const Scores scores_;
     std::vector<Candidate> &list_;
     Ordered ordered_;

@@ -45,7 +45,8 @@ bool candidates_of(const Scores &all, std::size_t limit, std::vector<Candidate> 
     float threshold = likely_threshold(all, limit);
     bool more = threshold > all.least;
     list.clear();
-    Candidate worst{-std::numeric_limits<float>::infinity(), std::numeric_limits<std::uint32_t>::max()};
+    Candidate worst{-std::numeric_limits<float>::infinity(),
+                    std::numeric_limits<std::uint32_t>::max()};
     auto shorten = [&] {
         const auto last = list.begin() + static_cast<std::ptrdiff_t>(limit) - 1;
         std::nth_element(list.begin(), last, list.end(), kBefore);

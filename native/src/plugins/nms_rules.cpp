@@ -36,8 +36,8 @@ float unit(float x) { return x < 0.0f ? 0.0f : (x > 1.0f ? 1.0f : x); }
 std::int32_t efficient(const Heads &heads, const float *anchors, const EfficientRule &rule,
                        const Out &out) {
     thread_local std::vector<Candidate> list;
-    const Scores scores{heads.scores,     heads.n,              heads.classes,
-                        rule.background, rule.score_threshold, false};
+    const Scores scores{heads.scores,         heads.n, heads.classes, rule.background,
+                        rule.score_threshold, false};
     Best best(scores, rule.keep, kCandidates, list);
     KeptBoxes kept(suppression(rule.iou_threshold, true, kNone, !rule.agnostic));
     std::vector<std::int32_t> written(rule.per_class > 0 ? heads.classes : 0);
@@ -50,13 +50,16 @@ std::int32_t efficient(const Heads &heads, const float *anchors, const Efficient
         const std::size_t class_id = candidate.index % heads.classes;
         const auto label = static_cast<std::int32_t>(class_id);
         const std::size_t set = heads.sets == 1 ? row : row * heads.sets + class_id;
-        const Box box = decode(heads.boxes + 4 * set, anchors ? anchors + 4 * row : nullptr, rule.centres);
+        const Box box =
+            decode(heads.boxes + 4 * set, anchors ? anchors + 4 * row : nullptr, rule.centres);
         if (!kept.take(box.ordered(), label)) continue;
         // a class that is full goes on suppressing
         if (rule.per_class > 0 && written[class_id]++ >= rule.per_class) continue;
         const float values[] = {box.a0, box.a1, box.b0, box.b1};
-        for (int k = 0; k < 4; ++k) out.boxes[4 * count + k] = rule.clip ? unit(values[k]) : values[k];
-        out.scores[count] = rule.sigmoid ? 1.0f / (1.0f + std::exp(-candidate.score)) : candidate.score;
+        for (int k = 0; k < 4; ++k)
+            out.boxes[4 * count + k] = rule.clip ? unit(values[k]) : values[k];
+        out.scores[count] =
+            rule.sigmoid ? 1.0f / (1.0f + std::exp(-candidate.score)) : candidate.score;
         out.classes[count] = label;
         out.rows[count] = static_cast<std::int32_t>(row);
         ++count;
@@ -66,8 +69,8 @@ std::int32_t efficient(const Heads &heads, const float *anchors, const Efficient
 
 std::int32_t batched(const Heads &heads, const BatchedRule &rule, const Out &out) {
     thread_local std::vector<Candidate> list;
-    const Scores scores{heads.scores,     heads.n,                     heads.classes,
-                        rule.background, above(rule.score_threshold), true};
+    const Scores scores{
+        heads.scores, heads.n, heads.classes, rule.background, above(rule.score_threshold), true};
     Best best(scores, rule.keep, scores.total(), list);
     const KeptBoxes none(suppression(rule.iou_threshold, false, rule.plus, false));
     std::vector<KeptBoxes> kept(heads.classes, none);

@@ -1,4 +1,5 @@
-// Bindings of the sampling kernels: roi_sample, roi_max_pool, deformed_columns, deformable_attention.
+// Bindings of the sampling kernels: roi_sample, roi_max_pool, deformed_columns,
+// deformable_attention.
 #include "plugins/sample.h"
 
 #include <nanobind/stl/array.h>
@@ -6,8 +7,8 @@
 #include <array>
 
 #include "core/arrays.h"
-#include "module.h"
 #include "core/unlocked.h"
+#include "module.h"
 
 namespace nb = nanobind;
 
@@ -33,9 +34,10 @@ void roi_sample(MapIn map, In<std::int32_t, nb::ndim<1>> images, In<std::int32_t
     for (std::size_t i = 0; i < images.shape(0); ++i) {
         const float *g = grids.data() + 4 * i;
         const std::int32_t *n = counts.data() + 2 * i;
-        float *to = out.data() + static_cast<std::size_t>(rows.data()[i]) * source.channels * bins_y * bins_x;
+        float *to = out.data() +
+                    static_cast<std::size_t>(rows.data()[i]) * source.channels * bins_y * bins_x;
         roi(source, static_cast<std::size_t>(images.data()[i]), {g[0], g[1], n[0]},
-                {g[2], g[3], n[1]}, bins_y, bins_x, rule, to);
+            {g[2], g[3], n[1]}, bins_y, bins_x, rule, to);
     }
 }
 
@@ -47,7 +49,7 @@ void roi_max_pool(MapIn map, In<std::int32_t, nb::ndim<1>> images,
     for (std::size_t i = 0; i < images.shape(0); ++i) {
         const std::int64_t *r = regions.data() + 4 * i;
         pool(source, static_cast<std::size_t>(images.data()[i]), {r[0], r[1], r[2], r[3]},
-                 out.shape(2), out.shape(3), out.data() + i * each);
+             out.shape(2), out.shape(3), out.data() + i * each);
     }
 }
 
@@ -58,7 +60,7 @@ void deformed_columns(MapIn map, std::size_t image, const std::array<std::int64_
     const auto &n = numbers;
     const auto size = [&](std::size_t i) { return static_cast<std::size_t>(n[i]); };
     const Convolution c{size(0), size(1), size(2), size(3), n[4],    n[5],
-                            n[6],    n[7],    n[8],    n[9],    size(10)};
+                        n[6],    n[7],    n[8],    n[9],    size(10)};
     core::Unlocked release;
     deformed(map_of(map), image, c, offset.data(), mask.data(), columns.data());
 }
@@ -66,15 +68,15 @@ void deformed_columns(MapIn map, std::size_t image, const std::array<std::int64_
 void deformable_attention(In<float, nb::ndim<4>> value, In<std::int32_t, nb::shape<-1, 2>> shapes,
                           In<std::int32_t, nb::ndim<1>> starts, In<float, nb::ndim<6>> locations,
                           In<float, nb::ndim<5>> weights, Fill<float, nb::ndim<4>> out) {
-    const Attention a{value.shape(1),     value.shape(2),     value.shape(3), weights.shape(3),
-                          weights.shape(1),   weights.shape(4),   shapes.data(),  starts.data()};
+    const Attention a{value.shape(1),   value.shape(2),   value.shape(3), weights.shape(3),
+                      weights.shape(1), weights.shape(4), shapes.data(),  starts.data()};
     const std::size_t of_value = a.places * a.heads * a.depth;
     const std::size_t of_weights = a.queries * a.heads * a.levels * a.points;
     const std::size_t of_out = a.queries * a.heads * a.depth;
     core::Unlocked release;
     for (std::size_t i = 0; i < value.shape(0); ++i)
         attention(a, value.data() + i * of_value, locations.data() + i * of_weights * 2,
-                      weights.data() + i * of_weights, out.data() + i * of_out);
+                  weights.data() + i * of_weights, out.data() + i * of_out);
 }
 
 }  // namespace

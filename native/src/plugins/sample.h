@@ -59,7 +59,8 @@ struct Attention {
 };
 
 // Deformable attention of one image: value is places x heads x depth, locations is queries x heads
-// x levels x points x 2 (x, y in 0..1), weights the same without the 2; out is queries x heads x depth.
+// x levels x points x 2 (x, y in 0..1), weights the same without the 2; out is queries x heads x
+// depth.
 void attention(const Attention &a, const float *value, const float *locations, const float *weights,
                float *out);
 

@@ -73,7 +73,8 @@ void attention(const Attention &a, const float *value, const float *locations, c
             for (std::size_t l = 0; l < a.levels; ++l) {
                 const auto h = static_cast<std::size_t>(a.shapes[2 * l]);
                 const auto w = static_cast<std::size_t>(a.shapes[2 * l + 1]);
-                const float *level = value + static_cast<std::size_t>(a.starts[l]) * stride + m * a.depth;
+                const float *level =
+                    value + static_cast<std::size_t>(a.starts[l]) * stride + m * a.depth;
                 for (std::size_t p = 0; p < a.points; ++p) {
                     const std::size_t i = ((q * a.heads + m) * a.levels + l) * a.points + p;
                     const float x = locations[2 * i] * static_cast<float>(w) - 0.5f;

@@ -37,7 +37,8 @@ struct Bin {
     std::vector<float> weights;
 };
 
-std::vector<Bin> bins_of(const Axis &axis, std::size_t bins, std::size_t size, const RoiRule &rule) {
+std::vector<Bin> bins_of(const Axis &axis, std::size_t bins, std::size_t size,
+                         const RoiRule &rule) {
     std::vector<Bin> result(bins);
     std::vector<Place> places;
     for (std::size_t i = 0; i < bins; ++i) {
@@ -115,10 +116,10 @@ void largest(const Map &map, const float *image, const Axis &y, const Axis &x, s
                             const float *top = plane + r.low * map.width;
                             const float *bottom = plane + r.high * map.width;
                             const float u = 1.0f - r.fraction, v = 1.0f - s.fraction;
-                            value = std::max(
-                                std::max(u * v * top[s.low], u * s.fraction * top[s.high]),
-                                std::max(r.fraction * v * bottom[s.low],
-                                         r.fraction * s.fraction * bottom[s.high]));
+                            value =
+                                std::max(std::max(u * v * top[s.low], u * s.fraction * top[s.high]),
+                                         std::max(r.fraction * v * bottom[s.low],
+                                                  r.fraction * s.fraction * bottom[s.high]));
                         }
                         best = some ? std::max(best, value) : value;
                         some = true;

@@ -128,15 +128,16 @@ TapTable tap_table(const Axis &axis, Filter filter) {
             const int64_t last = axis.high - 1 - axis.start;
             first = std::min(left / axis.count, last);
             for (int64_t i = first; i <= last && i * axis.count < right; ++i)
-                weights.push_back(double((i < last ? std::min(right, (i + 1) * axis.count) : right) -
-                                         std::max(left, i * axis.count)));
+                weights.push_back(
+                    double((i < last ? std::min(right, (i + 1) * axis.count) : right) -
+                           std::max(left, i * axis.count)));
             first += axis.start;
         } else {
             const Centre at = centre(axis, d);
             const double fraction = double(at.remainder) / double(at.span);
             for (int i = 1 - reach; i <= reach; ++i)
                 weights.push_back(filter == Filter::kLanczos ? lanczos3(i - fraction)
-                                                            : cubic(i - fraction));
+                                                             : cubic(i - fraction));
             first = at.floor + 1 - reach;
         }
         append(table, axis, d, first, weights);

@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/thread_pool.h"
+#include "core/unlocked.h"
 #include "module.h"
 #include "preprocess/fit.h"
 #include "preprocess/pass.h"
-#include "core/thread_pool.h"
-#include "core/unlocked.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -32,10 +32,10 @@ IntRect rect(const int32_t *ltwh) { return {ltwh[0], ltwh[1], ltwh[2], ltwh[3]};
 
 // A row of `src` without area asks for nothing: its item becomes zeros.
 void preprocess(const std::vector<PlaneArray> &planes, int layout, std::array<int, 2> frame_size,
-                const Table<const int32_t, 4> &src, const Table<const int32_t, 4> &dst, std::array<float, 6> matrix,
-                FloatArray out, std::array<int, 2> net_size, int color, bool nhwc, float scale, float fill,
-                std::array<float, 3> mean, std::optional<MeanArray> mean_image, int filter,
-                int threads, bool generic) {
+                const Table<const int32_t, 4> &src, const Table<const int32_t, 4> &dst,
+                std::array<float, 6> matrix, FloatArray out, std::array<int, 2> net_size, int color,
+                bool nhwc, float scale, float fill, std::array<float, 3> mean,
+                std::optional<MeanArray> mean_image, int filter, int threads, bool generic) {
     PassSpec spec{};
     spec.layout = Layout(layout);
     for (size_t i = 0; i < planes.size() && i < spec.planes.size(); ++i)
@@ -77,11 +77,8 @@ void fit_crops(const Table<const double, 4> &rects, std::array<int, 2> frame_siz
                std::array<int, 2> net_size, bool keep_aspect, bool symmetric, bool modern,
                const Column<bool> &valid, const Table<int32_t, 4> &src,
                const Table<int32_t, 4> &dst, const Table<double, 2> &ratio) {
-    const FitRules rules{{frame_size[0], frame_size[1]},
-                         {net_size[0], net_size[1]},
-                         keep_aspect,
-                         symmetric,
-                         modern};
+    const FitRules rules{
+        {frame_size[0], frame_size[1]}, {net_size[0], net_size[1]}, keep_aspect, symmetric, modern};
     for (size_t i = 0; i < rects.shape(0); ++i) {
         Fit fit;
         valid.data()[i] = fit_crop(rects.data() + 4 * i, rules, fit);
@@ -95,17 +92,20 @@ void fit_crops(const Table<const double, 4> &rects, std::array<int, 2> frame_siz
 
 void bind(nb::module_ &m) {
     m.def("preprocess", &preprocess, "planes"_a, "layout"_a, "frame_size"_a, "src"_a, "dst"_a,
-          "matrix"_a, "out"_a.noconvert(), "net_size"_a, "color"_a, "nhwc"_a, "scale"_a, "fill"_a, "mean"_a,
-          "mean_image"_a.none(), "filter"_a, "threads"_a, "generic"_a,
-          "Crop, scale, convert and normalise pieces of one frame, (N, 4) src and dst, into N items of"
+          "matrix"_a, "out"_a.noconvert(), "net_size"_a, "color"_a, "nhwc"_a, "scale"_a, "fill"_a,
+          "mean"_a, "mean_image"_a.none(), "filter"_a, "threads"_a, "generic"_a,
+          "Crop, scale, convert and normalise pieces of one frame, (N, 4) src and dst, into N "
+          "items of"
           " `out`; zeros where src has no width. Releases the GIL.");
     m.def("fit_crops", &fit_crops, "rects"_a, "frame_size"_a, "net_size"_a, "keep_aspect"_a,
-          "symmetric"_a, "modern"_a, "valid"_a.noconvert(), "src"_a.noconvert(), "dst"_a.noconvert(),
-          "ratio"_a.noconvert(),
-          "headrace.infer.geometry.fit for many rectangles of one frame; fills the last four, each with"
+          "symmetric"_a, "modern"_a, "valid"_a.noconvert(), "src"_a.noconvert(),
+          "dst"_a.noconvert(), "ratio"_a.noconvert(),
+          "headrace.infer.geometry.fit for many rectangles of one frame; fills the last four, each "
+          "with"
           " N rows.");
-    m.def("has_avx2", [] { return avx2_row_kernels() != nullptr; },
-          "Whether the AVX2 kernels are used.");
+    m.def(
+        "has_avx2", [] { return avx2_row_kernels() != nullptr; },
+        "Whether the AVX2 kernels are used.");
 }
 
 }  // namespace headrace::preprocess

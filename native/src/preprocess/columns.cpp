@@ -31,8 +31,8 @@ Shuffle make_shuffle(const std::vector<int32_t> &from, int row_bytes) {
     return shuffle;
 }
 
-Columns make_columns(std::vector<int32_t> index, const std::vector<int32_t> &weight,
-                     int components, int pixels, bool shuffle) {
+Columns make_columns(std::vector<int32_t> index, const std::vector<int32_t> &weight, int components,
+                     int pixels, bool shuffle) {
     const int count = int(index.size()), n = components;
     Columns columns{count, std::move(index), {}, 0, {}};
     const bool linear = !weight.empty();

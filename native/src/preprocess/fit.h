@@ -29,8 +29,7 @@ inline bool fit_modern(const double *ltwh, const FitRules &rules, Fit &fit) {
         fit = {};
         return false;
     }
-    const double ratio =
-        std::min(double(rules.net[1]) / src[3], double(rules.net[0]) / src[2]);
+    const double ratio = std::min(double(rules.net[1]) / src[3], double(rules.net[0]) / src[2]);
     for (int i = 0; i < 2; ++i) {
         dst[2 + i] = rules.net[i];
         fit.ratio[i] = double(rules.net[i]) / src[2 + i];

@@ -20,7 +20,7 @@ T *grown(std::vector<T> &buffer, size_t size) {
 IntMatrix int_matrix(const ColorMatrix &m) {
     auto gain = [](float value) { return int16_t(std::lrint(value * 8192)); };
     return {int16_t(8 * m.luma_zero), gain(m.luma_gain), gain(m.red_v),
-            gain(m.green_u), gain(m.green_v), gain(m.blue_u)};
+            gain(m.green_u),          gain(m.green_v),   gain(m.blue_u)};
 }
 
 }  // namespace
@@ -43,9 +43,9 @@ Pass::Pass(const PassSpec &spec, const RowKernels &kernels)
     const int width = spec.frame_width, half = (width + 1) / 2;
     add_axes(x, y);
     switch (spec.layout) {
-        case Layout::kRgb: add_source(planes[0], width, 3, {0, 1, 2}, 0); return;
-        case Layout::kBgr: add_source(planes[0], width, 3, {2, 1, 0}, 0); return;
-        default: add_source(planes[0], width, 1, {0}, 0);
+    case Layout::kRgb: add_source(planes[0], width, 3, {0, 1, 2}, 0); return;
+    case Layout::kBgr: add_source(planes[0], width, 3, {2, 1, 0}, 0); return;
+    default: add_source(planes[0], width, 1, {0}, 0);
     }
     if (spec.layout == Layout::kGray || spec.color == ModelColor::kGray) return;
     add_axes(x.halved(), y.halved());  // `opencv` halves places instead: chroma is not interpolated
@@ -66,7 +66,8 @@ void Pass::add_axes(const Axis &x, const Axis &y) {
     } else if (spec_.filter == Filter::kBilinear) {
         axes.linear_y = linear_table(y);
     } else if (spec_.filter == Filter::kOpencv) {
-        const Axis &full_x = axes_.empty() ? x : axes_[0].x, &full_y = axes_.empty() ? y : axes_[0].y;
+        const Axis &full_x = axes_.empty() ? x : axes_[0].x,
+                   &full_y = axes_.empty() ? y : axes_[0].y;
         axes.opencv_x = opencv_table(full_x, false);
         axes.opencv_y = opencv_table(full_y, true);
     } else {
@@ -95,8 +96,7 @@ void Pass::add_source(const PlaneView &plane, int width, int components, std::ar
         std::vector<int32_t> first = axes_[0].opencv_x.first, second = axes_[0].opencv_x.second;
         if (axes > 0)
             for (size_t i = 0; i < first.size(); ++i) first[i] /= 2, second[i] /= 2;
-        source.columns =
-            make_pairs(std::move(first), second, components, width, kernels_.shuffles);
+        source.columns = make_pairs(std::move(first), second, components, width, kernels_.shuffles);
     } else if (spec_.filter == Filter::kBilinear) {
         LinearTable table = linear_table(x);
         source.columns = make_columns(std::move(table.first), table.weight, components, width,
@@ -159,8 +159,8 @@ void Pass::take_pairs(const Source &source, int row, Scratch &scratch) const {
     uint8_t *to[3] = {};
     for (int c = 0; c < source.components; ++c)
         to[c] = grown(scratch.bytes[source.rows[size_t(c)]], 2 * size_t(spec_.dst.width));
-    kernels_.pairs[source.components](source.plane.data + source.plane.stride * row,
-                                      source.columns, to);
+    kernels_.pairs[source.components](source.plane.data + source.plane.stride * row, source.columns,
+                                      to);
 }
 
 // Makes one of the two rows held source row `row`, mixed along x, but not that in place `keep`.
@@ -225,18 +225,18 @@ void Pass::convert(const T *const *from, const ChannelOut *rgb, Yuv yuv, Luma lu
     const float scale = spec_.scale;
     const bool to_grey = spec_.color == ModelColor::kGray;
     switch (converts() ? Layout::kRgb : spec_.layout) {
-        case Layout::kI420:
-        case Layout::kNv12:
-            to_grey ? luma(from[0], n, spec_.matrix, scale, rgb[0])
-                    : yuv(from, n, spec_.matrix, scale, rgb);
-            return;
-        case Layout::kRgb:
-        case Layout::kBgr:
-            if (to_grey) return grey(from, n, scale, rgb[0]);
-            for (int c = 0; c < 3; ++c) plain(from[c], n, scale, rgb[c]);
-            return;
-        case Layout::kGray:
-            for (int c = 0; c < channels(); ++c) plain(from[0], n, scale, rgb[c]);
+    case Layout::kI420:
+    case Layout::kNv12:
+        to_grey ? luma(from[0], n, spec_.matrix, scale, rgb[0])
+                : yuv(from, n, spec_.matrix, scale, rgb);
+        return;
+    case Layout::kRgb:
+    case Layout::kBgr:
+        if (to_grey) return grey(from, n, scale, rgb[0]);
+        for (int c = 0; c < 3; ++c) plain(from[c], n, scale, rgb[c]);
+        return;
+    case Layout::kGray:
+        for (int c = 0; c < channels(); ++c) plain(from[0], n, scale, rgb[c]);
     }
 }
 

@@ -34,7 +34,7 @@ struct PassSpec {
     bool nhwc;
     int net_width, net_height;
     float scale;
-    float fill;  // level of the bars, before it is normalised
+    float fill;                 // level of the bars, before it is normalised
     std::array<float, 3> mean;  // in network channel order
     const float *mean_image;    // (C, H, W) in network channel order, or null
     Filter filter;

@@ -1,8 +1,8 @@
 #pragma once
 // The arithmetic of one pixel: what the row kernels of every instruction set and the GPU's kernel
-// compute alike, bit for bit. Compiled by C++ and by NVRTC, so it includes no standard header; whoever
-// includes it has the integers of <cstdint>, and says by HEADRACE_TARGET how its functions are compiled.
-// No multiply-add may be fused.
+// compute alike, bit for bit. Compiled by C++ and by NVRTC, so it includes no standard header;
+// whoever includes it has the integers of <cstdint>, and says by HEADRACE_TARGET how its functions
+// are compiled. No multiply-add may be fused.
 
 #include "preprocess/matrix.h"
 
@@ -17,7 +17,8 @@ HEADRACE_TARGET inline int blended(int a, int b, int weight) {
 constexpr float kLinearUnit = 1.0f / (128 * 16384);
 
 // Bilinear between columns: two results of `blended`, with weights in 1 / 2^14.
-HEADRACE_TARGET inline float linear_level(int first, int second, int first_weight, int second_weight) {
+HEADRACE_TARGET inline float linear_level(int first, int second, int first_weight,
+                                          int second_weight) {
     return float(first * first_weight + second * second_weight) * kLinearUnit;
 }
 
@@ -50,7 +51,8 @@ HEADRACE_TARGET inline int16_t mixed(int first, int second, int first_weight, in
 }
 
 // A byte from two such rows.
-HEADRACE_TARGET inline uint8_t blended_byte(int16_t above, int16_t below, int16_t low, int16_t high) {
+HEADRACE_TARGET inline uint8_t blended_byte(int16_t above, int16_t below, int16_t low,
+                                            int16_t high) {
     return uint8_t(int16_t(high_product(above, low) + high_product(below, high) + 2) >> 2);
 }
 

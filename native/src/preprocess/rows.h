@@ -21,7 +21,7 @@ struct ChannelOut {
 // bytes from `base` on, each shuffled by its own mask. Made once, used for every row.
 struct Shuffle {
     static constexpr int kBlock = 16, kMostParts = 8;
-    int parts = 0;  // 0: not usable, the source bytes of some block lie too far apart
+    int parts = 0;               // 0: not usable, the source bytes of some block lie too far apart
     std::vector<int32_t> base;   // of each block
     std::vector<uint8_t> masks;  // parts * 16 of each block
 };
@@ -37,8 +37,8 @@ struct Columns {
     int safe;                    // outputs before it may be read with a word beyond their pixels
     Shuffle shuffle;
 };
-Columns make_columns(std::vector<int32_t> index, const std::vector<int32_t> &weight,
-                     int components, int pixels, bool shuffle);
+Columns make_columns(std::vector<int32_t> index, const std::vector<int32_t> &weight, int components,
+                     int pixels, bool shuffle);
 
 // For `RowKernels::pairs`; `second` is `first` or the pixel after it.
 Columns make_pairs(std::vector<int32_t> first, const std::vector<int32_t> &second, int components,

@@ -25,7 +25,7 @@ HEADRACE_TARGET inline __m128i shuffled(const uint8_t *row, const Shuffle &shuff
 
 template <int N>
 HEADRACE_TARGET void nearest_shuffled(const uint8_t *row, const Columns &columns,
-                                   uint8_t *const *to) {
+                                      uint8_t *const *to) {
     if (columns.shuffle.parts == 0) return nearest_plain<N>(row, columns, to);
     constexpr int kStep = 16 / N;
     for (int x = 0; x < columns.count; x += kStep) {
@@ -83,7 +83,7 @@ HEADRACE_TARGET inline void store_levels(float *to, __m256i sums) {
 }
 
 HEADRACE_TARGET void linear1(const uint8_t *a, const uint8_t *b, int weight, const Columns &columns,
-                          float *const *to) {
+                             float *const *to) {
     if (columns.shuffle.parts == 0) return linear_plain<1>(a, b, weight, columns, to);
     const __m256i rows = _mm256_set1_epi16(int16_t(weight));
     const int32_t *pair = columns.pair.data();
@@ -96,7 +96,7 @@ HEADRACE_TARGET void linear1(const uint8_t *a, const uint8_t *b, int weight, con
 }
 
 HEADRACE_TARGET void linear2(const uint8_t *a, const uint8_t *b, int weight, const Columns &columns,
-                          float *const *to) {
+                             float *const *to) {
     if (columns.shuffle.parts == 0) return linear_plain<2>(a, b, weight, columns, to);
     const __m256i rows = _mm256_set1_epi16(int16_t(weight));
     const __m256i twice = _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3);
@@ -106,10 +106,9 @@ HEADRACE_TARGET void linear2(const uint8_t *a, const uint8_t *b, int weight, con
         const __m256i pairs = _mm256_permutevar8x32_epi32(four, twice);
         const __m128i above = shuffled(a, columns.shuffle, x / 4);
         const __m128i below = shuffled(b, columns.shuffle, x / 4);
-        const __m256i sums = _mm256_permutevar8x32_epi32(
-            interpolated(above, below, rows, pairs), apart);
-        const __m256 levels =
-            _mm256_mul_ps(_mm256_cvtepi32_ps(sums), _mm256_set1_ps(kLinearUnit));
+        const __m256i sums =
+            _mm256_permutevar8x32_epi32(interpolated(above, below, rows, pairs), apart);
+        const __m256 levels = _mm256_mul_ps(_mm256_cvtepi32_ps(sums), _mm256_set1_ps(kLinearUnit));
         _mm_storeu_ps(to[0] + x, _mm256_castps256_ps128(levels));
         _mm_storeu_ps(to[1] + x, _mm256_extractf128_ps(levels, 1));
     }
@@ -118,12 +117,12 @@ HEADRACE_TARGET void linear2(const uint8_t *a, const uint8_t *b, int weight, con
 // Two neighbours of two output pixels, eight bytes each.
 HEADRACE_TARGET inline __m128i neighbours(const uint8_t *row, int one, int other) {
     const __m128i low = _mm_loadl_epi64(reinterpret_cast<const __m128i *>(row + 3 * one));
-    return _mm_castpd_si128(_mm_loadh_pd(_mm_castsi128_pd(low),
-                                         reinterpret_cast<const double *>(row + 3 * other)));
+    return _mm_castpd_si128(
+        _mm_loadh_pd(_mm_castsi128_pd(low), reinterpret_cast<const double *>(row + 3 * other)));
 }
 
 HEADRACE_TARGET void linear3(const uint8_t *a, const uint8_t *b, int weight, const Columns &columns,
-                          float *const *to) {
+                             float *const *to) {
     const __m256i rows = _mm256_set1_epi16(int16_t(weight));
     const __m128i pairwise = _mm_setr_epi8(0, 3, 1, 4, 2, 5, -1, -1, 8, 11, 9, 12, 10, 13, -1, -1);
     const int32_t *index = columns.index.data(), *pair = columns.pair.data();
@@ -134,9 +133,9 @@ HEADRACE_TARGET void linear3(const uint8_t *a, const uint8_t *b, int weight, con
             const int one = index[x + i], other = index[x + i + 4];
             const __m256i pairs =
                 _mm256_setr_m128i(_mm_set1_epi32(pair[x + i]), _mm_set1_epi32(pair[x + i + 4]));
-            sums[i] = interpolated(_mm_shuffle_epi8(neighbours(a, one, other), pairwise),
-                                   _mm_shuffle_epi8(neighbours(b, one, other), pairwise), rows,
-                                   pairs);
+            sums[i] =
+                interpolated(_mm_shuffle_epi8(neighbours(a, one, other), pairwise),
+                             _mm_shuffle_epi8(neighbours(b, one, other), pairwise), rows, pairs);
         }
         const __m256i low01 = _mm256_unpacklo_epi32(sums[0], sums[1]);
         const __m256i low23 = _mm256_unpacklo_epi32(sums[2], sums[3]);
@@ -150,7 +149,8 @@ HEADRACE_TARGET void linear3(const uint8_t *a, const uint8_t *b, int weight, con
 }
 
 template <int N>
-HEADRACE_TARGET void pairs_shuffled(const uint8_t *row, const Columns &columns, uint8_t *const *to) {
+HEADRACE_TARGET void pairs_shuffled(const uint8_t *row, const Columns &columns,
+                                    uint8_t *const *to) {
     const Shuffle &shuffle = columns.shuffle;
     if (shuffle.parts == 0) return pairs_plain<N>(row, columns, to);
     constexpr int kStep = 8 / N;
@@ -184,8 +184,8 @@ HEADRACE_TARGET void pairs3(const uint8_t *row, const Columns &columns, uint8_t 
     for (; x + 8 <= columns.safe; x += 8) {
         __m128i two[4];
         for (int i = 0; i < 4; ++i) {
-            two[i] = _mm_shuffle_epi8(
-                neighbours(row, index[x + 2 * i], index[x + 2 * i + 1]), both);
+            two[i] =
+                _mm_shuffle_epi8(neighbours(row, index[x + 2 * i], index[x + 2 * i + 1]), both);
         }
         const __m128i low01 = _mm_unpacklo_epi32(two[0], two[1]);
         const __m128i low23 = _mm_unpacklo_epi32(two[2], two[3]);
@@ -213,7 +213,7 @@ HEADRACE_TARGET inline void store16(int16_t *to, __m256i numbers) {
 }
 
 HEADRACE_TARGET void chroma16(const uint8_t *u, const uint8_t *v, int n, const IntMatrix &m,
-                           int16_t *const *to) {
+                              int16_t *const *to) {
     const __m256i middle = _mm256_set1_epi16(1024), red_v = _mm256_set1_epi16(m.red_v);
     const __m256i green_u = _mm256_set1_epi16(m.green_u), green_v = _mm256_set1_epi16(m.green_v);
     const __m256i blue_u = _mm256_set1_epi16(m.blue_u);
@@ -221,8 +221,8 @@ HEADRACE_TARGET void chroma16(const uint8_t *u, const uint8_t *v, int n, const I
         const __m256i cb = _mm256_sub_epi16(_mm256_slli_epi16(widened(u + i), 3), middle);
         const __m256i cr = _mm256_sub_epi16(_mm256_slli_epi16(widened(v + i), 3), middle);
         store16(to[0] + i, _mm256_mulhi_epi16(cr, red_v));
-        store16(to[1] + i, _mm256_add_epi16(_mm256_mulhi_epi16(cb, green_u),
-                                            _mm256_mulhi_epi16(cr, green_v)));
+        store16(to[1] + i,
+                _mm256_add_epi16(_mm256_mulhi_epi16(cb, green_u), _mm256_mulhi_epi16(cr, green_v)));
         store16(to[2] + i, _mm256_mulhi_epi16(cb, blue_u));
     }
 }
@@ -236,8 +236,9 @@ HEADRACE_TARGET inline void store_mixed(int16_t *to, __m256i low, __m256i high) 
     store16(to, _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xd8));
 }
 
-HEADRACE_TARGET void mix_yuv16(const uint8_t *y, const int16_t *const *chroma, const int16_t *weights,
-                            int n, const IntMatrix &m, int16_t *const *to) {
+HEADRACE_TARGET void mix_yuv16(const uint8_t *y, const int16_t *const *chroma,
+                               const int16_t *weights, int n, const IntMatrix &m,
+                               int16_t *const *to) {
     const __m256i most = _mm256_set1_epi16(255), none = _mm256_setzero_si256();
     const __m256i zero = _mm256_set1_epi16(m.luma_zero), gain = _mm256_set1_epi16(m.luma_gain);
     for (int x = 0; x < n; x += 16) {
@@ -251,8 +252,7 @@ HEADRACE_TARGET void mix_yuv16(const uint8_t *y, const int16_t *const *chroma, c
         for (int c = 0; c < 3; ++c) {
             __m256i mixed[2];
             for (int k = 0; k < 2; ++k) {
-                const __m256i level =
-                    _mm256_add_epi16(luma[k], load16(chroma[c] + 2 * x + 16 * k));
+                const __m256i level = _mm256_add_epi16(luma[k], load16(chroma[c] + 2 * x + 16 * k));
                 mixed[k] = mixed8(_mm256_min_epi16(_mm256_max_epi16(level, none), most), weight[k]);
             }
             store_mixed(to[c] + x, mixed[0], mixed[1]);
@@ -269,19 +269,20 @@ HEADRACE_TARGET void mix16(const uint8_t *from, const int16_t *weights, int n, i
 }
 
 HEADRACE_TARGET inline __m256i blended16(const int16_t *above, const int16_t *below, __m256i low,
-                                      __m256i high) {
+                                         __m256i high) {
     const __m256i sum = _mm256_add_epi16(_mm256_mulhi_epi16(load16(above), low),
                                          _mm256_mulhi_epi16(load16(below), high));
     return _mm256_srai_epi16(_mm256_add_epi16(sum, _mm256_set1_epi16(2)), 2);
 }
 
 HEADRACE_TARGET void blend32(const int16_t *above, const int16_t *below, int weight, int n,
-                          uint8_t *to) {
+                             uint8_t *to) {
     const __m256i low = _mm256_set1_epi16(int16_t(2048 - weight));
     const __m256i high = _mm256_set1_epi16(int16_t(weight));
     for (int x = 0; x < n; x += 32) {
-        const __m256i bytes = _mm256_packus_epi16(blended16(above + x, below + x, low, high),
-                                                  blended16(above + x + 16, below + x + 16, low, high));
+        const __m256i bytes =
+            _mm256_packus_epi16(blended16(above + x, below + x, low, high),
+                                blended16(above + x + 16, below + x + 16, low, high));
         _mm256_storeu_si256(reinterpret_cast<__m256i *>(to + x),
                             _mm256_permute4x64_epi64(bytes, 0xd8));
     }

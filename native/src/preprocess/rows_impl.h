@@ -1,5 +1,6 @@
 // Bodies of the row kernels. Included once per instruction set, with HEADRACE_TARGET naming it: the
-// same arithmetic in the same order, so vectorised loops give the same bits (no fused multiply-add).
+// same arithmetic in the same order, so vectorised loops give the same bits (no fused
+// multiply-add).
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -23,7 +24,7 @@ namespace {
 // Both from output `begin` on, for what is left after whole vectors.
 template <int N>
 HEADRACE_TARGET inline void nearest_from(int begin, const uint8_t *row, const Columns &columns,
-                                      uint8_t *const *to) {
+                                         uint8_t *const *to) {
     const int32_t *index = columns.index.data();
     for (int c = 0; c < N; ++c) {
         uint8_t *out = to[c];
@@ -38,7 +39,7 @@ HEADRACE_TARGET void nearest_plain(const uint8_t *row, const Columns &columns, u
 
 template <int N>
 HEADRACE_TARGET inline void linear_from(int begin, const uint8_t *a, const uint8_t *b, int weight,
-                                     const Columns &columns, float *const *to) {
+                                        const Columns &columns, float *const *to) {
     for (int x = begin; x < columns.count; ++x) {
         const int pair = columns.pair[size_t(x)], at = N * columns.index[size_t(x)];
         const int second = pair >> 16, first = pair & 0xffff;
@@ -51,7 +52,7 @@ HEADRACE_TARGET inline void linear_from(int begin, const uint8_t *a, const uint8
 
 template <int N>
 HEADRACE_TARGET void linear_plain(const uint8_t *a, const uint8_t *b, int weight,
-                               const Columns &columns, float *const *to) {
+                                  const Columns &columns, float *const *to) {
     linear_from<N>(0, a, b, weight, columns, to);
 }
 
@@ -61,7 +62,7 @@ HEADRACE_TARGET void accumulate_plain(const uint8_t *row, float weight, int n, f
 
 template <int N>
 HEADRACE_TARGET void taps_plain(const float *row, const int32_t *first, const int32_t *taps,
-                             const float *weights, int stride, int count, float *const *to) {
+                                const float *weights, int stride, int count, float *const *to) {
     for (int x = 0; x < count; ++x) {
         const float *at = row + N * first[x];
         const float *w = weights + ptrdiff_t(x) * stride;
@@ -74,7 +75,7 @@ HEADRACE_TARGET void taps_plain(const float *row, const int32_t *first, const in
 
 template <int N>
 HEADRACE_TARGET inline void pairs_from(int begin, const uint8_t *row, const Columns &columns,
-                                    uint8_t *const *to) {
+                                       uint8_t *const *to) {
     for (int x = begin; x < columns.count; ++x) {
         const int at = N * columns.index[size_t(x)], next = at + N * columns.pair[size_t(x)];
         for (int c = 0; c < N; ++c) {
@@ -89,9 +90,9 @@ HEADRACE_TARGET void pairs_plain(const uint8_t *row, const Columns &columns, uin
     pairs_from<N>(0, row, columns, to);
 }
 
-HEADRACE_TARGET inline void chroma_row(const uint8_t *__restrict u, const uint8_t *__restrict v, int n,
-                                    const IntMatrix m, int16_t *__restrict r,
-                                    int16_t *__restrict g, int16_t *__restrict b) {
+HEADRACE_TARGET inline void chroma_row(const uint8_t *__restrict u, const uint8_t *__restrict v,
+                                       int n, const IntMatrix m, int16_t *__restrict r,
+                                       int16_t *__restrict g, int16_t *__restrict b) {
     HEADRACE_ROWS_APART
     for (int i = 0; i < 2 * n; ++i) {
         const int16_t cb = centred(u[i]), cr = centred(v[i]);
@@ -102,13 +103,13 @@ HEADRACE_TARGET inline void chroma_row(const uint8_t *__restrict u, const uint8_
 }
 
 HEADRACE_TARGET void chroma_plain(const uint8_t *u, const uint8_t *v, int n, const IntMatrix &m,
-                               int16_t *const *to) {
+                                  int16_t *const *to) {
     chroma_row(u, v, n, m, to[0], to[1], to[2]);
 }
 
 HEADRACE_TARGET void mix_yuv_plain(const uint8_t *y, const int16_t *const *chroma,
-                                const int16_t *weights, int n, const IntMatrix &m,
-                                int16_t *const *to) {
+                                   const int16_t *weights, int n, const IntMatrix &m,
+                                   int16_t *const *to) {
     const IntMatrix gains = m;
     for (int c = 0; c < 3; ++c) {
         const uint8_t *__restrict luma = y;
@@ -132,7 +133,7 @@ HEADRACE_TARGET void mix_plain(const uint8_t *from, const int16_t *weights, int 
 }
 
 HEADRACE_TARGET void blend_plain(const int16_t *above, const int16_t *below, int weight, int n,
-                              uint8_t *to) {
+                                 uint8_t *to) {
     const int16_t *__restrict a = above, *__restrict b = below;
     uint8_t *__restrict out = to;
     const auto low = int16_t(2048 - weight), high = int16_t(weight);
@@ -142,8 +143,10 @@ HEADRACE_TARGET void blend_plain(const int16_t *above, const int16_t *below, int
 
 template <class T>
 HEADRACE_TARGET inline float as_byte(T level) {
-    if constexpr (sizeof(T) == 1) return float(level);
-    else return to_byte(level);
+    if constexpr (sizeof(T) == 1)
+        return float(level);
+    else
+        return to_byte(level);
 }
 
 template <bool PerPixel>
@@ -153,8 +156,8 @@ HEADRACE_TARGET inline float normalised(float byte, const ChannelOut &to, int x,
 
 template <class T, bool PerPixel>
 HEADRACE_TARGET inline void yuv_row(const T *__restrict y, const T *__restrict u,
-                                 const T *__restrict v, int n, const ColorMatrix m, float scale,
-                                 const ChannelOut r, const ChannelOut g, const ChannelOut b) {
+                                    const T *__restrict v, int n, const ColorMatrix m, float scale,
+                                    const ChannelOut r, const ChannelOut g, const ChannelOut b) {
     float *__restrict red = r.out, *__restrict green = g.out, *__restrict blue = b.out;
     HEADRACE_ROWS_APART
     for (int x = 0; x < n; ++x) {
@@ -168,7 +171,7 @@ HEADRACE_TARGET inline void yuv_row(const T *__restrict y, const T *__restrict u
 
 template <class T>
 HEADRACE_TARGET void yuv_plain(const T *const *from, int n, const ColorMatrix &m, float scale,
-                            const ChannelOut *rgb) {
+                               const ChannelOut *rgb) {
     if (rgb[0].mean_row)
         yuv_row<T, true>(from[0], from[1], from[2], n, m, scale, rgb[0], rgb[1], rgb[2]);
     else
@@ -177,7 +180,7 @@ HEADRACE_TARGET void yuv_plain(const T *const *from, int n, const ColorMatrix &m
 
 template <class T, bool PerPixel>
 HEADRACE_TARGET inline void luma_row(const T *__restrict y, int n, const ColorMatrix m, float scale,
-                                  const ChannelOut to) {
+                                     const ChannelOut to) {
     float *__restrict out = to.out;
     HEADRACE_ROWS_APART
     for (int x = 0; x < n; ++x)
@@ -186,14 +189,14 @@ HEADRACE_TARGET inline void luma_row(const T *__restrict y, int n, const ColorMa
 
 template <class T>
 HEADRACE_TARGET void luma_plain(const T *from, int n, const ColorMatrix &m, float scale,
-                             const ChannelOut &to) {
+                                const ChannelOut &to) {
     to.mean_row ? luma_row<T, true>(from, n, m, scale, to)
                 : luma_row<T, false>(from, n, m, scale, to);
 }
 
 template <class T, bool PerPixel>
 HEADRACE_TARGET inline void plain_row(const T *__restrict from, int n, float scale,
-                                   const ChannelOut to) {
+                                      const ChannelOut to) {
     float *__restrict out = to.out;
     HEADRACE_ROWS_APART
     for (int x = 0; x < n; ++x) out[x] = normalised<PerPixel>(as_byte(from[x]), to, x, scale);
@@ -206,7 +209,8 @@ HEADRACE_TARGET void plain_plain(const T *from, int n, float scale, const Channe
 
 template <class T, bool PerPixel>
 HEADRACE_TARGET inline void grey_row(const T *__restrict r, const T *__restrict g,
-                                  const T *__restrict b, int n, float scale, const ChannelOut to) {
+                                     const T *__restrict b, int n, float scale,
+                                     const ChannelOut to) {
     float *__restrict out = to.out;
     HEADRACE_ROWS_APART
     for (int x = 0; x < n; ++x) {

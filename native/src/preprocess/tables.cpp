@@ -1,4 +1,5 @@
-// The samplers' tables as the GPU's kernel reads them (native/gpu/preprocess_kernel.cu, `AxisTable`).
+// The samplers' tables as the GPU's kernel reads them (native/gpu/preprocess_kernel.cu,
+// `AxisTable`).
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
 
@@ -8,9 +9,9 @@
 #include <vector>
 
 #include "core/arrays.h"
+#include "core/unlocked.h"
 #include "module.h"
 #include "preprocess/axis.h"
-#include "core/unlocked.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -56,8 +57,8 @@ void add_axis(Words &words, const Axis &axis, Filter filter, bool rows, int32_t 
     add_bits(words, table.weights);
 }
 
-auto sampling_tables(const Rects &src, const Rects &dst, std::array<int, 2> frame_size,
-                           int filter, bool chroma, const Places &places) {
+auto sampling_tables(const Rects &src, const Rects &dst, std::array<int, 2> frame_size, int filter,
+                     bool chroma, const Places &places) {
     Words words;
     {
         core::Unlocked release;

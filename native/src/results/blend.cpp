@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "module.h"
 #include "core/unlocked.h"
+#include "module.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -21,8 +21,7 @@ using TableArray = nb::ndarray<const uint16_t, nb::ndim<2>, nb::c_contig, nb::de
 // value = (value * keep[slot] + add[slot]) / 128 with keep + opacity = 128, so 16 bits suffice.
 void mix(uint8_t *__restrict out, const uint16_t *__restrict keep, const uint16_t *__restrict add,
          size_t count) {
-    for (size_t i = 0; i < count; ++i)
-        out[i] = uint8_t(uint16_t(out[i] * keep[i] + add[i]) >> 7);
+    for (size_t i = 0; i < count; ++i) out[i] = uint8_t(uint16_t(out[i] * keep[i] + add[i]) >> 7);
 }
 
 // What each slot does to a value, for one row of pixels of C channels.

@@ -74,15 +74,18 @@ struct Numbers {
     const float *of(std::size_t object) const { return first + width * object; }
 
     bool finite(std::size_t object) const {
-        return std::all_of(of(object), of(object) + width, [](float v) { return std::isfinite(v); });
+        return std::all_of(of(object), of(object) + width,
+                           [](float v) { return std::isfinite(v); });
     }
 
     void append(std::string &text, std::size_t object) const {
         const float *value = of(object);
         for (std::size_t k = 0; k < width; ++k) {
             append_bytes(text, keys[k]);
-            if (digits == 3) append_fixed<3>(text, value[k]);
-            else append_fixed<6>(text, value[k]);
+            if (digits == 3)
+                append_fixed<3>(text, value[k]);
+            else
+                append_fixed<6>(text, value[k]);
         }
     }
 };
@@ -109,24 +112,24 @@ private:
 };
 
 // The fields of a layout whose arrays are there: those from `first` on.
-std::vector<Numbers> numbers_of(const nb::tuple &layout, const nb::tuple &arrays, std::size_t first) {
+std::vector<Numbers> numbers_of(const nb::tuple &layout, const nb::tuple &arrays,
+                                std::size_t first) {
     std::vector<Numbers> fields;
     fields.reserve(layout.size());
     for (std::size_t i = 0; i < layout.size(); ++i) {
         const nb::object values = arrays[first + i];
         if (values.is_none()) continue;
         const nb::object row = layout[i];
-        fields.push_back({nb::borrow<nb::tuple>(row[0]), nb::cast<int>(row[1]),
-                          nb::cast<In<float>>(values)});
+        fields.push_back(
+            {nb::borrow<nb::tuple>(row[0]), nb::cast<int>(row[1]), nb::cast<In<float>>(values)});
     }
     return fields;
 }
 
 nb::tuple json_objects(nb::handle by_class, In<std::int32_t, nb::ndim<1>> components,
-                       In<std::int32_t, nb::ndim<1>> classes,
-                       In<std::uint64_t, nb::ndim<1>> ids, std::uint64_t none,
-                       const nb::bytes &track, const nb::tuple &numbers, const nb::tuple &of_track,
-                       const nb::tuple &arrays, const nb::list &tails) {
+                       In<std::int32_t, nb::ndim<1>> classes, In<std::uint64_t, nb::ndim<1>> ids,
+                       std::uint64_t none, const nb::bytes &track, const nb::tuple &numbers,
+                       const nb::tuple &of_track, const nb::tuple &arrays, const nb::list &tails) {
     const std::vector<Numbers> always = numbers_of(numbers, arrays, 0);
     const std::vector<Numbers> tracked = numbers_of(of_track, arrays, numbers.size());
     Heads heads(by_class);
@@ -135,7 +138,8 @@ nb::tuple json_objects(nb::handle by_class, In<std::int32_t, nb::ndim<1>> compon
     text.reserve(160 * count);
     std::size_t written = 0;
     for (std::size_t i = 0; i < count; ++i) {
-        if (!std::all_of(always.begin(), always.end(), [i](const Numbers &n) { return n.finite(i); }))
+        if (!std::all_of(always.begin(), always.end(),
+                         [i](const Numbers &n) { return n.finite(i); }))
             continue;
         if (written) text.push_back(',');
         append_bytes(text, heads.of(components.data()[i], classes.data()[i]));
@@ -156,15 +160,18 @@ nb::tuple json_objects(nb::handle by_class, In<std::int32_t, nb::ndim<1>> compon
 }  // namespace
 
 void bind_json_numbers(nb::module_ &m) {
-    m.def("json_objects", &json_objects, nb::arg("heads"), nb::arg("components"),
-          nb::arg("classes"), nb::arg("ids"), nb::arg("none"), nb::arg("track"),
-          nb::arg("numbers"), nb::arg("of_track"), nb::arg("arrays"), nb::arg("tails"),
-          "JSON of N objects, with commas between, and how many are left out for numbers that are not "
-          "finite. Of each: its head, bytes of heads by (component, class); the fields of numbers; the "
-          "key track and the id, unless that is none, and behind it the fields of_track that are "
-          "finite; its tail, if there are tails, one for each object that is written; the closing "
-          "brace. A field is (keys, digits): keys with comma and colon, 3 or 6 decimals; arrays has "
-          "(N,) or (N, keys) float32 of each, or None.");
+    m.def(
+        "json_objects", &json_objects, nb::arg("heads"), nb::arg("components"), nb::arg("classes"),
+        nb::arg("ids"), nb::arg("none"), nb::arg("track"), nb::arg("numbers"), nb::arg("of_track"),
+        nb::arg("arrays"), nb::arg("tails"),
+        "JSON of N objects, with commas between, and how many are left out for numbers that are "
+        "not "
+        "finite. Of each: its head, bytes of heads by (component, class); the fields of numbers; "
+        "the "
+        "key track and the id, unless that is none, and behind it the fields of_track that are "
+        "finite; its tail, if there are tails, one for each object that is written; the closing "
+        "brace. A field is (keys, digits): keys with comma and colon, 3 or 6 decimals; arrays has "
+        "(N,) or (N, keys) float32 of each, or None.");
 }
 
 }  // namespace headrace::results

@@ -1,7 +1,7 @@
-// CUDA while a library is loaded: one device of compute capability 7.5 whose memory is the host's and
-// whose kernels do nothing. Global Thrust vectors, registered kernels and handles of cuBLAS survive it;
-// a failing or absent CUDA would end the process in a static initialiser. A parser that calls any of
-// it later is refused. Source: custom-library spec 5.4, 5.5.
+// CUDA while a library is loaded: one device of compute capability 7.5 whose memory is the host's
+// and whose kernels do nothing. Global Thrust vectors, registered kernels and handles of cuBLAS
+// survive it; a failing or absent CUDA would end the process in a static initialiser. A parser that
+// calls any of it later is refused. Source: custom-library spec 5.4, 5.5.
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -24,10 +24,15 @@ int allocate(void **memory, size_t bytes) {
 }
 
 int device_attribute(int attribute) {
-    static const std::map<int, int> values = {
-        {1, 1024}, {2, 1024},        {3, 1024},  {4, 64}, {5, 2147483647}, {6, 65535},
-        {7, 65535}, {8, 49152},      {10, 32},   {12, 65536}, {13, 1},     {16, 1},
-        {39, 1024}, {75, 7 /* compute capability 7.5 */}, {76, 5}, {81, 65536}, {97, 65536}};
+    static const std::map<int, int> values = {{1, 1024},       {2, 1024},
+                                              {3, 1024},       {4, 64},
+                                              {5, 2147483647}, {6, 65535},
+                                              {7, 65535},      {8, 49152},
+                                              {10, 32},        {12, 65536},
+                                              {13, 1},         {16, 1},
+                                              {39, 1024},      {75, 7 /* compute capability 7.5 */},
+                                              {76, 5},         {81, 65536},
+                                              {97, 65536}};
     const auto found = values.find(attribute);
     return found == values.end() ? 0 : found->second;
 }
@@ -42,6 +47,8 @@ const char *error_name(int) { return "cudaSuccess"; }
 const char *error_string(int) { return "no error: headrace stands in for CUDA"; }
 
 }  // namespace
+
+// clang-format off: a table
 
 // An entry of the table: a function that is refused by its name.
 #define FUNCTION(name, result, parameters, ...)                 \
@@ -110,6 +117,7 @@ void *cuda_stand_in(const std::string &function) {
              std::memcpy(attributes, sizes, sizeof sizes);
              std::memcpy(static_cast<char *>(attributes) + sizeof sizes, numbers, sizeof numbers);)
         ALWAYS(cudaGetErrorName, error_name) ALWAYS(cudaGetErrorString, error_string)};
+    // clang-format on
     const auto found = table.find(function);
     return found == table.end() ? nullptr : found->second;
 }

@@ -22,8 +22,7 @@ namespace headrace::stand_ins {
 
 extern "C" {
 // The record comes in a register that no calling convention uses for arguments.
-__attribute__((visibility("hidden"), used)) uint64_t headrace_stand_in_called(
-    const Record *record);
+__attribute__((visibility("hidden"), used)) uint64_t headrace_stand_in_called(const Record *record);
 #ifdef __x86_64__
 void headrace_stand_in_entry();
 asm(R"(
@@ -134,9 +133,7 @@ void bind(nb::module_ &m) {
     m.def("stand_in_creators", &creators_registered, "version_10"_a,
           "(name, version, namespace) of the plugin creators that the registry was given.");
     // The word that every type_info of a class without bases begins with.
-    m.def("class_type_info", [] {
-        return *reinterpret_cast<const uintptr_t *>(&typeid(Plain));
-    });
+    m.def("class_type_info", [] { return *reinterpret_cast<const uintptr_t *>(&typeid(Plain)); });
 }
 
 }  // namespace headrace::stand_ins

@@ -1,11 +1,11 @@
 // Functions of libraries that are not installed: what happens when a user's library calls one.
 //
-// A stand-in is a small ELF image, made by headrace.custom.stand_ins, that exports what a user's library
-// asks of, say, libnvinfer.so.8. Each of its functions jumps through a record to code of this file:
-// inside a call from here (Scope) it is refused with an exception that names it; outside, while
-// the library is loaded or unloaded, it is answered with 0, or by one of the harmless functions of
-// stand_ins/cuda.cpp and stand_ins/infer.cpp, because static initialisers cannot fail without ending
-// the process. Source: custom-library spec 5.4, 5.5.
+// A stand-in is a small ELF image, made by headrace.custom.stand_ins, that exports what a user's
+// library asks of, say, libnvinfer.so.8. Each of its functions jumps through a record to code of
+// this file: inside a call from here (Scope) it is refused with an exception that names it;
+// outside, while the library is loaded or unloaded, it is answered with 0, or by one of the
+// harmless functions of stand_ins/cuda.cpp and stand_ins/infer.cpp, because static initialisers
+// cannot fail without ending the process. Source: custom-library spec 5.4, 5.5.
 #pragma once
 
 #include <csetjmp>
@@ -63,7 +63,6 @@ void *infer_stand_in(const std::string &function);
 
 // (name, version, namespace) of the creators that static initialisers registered, in their order.
 // Calls the creators' getPluginName and getPluginVersion, at their places in version 10 or 8.
-std::vector<std::tuple<std::string, std::string, std::string>> creators_registered(
-    bool version_10);
+std::vector<std::tuple<std::string, std::string, std::string>> creators_registered(bool version_10);
 
 }  // namespace headrace::stand_ins

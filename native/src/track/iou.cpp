@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "core/arrays.h"
-#include "module.h"
-#include "track/objects.h"
-#include "track/match.h"
 #include "core/unlocked.h"
+#include "module.h"
+#include "track/match.h"
+#include "track/objects.h"
 
 namespace nb = nanobind;
 
@@ -144,16 +144,19 @@ private:
             track_of_[static_cast<std::size_t>(rows[k])] = matched[k];
         }
         for (std::size_t k : starters(std::move(free), rows, found, found_groups, scores)) {
-            track_of_[static_cast<std::size_t>(rows[k])] = static_cast<std::int32_t>(tracks_.size());
+            track_of_[static_cast<std::size_t>(rows[k])] =
+                static_cast<std::int32_t>(tracks_.size());
             tracks_.push_back({found[k], {}, found_groups[k]});
         }
     }
 
     void resume(Track &t, const Box &box) {
-        const double gain = t.hits == 1 ? 1.0 : set_.velocity_gain;  // the first movement is all known
+        const double gain =
+            t.hits == 1 ? 1.0 : set_.velocity_gain;  // the first movement is all known
         for (std::size_t k = 0; k < 4; ++k) {
             const double moved = (box[k] - t.corners[k]) / static_cast<double>(t.since);
-            if (set_.velocity_gain != 0) t.velocity[k] = t.velocity[k] + gain * (moved - t.velocity[k]);
+            if (set_.velocity_gain != 0)
+                t.velocity[k] = t.velocity[k] + gain * (moved - t.velocity[k]);
         }
         t.corners = box;
         ++t.hits;
@@ -215,17 +218,20 @@ private:
 }  // namespace
 
 void bind_iou(nb::module_ &m) {
-    nb::class_<IouTracks>(m, "IouTracks", "The tracks of one source, by constant velocity and overlap.")
-        .def(nb::init<double, double, double, double, double, std::int64_t, std::int64_t, std::int64_t,
-                      std::int64_t>(),
+    nb::class_<IouTracks>(m, "IouTracks",
+                          "The tracks of one source, by constant velocity and overlap.")
+        .def(nb::init<double, double, double, double, double, std::int64_t, std::int64_t,
+                      std::int64_t, std::int64_t>(),
              nb::kw_only(), nb::arg("min_iou"), nb::arg("max_new_iou"), nb::arg("velocity_gain"),
              nb::arg("min_confidence"), nb::arg("min_new_confidence"), nb::arg("min_hits"),
              nb::arg("max_age"), nb::arg("max_probation_misses"), nb::arg("max_tracks"))
         .def("step", &IouTracks::step, nb::arg("objects"), nb::arg("elapsed"),
-             "Continue tracks with the objects of a frame; how many of the tracks need an id. Of many it "
+             "Continue tracks with the objects of a frame; how many of the tracks need an id. Of "
+             "many it "
              "releases the GIL.")
         .def("name", &IouTracks::name, nb::arg("next"), nb::arg("ids"),
-             "Give out ids from next on, fill in those of the objects of the last step (0 without), and "
+             "Give out ids from next on, fill in those of the objects of the last step (0 "
+             "without), and "
              "forget old tracks.")
         .def("velocities", &IouTracks::velocities,
              "(N, 4) pixels per frame of the edges of the objects of the last step.")

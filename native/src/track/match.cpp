@@ -41,9 +41,9 @@ public:
     template <typename Visit>
     void overlapping(const double *box, std::int64_t group, Visit visit) const {
         const double first = box[0] - widest_;
-        auto at = std::lower_bound(order_.begin(), order_.end(), first, [&](std::int32_t i, double v) {
-            return boxes_.corners[4 * i] < v;
-        });
+        auto at =
+            std::lower_bound(order_.begin(), order_.end(), first,
+                             [&](std::int32_t i, double v) { return boxes_.corners[4 * i] < v; });
         for (; at != order_.end() && boxes_.corners[4 * *at] < box[2]; ++at) {
             if (boxes_.groups[*at] != group) continue;
             const double iou = overlap(box, boxes_.corners + 4 * *at);
@@ -64,9 +64,11 @@ std::vector<std::int32_t> match(const Boxes &tracks, const std::int32_t *ranks, 
     std::vector<Pair> pairs;
     const Sweep sweep(found);
     for (std::size_t t = 0; t < tracks.size; ++t)
-        sweep.overlapping(tracks.corners + 4 * t, tracks.groups[t], [&](std::int32_t i, double iou) {
-            if (iou >= min_iou) pairs.push_back({ranks[t], iou, static_cast<std::int32_t>(t), i});
-        });
+        sweep.overlapping(tracks.corners + 4 * t, tracks.groups[t],
+                          [&](std::int32_t i, double iou) {
+                              if (iou >= min_iou)
+                                  pairs.push_back({ranks[t], iou, static_cast<std::int32_t>(t), i});
+                          });
     std::sort(pairs.begin(), pairs.end(), [](const Pair &a, const Pair &b) {
         if (a.rank != b.rank) return a.rank < b.rank;
         if (a.iou != b.iou) return a.iou > b.iou;

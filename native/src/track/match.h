@@ -13,8 +13,9 @@ struct Boxes {
     std::size_t size;
 };
 
-// For each of `found` the track it continues, or -1. Pairs overlap by at least `min_iou` and by more
-// than nothing; they are taken by rank of the track, then the greatest overlap first, then order.
+// For each of `found` the track it continues, or -1. Pairs overlap by at least `min_iou` and by
+// more than nothing; they are taken by rank of the track, then the greatest overlap first, then
+// order.
 std::vector<std::int32_t> match(const Boxes &tracks, const std::int32_t *ranks, const Boxes &found,
                                 double min_iou);
 

@@ -1,4 +1,5 @@
-// Which objects of a frame trackers look at, in which order, and what they have found out about them.
+// Which objects of a frame trackers look at, in which order, and what they have found out about
+// them.
 #include "track/objects.h"
 
 #include <nanobind/stl/optional.h>
@@ -11,8 +12,8 @@
 #include <optional>
 
 #include "core/arrays.h"
-#include "module.h"
 #include "core/unlocked.h"
+#include "module.h"
 
 namespace nb = nanobind;
 
@@ -45,7 +46,8 @@ void choose(TrackedObjects *place, In<float, nb::shape<-1, 4>> rects, Ids compon
     found.index.reserve(rects.shape(0));
     for (std::size_t i = 0; i < rects.shape(0); ++i) {
         const float *box = r + 4 * i;
-        const bool near = std::all_of(box, box + 4, [](float v) { return std::fabs(v) < kFarthest; });
+        const bool near =
+            std::all_of(box, box + 4, [](float v) { return std::fabs(v) < kFarthest; });
         if (near && box[2] > 0 && box[3] > 0 &&
             among(component_ids, components.data()[i], parents.data()[i] < 0) &&
             among(class_ids, classes.data()[i], classes.data()[i] >= 0))
@@ -71,8 +73,8 @@ void choose(TrackedObjects *place, In<float, nb::shape<-1, 4>> rects, Ids compon
         found.corners.push_back(
             {left, top, left + static_cast<double>(box[2]), top + static_cast<double>(box[3])});
         found.scores.push_back(confidence[row]);
-        const auto high = static_cast<std::uint64_t>(static_cast<std::int64_t>(components.data()[row]))
-                          << 32;
+        const auto high =
+            static_cast<std::uint64_t>(static_cast<std::int64_t>(components.data()[row])) << 32;
         const std::uint64_t low =
             match_classes ? static_cast<std::uint32_t>(classes.data()[row]) : 0;
         found.groups.push_back(static_cast<std::int64_t>(high | low));
@@ -90,7 +92,8 @@ View<T, nb::ndim<1>> view(const std::vector<T> &values, nb::handle owner) {
 const TrackedObjects &of(nb::handle self) { return *nb::inst_ptr<TrackedObjects>(self); }
 
 void write_tracks(const TrackedObjects &found, In<std::int64_t, nb::ndim<1>> ids,
-                  Fill<std::uint64_t, nb::ndim<1>> object_ids, Fill<float, nb::ndim<1>> confidences) {
+                  Fill<std::uint64_t, nb::ndim<1>> object_ids,
+                  Fill<float, nb::ndim<1>> confidences) {
     if (ids.shape(0) != found.size()) throw nb::value_error("an id for each object is needed");
     for (std::size_t i = 0; i < found.size(); ++i) {
         const auto row = static_cast<std::size_t>(found.index[i]);
@@ -105,8 +108,9 @@ void write_tracks(const TrackedObjects &found, In<std::int64_t, nb::ndim<1>> ids
 }  // namespace
 
 void bind_objects(nb::module_ &m) {
-    nb::class_<TrackedObjects>(m, "TrackedObjects",
-                               "The objects of a frame that trackers look at, in an order of their values.")
+    nb::class_<TrackedObjects>(
+        m, "TrackedObjects",
+        "The objects of a frame that trackers look at, in an order of their values.")
         .def("__init__", &choose, nb::arg("rects"), nb::arg("components"), nb::arg("classes"),
              nb::arg("parents"), nb::arg("confidences"), nb::arg("component_ids").none(),
              nb::arg("class_ids").none(), nb::arg("match_classes"))
@@ -128,7 +132,8 @@ void bind_objects(nb::module_ &m) {
             nb::rv_policy::reference, "(N,) int64; only objects of one group can be one track.")
         .def("write", &write_tracks, nb::arg("ids"), nb::arg("object_ids").noconvert(),
              nb::arg("confidences").noconvert(),
-             "Write the track of each (0: none) into the columns of the frame, and 1 or 0 as confidence.")
+             "Write the track of each (0: none) into the columns of the frame, and 1 or 0 as "
+             "confidence.")
         .def("__len__", &TrackedObjects::size);
 }
 
