@@ -118,11 +118,11 @@ def test_every_key_has_its_field_and_default() -> None:
     ],
 )
 def test_what_was_meant(name: str, group: str, words: str) -> None:
-    assert words in suggestion(name, group)
+    assert words in suggestion(name, group)[0]
 
 
 def test_no_guess_for_what_resembles_nothing() -> None:
-    assert suggestion("xyzzy", "property") == ""
+    assert suggestion("xyzzy", "property") == ("", None)
 
 
 def test_the_page_of_the_documentation_is_up_to_date() -> None:
