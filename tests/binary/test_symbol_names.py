@@ -156,17 +156,19 @@ def test_case_and_prefix_never_hide_a_name(names: list[str], data: st.DataObject
     near = near_functions(typed, there)
     assert near[meant] == 1
     # names that begin like a prefix may be as near: `Parsed` beside `ParseParsed`
-    assert meant in missing_name_hints(typed, there, kind="functions")[0]
+    assert meant in missing_name_hints(typed, there, kind="functions").hints[0]
 
 
 @pytest.mark.parametrize("typed", ["Parsed", "PARSED", "NvDsParsed", "NvDsInferParseCustomParsed"])
 def test_a_name_may_begin_like_a_prefix(typed: str) -> None:
-    hints = missing_name_hints(typed, ["NvDsInferParseParsed", "NvDsInferBoxes"], kind="functions")
+    hints = missing_name_hints(
+        typed, ["NvDsInferParseParsed", "NvDsInferBoxes"], kind="functions"
+    ).hints
     assert hints[0] == "did you mean NvDsInferParseParsed?"
 
 
 def test_nothing_there() -> None:
-    assert missing_name_hints("a", [], kind="functions") == ["it has no functions at all"]
+    assert missing_name_hints("a", [], kind="functions").hints == ["it has no functions at all"]
 
 
 @pytest.mark.parametrize("name", ["ParseYoloX", "a" * 5000])
@@ -174,7 +176,7 @@ def test_hostile_names_take_no_time_and_no_room(name: str) -> None:
     names = [f"NvDsInferParseCustom{i:05d}" for i in range(20_000)]
     names += ["NvDsInferParse_Yolo_X", "ab" * 500_000, *(f"{i}" * 400 for i in range(1000, 2000))]
     start = time.monotonic()
-    hints = missing_name_hints(name, names, kind="functions")
+    hints = missing_name_hints(name, names, kind="functions").hints
     assert time.monotonic() - start < 5
     assert max(map(len, hints)) < 10_000
     assert len(name) > 100 or "did you mean NvDsInferParse_Yolo_X?" in hints

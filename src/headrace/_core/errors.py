@@ -7,8 +7,10 @@ The exit codes are those of the command line (`docs/cli/index.md`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from headrace._core.findings import Data, Finding
+if TYPE_CHECKING:
+    from headrace._core.findings import Data, Finding
 
 PUBLIC_MODULE = "headrace.errors"
 
@@ -46,6 +48,8 @@ class HeadraceError(Exception):
         code: str | None = None,
         data: Data | None = None,
     ) -> None:
+        from headrace._core.findings import Finding  # noqa: PLC0415 - a start without errors
+
         hints = (fix,) if isinstance(fix, str) else tuple(fix or ())
         if isinstance(found, Finding):
             self.finding = found.changed(code=code, level="error", where=where, fix=hints)
