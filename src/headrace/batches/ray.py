@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headrace._core.types import Array
 from headrace.batches.ray_dataset import read_objects
 from headrace.config import ModelConfig
 from headrace.infer.batch import frame_meta
@@ -52,7 +53,7 @@ class RayInferencer:
         run = RunOptions(**options)
         self._models: list[ModelInferencer] = [open_model(cfg, run) for cfg in items]
 
-    def __call__(self, batch: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    def __call__(self, batch: dict[str, Array]) -> dict[str, Array]:
         """Add the objects of each row to a batch of rows.
 
         Returns:

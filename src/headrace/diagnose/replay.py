@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import CustomLibraryError, HeadraceError, ParserError
 from headrace._core.files import os_reason
 from headrace._core.findings import Finding
 from headrace._core.gpu.cuda import FAULT_HINT, why_lost
 from headrace._core.text import error_text
+from headrace._core.types import Array, Arrays
 from headrace.binary.elf import ElfError, ElfFile
 from headrace.custom.guard.call_args import InputsArgs, LoadArgs, ParserArgs
 from headrace.custom.guard.ipc import notices_from
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from headrace.config.model_config import ModelConfig
     from headrace.custom.validate import CustomLibrary
     from headrace.infer.model.guarded_engines import GuardedEngines
-
-Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 @dataclass(slots=True)
@@ -155,7 +153,7 @@ def _with_library(case: Case, arrays: Arrays, how: _How) -> tuple[str, list[Find
     return f"the function returned {found!r}", [*library.decisions, *parser.notices]
 
 
-def _placed(data: npt.NDArray[Any], library: CustomLibrary) -> npt.NDArray[Any]:
+def _placed(data: Array, library: CustomLibrary) -> Array:
     """Where an engine would have made it: the same memory lies behind it there."""
     if not isinstance(library, GuardedLibrary):
         return data
@@ -180,7 +178,7 @@ def _with_engines(
     case: Case,
     args: LoadArgs,
     config: ModelConfig,
-    arrays: list[npt.NDArray[Any]],
+    arrays: list[Array],
     how: _How,
 ) -> tuple[str, list[Finding]]:
     cfg = config.with_overrides(custom_lib_path=how.path)
@@ -217,9 +215,7 @@ def _with_engines(
     return text, notices
 
 
-def _plugin(
-    args: PluginArgs, arrays: list[npt.NDArray[Any]], asked: GuardedEngines | _Here, how: _How
-) -> str:
+def _plugin(args: PluginArgs, arrays: list[Array], asked: GuardedEngines | _Here, how: _How) -> str:
     record = args.record
     assert record is not None
     where = f"plugin {spec_of(record).name}, layer {record.node!r}"
@@ -274,5 +270,5 @@ def _arrays(found: Arrays) -> str:
     )
 
 
-def _range(array: npt.NDArray[Any]) -> str:
+def _range(array: Array) -> str:
     return f" from {float(array.min()):g} to {float(array.max()):g}" if array.size else ""

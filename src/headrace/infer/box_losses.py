@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from headrace._core.types import Array
 from headrace.config import ClassAttrs
 from headrace.config.enums import NetworkMode
 from headrace.infer.attach import EDGE, DropReason
@@ -179,7 +179,7 @@ def _setting(tally: BoxTally, key: str, classes: Iterable[int]) -> str:
     return f"{key}={low:g}" if low == high else f"{key}={low:g}..{high:g}"
 
 
-def _values(tally: BoxTally, key: str) -> npt.NDArray[Any] | None:
+def _values(tally: BoxTally, key: str) -> Array | None:
     """The value of a key for each class; None if it has none of its own for each."""
     if key in _CLUSTER:
         return tally.params.limits(_CLUSTER[key])

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
-
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from headrace._core.errors import ParserError
 from headrace.infer.attach import Generation
@@ -19,6 +17,7 @@ from headrace.meta import NetworkInfo, Segmentation, SegmentationMeta, Segmentat
 from headrace.meta.layers import SegmentationParser, layers_of
 
 if TYPE_CHECKING:
+    from headrace._core.types import Array
     from headrace.config import ModelConfig
 
 
@@ -53,7 +52,7 @@ class SegmentationPostprocessor(Postprocessor):
 
     def attach(
         self,
-        outputs: dict[str, npt.NDArray[Any]],
+        outputs: dict[str, Array],
         items: Items,
         steps: Sequence[ItemSteps] | None = None,
     ) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import ParserError
 from headrace._core.findings import Finding
+from headrace._core.types import Array, Arrays
 from headrace.infer.parsers.boxes import to_float32
 from headrace.infer.tally import ItemTally
 from headrace.meta import Classification, ClassifierMeta, ClassifierParams, LabelInfo
@@ -67,9 +67,7 @@ class BuiltinClassifier:
         self._limit = max(np.float32(params.threshold), np.float32(0))
         self._names: dict[tuple[int, int], list[str | None]] = {}
 
-    def metas(
-        self, outputs: Mapping[str, npt.NDArray[Any]], component_id: int, kind: str
-    ) -> list[ClassifierMeta | None]:
+    def metas(self, outputs: Arrays, component_id: int, kind: str) -> list[ClassifierMeta | None]:
         """Metadata to attach to each of N items, None where no attribute or text was found.
 
         Raises:
@@ -91,7 +89,7 @@ class BuiltinClassifier:
             metas = [meta if text else None for meta, text in zip(metas, texts, strict=True)]
         return metas
 
-    def winners(self, outputs: Mapping[str, npt.NDArray[Any]]) -> list[Winners]:
+    def winners(self, outputs: Arrays) -> list[Winners]:
         """The winners of each layer.
 
         Raises:
@@ -99,7 +97,7 @@ class BuiltinClassifier:
         """
         return [self._winners(i, name, data) for i, (name, data) in enumerate(outputs.items())]
 
-    def _winners(self, index: int, name: str, data: npt.NDArray[Any]) -> Winners:
+    def _winners(self, index: int, name: str, data: Array) -> Winners:
         if data.dtype.kind != "f":
             raise ParserError(
                 f"output {name} is {data.dtype}",
@@ -136,7 +134,7 @@ class BuiltinClassifier:
         return names
 
 
-def _largest(table: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _largest(table: Array) -> tuple[Array, Array]:
     """(index, value) of the largest number of each row, the first of equals; NaN is the least."""
     rows = np.arange(len(table))
     values = table.argmax(axis=1)

@@ -14,13 +14,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from headrace._core import _native
 from headrace._core.findings import Finding
+from headrace._core.types import Array
 from headrace.config.enums import ClusterMode
 from headrace.meta.detections import Detections, FloatArray, IntArray
 
@@ -87,12 +88,12 @@ class ClusterParams:
     notices: tuple[Finding, ...] = ()
     rotated: bool = False
 
-    def limits(self, reason: Reason) -> npt.NDArray[Any] | None:
+    def limits(self, reason: Reason) -> Array | None:
         """The (C,) values that rows of this fate were compared with; None where there are none."""
         column = _COLUMNS.get(reason)
         if column is None:
             return None
-        values: npt.NDArray[Any] = getattr(self, column[0])[:, column[1]]
+        values: Array = getattr(self, column[0])[:, column[1]]
         return values
 
     @classmethod
@@ -275,18 +276,14 @@ def _own_keypoints(detections: Detections, rows: IntArray) -> FloatArray | None:
     return None if detections.keypoints is None else detections.keypoints[rows]
 
 
-def _own_angles(
-    detections: Detections, rows: IntArray, members: npt.NDArray[Any]
-) -> FloatArray | None:
+def _own_angles(detections: Detections, rows: IntArray, members: Array) -> FloatArray | None:
     # A merged box has no angle of its own. Source: spec B.5.
     if detections.angles is None:
         return None
     return np.where(members > 0, np.float32(0), detections.angles[rows])
 
 
-def _own_masks(
-    detections: Detections, rows: IntArray, members: npt.NDArray[Any]
-) -> list[FloatArray] | None:
+def _own_masks(detections: Detections, rows: IntArray, members: Array) -> list[FloatArray] | None:
     if detections.masks is None:
         return None
     none = np.empty((0, 0), np.float32)

@@ -5,15 +5,15 @@ All files lie in the working directory, as in the original.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import ConfigError, EngineError
 from headrace._core.files import os_reason
+from headrace._core.types import Array, Arrays, DType
 from headrace.meta import NetworkInfo
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 INPUT_DUMP = "ip_tensor_dump.bin"
 _MAX_NAME = 255
-
-Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 def raw_file_name(component_id: int, layer: str, batch: int, size: int) -> str:
@@ -102,7 +100,7 @@ class TensorFiles:
         assert self._input_file is not None
         return _read(self._input_file, np.dtype(np.float32), shape)
 
-    def replace_outputs(self, outputs: dict[str, npt.NDArray[Any]]) -> None:
+    def replace_outputs(self, outputs: dict[str, Array]) -> None:
         """Put the contents of `op-tensor-files` in place of outputs, item after item.
 
         Raises:
@@ -171,7 +169,7 @@ def _open(cfg: ModelConfig, key: str, path: Path | None) -> BinaryIO:
         ) from error
 
 
-def _read(file: BinaryIO, dtype: np.dtype[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+def _read(file: BinaryIO, dtype: DType, shape: tuple[int, ...]) -> Array:
     size = int(np.prod(shape)) * dtype.itemsize
     data = file.read(size)
     if len(data) != size:

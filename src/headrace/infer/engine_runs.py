@@ -12,9 +12,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import DeviceMemoryError, EngineError, GeometryError
+from headrace._core.types import Array
 from headrace.config import ProcessMode
 from headrace.infer.batch import Batch
 from headrace.infer.dump import TensorFiles
@@ -34,7 +34,7 @@ from headrace.meta.layers import layers_of
 if TYPE_CHECKING:
     from headrace.infer.gpu.hits import HitFinder
 
-Arrays = dict[str, npt.NDArray[Any]]
+Arrays = dict[str, Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,10 @@ class RawOutput:
 
     component_id: int
     network: NetworkInfo
-    outputs: Mapping[str, npt.NDArray[Any]]
+    outputs: Mapping[str, Array]
     metas: Sequence[FrameMeta]
     objects: Sequence[int] | None
-    inputs: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    inputs: Mapping[str, Array] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

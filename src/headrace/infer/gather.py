@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import EngineError
+from headrace._core.types import Array
 from headrace.infer.batch import Batch
 from headrace.infer.items import Items, roi_transform
 from headrace.infer.record import Record
@@ -150,7 +149,7 @@ class TensorChunk:
     """One run of the engine: its items, its inputs, and where they start in the tensor."""
 
     items: Items
-    inputs: dict[str, npt.NDArray[Any]]
+    inputs: dict[str, Array]
     start: int
 
 

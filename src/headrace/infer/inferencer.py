@@ -9,8 +9,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
-import numpy.typing as npt
-
 from headrace._core.errors import EngineError
 from headrace._core.findings import Finding
 from headrace._core.text import quoted
@@ -43,13 +41,14 @@ from headrace.media.pixel_format import PixelFormat
 from headrace.meta import FrameMeta, NetworkInfo
 
 if TYPE_CHECKING:
+    from headrace._core.types import Array
     from headrace.engine.session import Session
     from headrace.infer.losses import InferenceLosses
     from headrace.infer.update import ModelUpdater
 
 _MAX_LABELS = 12  # in a notebook
 
-Picture: TypeAlias = "Frame | npt.NDArray[Any] | str | Path"
+Picture: TypeAlias = "Frame | Array | str | Path"
 
 
 class Inferencer:

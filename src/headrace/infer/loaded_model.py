@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import ConfigError, CustomLibraryError, EngineError
 from headrace._core.findings import Finding
 from headrace._core.gpu.cuda import gpu_decodes
 from headrace._core.notices import notices_on_errors
+from headrace._core.types import Array
 from headrace.config.enums import ClusterMode, NetworkType, ProcessMode
 from headrace.config.profile import with_profile
 from headrace.engine.device import CPU, LANES, Device
@@ -84,7 +84,7 @@ class Model:
     parser: Choice | None
     labels: Labels
     selector: Selector | None
-    extra_inputs: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    extra_inputs: dict[str, Array] = field(default_factory=dict)
     notices: list[Finding] = field(default_factory=list)
     engine_path: Path | None = None
     watch: Watch | None = None
@@ -456,7 +456,7 @@ def initialize_extra_inputs(
     session: Session,
     network: NetworkInfo,
     library: CustomLibrary | None,
-) -> dict[str, npt.NDArray[Any]]:
+) -> dict[str, Array]:
     """Zero-filled arrays for every input but the first, handed once to the custom library.
 
     Args:

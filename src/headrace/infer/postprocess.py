@@ -12,9 +12,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import ParserError
+from headrace._core.types import Array
 from headrace.infer.attach import Attacher, Destination, Generation
 from headrace.infer.classify import Attribute, BuiltinClassifier, complete_labels
 from headrace.infer.cluster import Clusterer
@@ -73,7 +73,7 @@ class Postprocessor(ABC):
     @abstractmethod
     def attach(
         self,
-        outputs: dict[str, npt.NDArray[Any]],
+        outputs: dict[str, Array],
         items: Items,
         steps: Sequence[ItemSteps] | None = None,
     ) -> None:
@@ -142,7 +142,7 @@ class DetectorPostprocessor(Postprocessor):
 
     def attach(
         self,
-        outputs: dict[str, npt.NDArray[Any]],
+        outputs: dict[str, Array],
         items: Items,
         steps: Sequence[ItemSteps] | None = None,
     ) -> None:
@@ -168,16 +168,14 @@ class DetectorPostprocessor(Postprocessor):
         parser = self._parser
         return not self._keeps_raw and isinstance(parser, BuiltinParser) and parser.reads_batches
 
-    def parse_ahead(self, outputs: dict[str, npt.NDArray[Any]], items: Items) -> None:
+    def parse_ahead(self, outputs: dict[str, Array], items: Items) -> None:
         """Parse a run in the engine's thread, so that `attach` need not: several do at once."""
         start = perf_counter()
         items.parsed = self._parse_batch(outputs, items.places())
         with self._record.lock:
             self._record.times.parse_s += perf_counter() - start
 
-    def _parse_batch(
-        self, outputs: dict[str, npt.NDArray[Any]], places: list[int]
-    ) -> BatchDetections | None:
+    def _parse_batch(self, outputs: dict[str, Array], places: list[int]) -> BatchDetections | None:
         """The boxes of all items at `places`, where the parser reads a batch at once, else None."""
         if not (places and isinstance(self._parser, BuiltinParser)):
             return None
@@ -194,7 +192,7 @@ class DetectorPostprocessor(Postprocessor):
         starts: IntArray,
         places: list[int],
         items: Items,
-        outputs: dict[str, npt.NDArray[Any]],
+        outputs: dict[str, Array],
         start: float,
         step: ItemSteps | None = None,
     ) -> None:
@@ -320,7 +318,7 @@ class DetectorPostprocessor(Postprocessor):
         parsed: Detections,
         first: int,
         end: int,
-        outputs: dict[str, npt.NDArray[Any]],
+        outputs: dict[str, Array],
         place: int,
     ) -> None:
         """Count an item that was parsed, and look at scores that its thresholds hide.
@@ -444,7 +442,7 @@ class ClassifierPostprocessor(Postprocessor):
 
     def attach(
         self,
-        outputs: dict[str, npt.NDArray[Any]],
+        outputs: dict[str, Array],
         items: Items,
         steps: Sequence[ItemSteps] | None = None,
     ) -> None:
@@ -466,7 +464,7 @@ class ClassifierPostprocessor(Postprocessor):
 
     def _results(
         self,
-        outputs: dict[str, npt.NDArray[Any]],
+        outputs: dict[str, Array],
         items: Items,
         steps: Sequence[ItemSteps] | None = None,
     ) -> list[ClassifierMeta | None]:
@@ -499,7 +497,7 @@ class ClassifierPostprocessor(Postprocessor):
         self._tally.came(made)
         return made
 
-    def remember_outputs(self, outputs: dict[str, npt.NDArray[Any]], items: Items) -> None:
+    def remember_outputs(self, outputs: dict[str, Array], items: Items) -> None:
         """Parse and remember, attaching nothing: an asynchronous classifier's `attach`."""
         self._remember(self._results(outputs, items), items)
 
@@ -523,7 +521,7 @@ class ClassifierPostprocessor(Postprocessor):
 
     def _parse(
         self,
-        outputs: dict[str, npt.NDArray[Any]],
+        outputs: dict[str, Array],
         items: Items,
         index: int,
         step: ItemSteps | None,

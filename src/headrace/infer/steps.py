@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from headrace._core.errors import ParserError
 from headrace.infer.attach import AttachResult
@@ -15,6 +13,7 @@ from headrace.infer.items import Items
 from headrace.meta import ClassifierMeta, Detections, SegmentationMeta
 
 if TYPE_CHECKING:
+    from headrace._core.types import Arrays
     from headrace.infer.loaded_model import Model
 
 
@@ -55,6 +54,6 @@ class RunSteps:
 
     model: Model
     items: Items
-    inputs: Mapping[str, npt.NDArray[Any]]
-    outputs: Mapping[str, npt.NDArray[Any]]
+    inputs: Arrays
+    outputs: Arrays
     steps: Sequence[ItemSteps]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import ParserError
+from headrace._core.types import Array
 from headrace.infer.batch import frame_meta
 from headrace.infer.candidates import Candidates, Decisions
 from headrace.infer.cluster import Clusterer
@@ -45,7 +45,7 @@ class ItemTrace:
 
     object: int
     crop: Rect | None
-    tensor: npt.NDArray[Any]
+    tensor: Array
     transform: ScaleTransform | None
     layers: Mapping[str, Layer]
     candidates: Candidates | None = None

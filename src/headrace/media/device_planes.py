@@ -11,6 +11,7 @@ import numpy as np
 
 from headrace._core.gpu.cuda_kernels import download_rows
 from headrace._core.gpu.cuda_tensors import DEVICE_KIND, dlpack_capsule
+from headrace._core.types import DType
 from headrace.media.pixel_format import PixelFormat, Plane, plane_shapes
 
 
@@ -30,7 +31,7 @@ class DevicePlane:
     address: int
     pitch: int
     shape: tuple[int, ...]
-    dtype: np.dtype[Any]
+    dtype: DType
     owner: Any
     gpu: int = 0
 

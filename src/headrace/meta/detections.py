@@ -50,7 +50,7 @@ def _array(value: object, dtype: type[np.generic], shape: tuple[int | None, ...]
     return array
 
 
-def _require_numbers(array: npt.NDArray[Any], dtype: type[np.generic]) -> None:
+def _require_numbers(array: Array, dtype: type[np.generic]) -> None:
     """Refuse an array without numbers, or with one that would silently become another."""
     if array.dtype.kind not in "fiub":
         raise TypeError(f"dtype {array.dtype} is not numeric")
@@ -180,7 +180,7 @@ class Detections:
             parts.append(f"{self.keypoints.shape[1]} keypoints each")
         return f"Detections({', '.join(parts)})"
 
-    def select(self, index: npt.NDArray[Any]) -> Detections:
+    def select(self, index: Array) -> Detections:
         """The detections at `index` (integers or a boolean mask), in that order."""
         masks, raw = self.masks, self.raw_masks
         if masks is not None or raw is not None:

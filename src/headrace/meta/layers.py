@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from headrace._core.types import Array, Arrays, DType
 from headrace.meta.detections import Detections, FloatArray, IntArray
 
 
@@ -21,7 +21,7 @@ class Layer:
     """
 
     name: str
-    data: npt.NDArray[Any]
+    data: Array
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -29,7 +29,7 @@ class Layer:
         return self.data.shape
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """Type of the values."""
         return self.data.dtype
 
@@ -37,7 +37,7 @@ class Layer:
         return f"Layer({self.name!r}, {self.dtype}, {'x'.join(map(str, self.shape))})"
 
 
-def layers_of(outputs: Mapping[str, npt.NDArray[Any]], index: int) -> dict[str, Layer]:
+def layers_of(outputs: Arrays, index: int) -> dict[str, Layer]:
     """One item's outputs as parsers see them, in binding order."""
     return {
         name: Layer(name, data[index] if data.ndim > 1 else data[index : index + 1])

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar, cast, overload
 import numpy as np
 import numpy.typing as npt
 
+from headrace._core.types import Array
 from headrace.meta.analytics import ObjectAnalytics
 from headrace.meta.detections import Detections, FloatArray, IntArray, Space
 from headrace.meta.figures import Rgba
@@ -92,7 +93,7 @@ def _zeros(count: int) -> FloatArray:
     return np.zeros(count, np.float32)
 
 
-def _filled(count: int, value: int, dtype: type[Any]) -> npt.NDArray[Any]:
+def _filled(count: int, value: int, dtype: type[Any]) -> Array:
     column = np.empty(count, dtype)  # `np.full` takes three times as long
     column.fill(value)
     return column
@@ -297,7 +298,7 @@ class Objects:
         )
         return ObjectMeta(self, len(self) - 1)
 
-    def keep(self, index: npt.NDArray[Any] | Callable[[ObjectMeta], bool]) -> None:
+    def keep(self, index: Array | Callable[[ObjectMeta], bool]) -> None:
         """Keep only some objects, in their order.
 
         Children of a removed object have no parent afterwards. Views made before are void.

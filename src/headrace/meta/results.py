@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from headrace._core.types import Array, Arrays
 from headrace.meta.detections import FloatArray, IntArray
 from headrace.meta.layers import Layer, NetworkInfo
 
@@ -103,14 +103,14 @@ class TensorOutput:
     maintain_aspect_ratio: bool = False
     symmetric_padding: bool = False
     batch_index: int = 0
-    batch: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict, repr=False)
+    batch: Arrays = field(default_factory=dict, repr=False)
 
     def address(self, name: str) -> int:
         """Host address of this item's data: the batch's plus items before it. Source: spec C.4."""
         data = self.layers[name].data
         return int(data.__array_interface__["data"][0])
 
-    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+    def __getitem__(self, name: str) -> Array:
         """The array of an output layer.
 
         Raises:
@@ -164,7 +164,7 @@ class InputTensor:
     """
 
     name: str
-    data: npt.NDArray[Any]
+    data: Array
     rois: list[Roi]
     target_ids: Sequence[int]
     meta_id: int = 0

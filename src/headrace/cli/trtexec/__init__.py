@@ -6,14 +6,13 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 import click
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import EngineError, HeadraceError
 from headrace._core.files import os_errors
+from headrace._core.types import Array, DType
 from headrace.cli.trtexec.engine import Profile, engine_for
 from headrace.cli.trtexec.inference import input_values, run_timed
 from headrace.cli.trtexec.options import CommandLineError, Options, help_text, parse
@@ -35,7 +34,6 @@ from headrace.engine.plan import Plan
 from headrace.plugins.registry import get_plugin_registry
 
 _PROFILE_RUNS = 50
-Array = npt.NDArray[Any]
 
 
 @click.command(
@@ -245,7 +243,7 @@ def _feeds(plan: Plan, profile: Profile, options: Options, screen: Log) -> dict[
     return feeds
 
 
-def _from_file(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+def _from_file(path: Path, dtype: DType, shape: tuple[int, ...]) -> Array:
     expected = int(np.prod(shape)) * dtype.itemsize
     with os_errors(EngineError, "cannot be read", path):
         if path.stat().st_size != expected:

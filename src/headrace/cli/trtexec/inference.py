@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import EngineError
+from headrace._core.types import Array, Arrays
 from headrace.cli.trtexec.options import Options
 from headrace.engine.backends import Runner
 from headrace.network.tensor_spec import TensorSpec
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +94,7 @@ def input_values(spec: TensorSpec, shape: tuple[int, ...], rng: np.random.Genera
 class _Stream:
     """One stream's buffers, and its loop."""
 
-    def __init__(self, runner: Runner, feeds: Mapping[str, Array], options: Options) -> None:
+    def __init__(self, runner: Runner, feeds: Arrays, options: Options) -> None:
         self._runner, self._host, self._options = runner, feeds, options
         self._copies = not options.has("noDataTransfers")
         self._bound = {name: array.copy() for name, array in feeds.items()}
@@ -146,7 +143,7 @@ class _Stream:
         return count
 
 
-def run_timed(runner: Runner, feeds: Mapping[str, Array], options: Options) -> Measured:
+def run_timed(runner: Runner, feeds: Arrays, options: Options) -> Measured:
     """Warm up, then measure, with `options.streams` runs at the same time.
 
     Raises:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from statistics import median
 from typing import Any, TextIO
 
 import numpy as np
-import numpy.typing as npt
 
 import headrace
 from headrace._core.errors import EngineError
 from headrace._core.files import os_errors, write_where_named
+from headrace._core.types import Array, Arrays
 from headrace.cli.trtexec.inference import Measured, Query
 from headrace.cli.trtexec.options import Options, Shapes
 from headrace.engine.backends import get_backend, installed_backends
@@ -281,7 +281,7 @@ def profile_rows(times: Sequence[LayerTime], runs: int) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def output_rows(outputs: Mapping[str, npt.NDArray[Any]]) -> list[dict[str, Any]]:
+def output_rows(outputs: Arrays) -> list[dict[str, Any]]:
     """For --exportOutput. NaN and infinity, which JSON lacks, become null."""
     return [
         {"name": name, "dimensions": "x".join(map(str, array.shape)), "values": _values(array)}
@@ -289,14 +289,14 @@ def output_rows(outputs: Mapping[str, npt.NDArray[Any]]) -> list[dict[str, Any]]
     ]
 
 
-def _values(array: npt.NDArray[Any]) -> list[Any]:
+def _values(array: Array) -> list[Any]:
     values: list[Any] = array.ravel().tolist()
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         return [v if np.isfinite(v) else None for v in values]
     return values
 
 
-def print_outputs(screen: Log, outputs: Mapping[str, npt.NDArray[Any]]) -> None:
+def print_outputs(screen: Log, outputs: Arrays) -> None:
     """For --dumpOutput."""
     screen.info("Output Tensors:")
     for name, array in outputs.items():

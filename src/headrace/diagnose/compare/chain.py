@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import EngineError, GeometryError, MediaError, ParserError
+from headrace._core.types import Array
 from headrace.diagnose.compare.sides import Side
 from headrace.diagnose.evaluate.box_matching import Scored
 from headrace.infer.batch import frame_meta
@@ -29,7 +30,7 @@ from headrace.media.frame import Frame
 from headrace.meta import Detections
 from headrace.meta.layers import layers_of
 
-Arrays = dict[str, npt.NDArray[Any]]
+Arrays = dict[str, Array]
 _T = TypeVar("_T")
 _VALUES = 2**20  # more than an attribute has
 

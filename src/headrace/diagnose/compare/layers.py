@@ -10,14 +10,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 from onnx import TensorProto
 
 from headrace._core.errors import EngineError
+from headrace._core.types import Array
 from headrace.diagnose.compare.sides import Side
 from headrace.engine.backends import get_backend
 from headrace.engine.plan import MODEL_BLOB, WEIGHTS_BLOB
@@ -31,7 +30,7 @@ _MAX_BYTES = 2**29  # of tensors put out in one run
 _HALVES = {TensorProto.FLOAT16: "FP16", TensorProto.BFLOAT16: "BF16"}
 _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, *_HALVES)
 _OWN = ("QuantizeLinear", "DequantizeLinear", "Cast")  # written by a precision, not by the model
-Tensor = npt.NDArray[Any]
+Tensor = Array
 
 
 @dataclass(frozen=True, slots=True)

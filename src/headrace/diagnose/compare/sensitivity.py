@@ -6,13 +6,14 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import ConfigError, MediaError
 from headrace._core.findings import Finding
+from headrace._core.types import Array
 from headrace.config.enums import NetworkType, ProcessMode
 from headrace.diagnose.calibrate.scales import select_frames, selected_frames
 from headrace.diagnose.evaluate.average_precision import average_precision
@@ -36,7 +37,7 @@ DEFAULT_LOSS = {True: 1.0, False: 5.0}
 """Points of mAP50-95 with truths; points of agreement without."""
 
 _NOISE_FRAMES = 6
-Outputs = list[dict[str, npt.NDArray[Any]]]
+Outputs = list[dict[str, Array]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +198,7 @@ def _noise(clean: Outputs, other: Outputs) -> float:
     return worst
 
 
-def _by_channel(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _by_channel(values: Array) -> Array:
     """(rows, channels): maps have their channels in axis 1, lists of boxes in the last."""
     axis = 1 if values.ndim >= 4 else values.ndim - 1
     moved = np.moveaxis(values, axis, -1)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-from typing import Any
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from headrace._core.errors import HeadraceError
 from headrace._core.gpu.cuda import why_no_gpu
+from headrace._core.types import Array
 from headrace.diagnose.doctor.checks import Check
 from headrace.engine.backends import (
     GPU_RUNTIMES,
@@ -62,7 +62,7 @@ def package_checks(*, gpu: bool) -> list[Check]:
     return [Check("engine", "packages", "problem", text, (gpu_fix() if gpu else CPU_FIX,))]
 
 
-def _model(weights: np.ndarray[Any, Any]) -> bytes:
+def _model(weights: Array) -> bytes:
     graph = helper.make_graph(
         [
             helper.make_node("Conv", ["picture", "weights"], ["sum"]),

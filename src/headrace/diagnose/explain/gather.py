@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.json_record import finite
 from headrace._core.text import counted
+from headrace._core.types import Array
 from headrace.config.enums import NetworkType
 from headrace.diagnose.explain.lost import candidate_fate, class_stages, lost_rows
 from headrace.diagnose.explain.places import answer
@@ -97,7 +97,7 @@ def _hidden(found: Sequence[tuple[ItemTrace, Candidates]]) -> bool:
     return any(len(c) for _, c in found) and not any(c.parsed for _, c in found)
 
 
-def tensor_stats(name: str, data: npt.NDArray[Any]) -> TensorStats:
+def tensor_stats(name: str, data: Array) -> TensorStats:
     """Statistics of one tensor.
 
     Args:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from headrace._core.types import Array
 from headrace.config.enums import ColorFormat, TensorOrder
 from headrace.media.draw.colors import class_color
 
@@ -25,7 +26,7 @@ _OPAQUE = 0.75
 _STOPS = np.array([(60, 0, 90), (200, 40, 60), (255, 140, 0), (255, 240, 90)], np.float32)
 
 
-def input_picture(tensor: npt.NDArray[Any], pre: Preprocessor) -> Rgb:
+def input_picture(tensor: Array, pre: Preprocessor) -> Rgb:
     """Undo the normalisation of a network input, for people.
 
     Args:

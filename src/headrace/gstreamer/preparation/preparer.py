@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from headrace._core.errors import CustomLibraryError
 from headrace._core.text import error_text
+from headrace._core.types import Array, DType
 from headrace.config.enums import TensorOrder
 from headrace.gstreamer.preparation.rules import PreparationGroup, PreparationRules
 from headrace.infer.mean_file import load_mean
@@ -191,7 +192,7 @@ class TensorPreparer:
             maintain_aspect_ratio=rules.maintain_aspect_ratio,
         )
 
-    def _normalised(self, data: FloatArray) -> npt.NDArray[Any]:
+    def _normalised(self, data: FloatArray) -> Array:
         """The values of a tensor: those of the function, or the scaler's."""
         dtype = np.dtype(self.rules.dtype)
         if self._function is None:
@@ -232,14 +233,14 @@ def _clipped(rect: Sequence[float], frame: Frame) -> tuple[float, float, float, 
     return left, top, min(width, frame.width - left), min(height, frame.height - top)
 
 
-def _cast(values: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+def _cast(values: Array, dtype: DType) -> Array:
     """Values in another type; whole numbers are rounded and kept within its limits."""
     if values.dtype == dtype:
         return values
     if dtype.kind == "f":
         return values.astype(dtype)
     limits = np.iinfo(dtype)
-    whole: npt.NDArray[Any] = np.clip(np.rint(values), limits.min, limits.max).astype(dtype)
+    whole: Array = np.clip(np.rint(values), limits.min, limits.max).astype(dtype)
     return whole
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headrace._core.types import Array
 from headrace.gstreamer.pyds.struct import Nested, Struct
 
 NVDSINFER_MAX_DIMS = 8
@@ -23,10 +24,10 @@ class HostPointer(int):
         values: the array.
     """
 
-    values: npt.NDArray[Any]
+    values: Array
 
     @classmethod
-    def to(cls, values: npt.NDArray[Any]) -> HostPointer:
+    def to(cls, values: Array) -> HostPointer:
         """Return the address of an array, of a copy if its values do not lie in one piece."""
         values = np.ascontiguousarray(values)
         made = cls(values.__array_interface__["data"][0])

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import MediaError
+from headrace._core.types import Array, DType
 from headrace.gstreamer.elements.bindings import Gst, GstVideo
 from headrace.gstreamer.elements.surface import CapsReader, packed
 from headrace.gstreamer.pyds.bridge import bridge
@@ -41,7 +42,7 @@ class Tensor:
         format: names of the axes, such as `HWC`.
     """
 
-    def __init__(self, values: npt.NDArray[Any], format: str = "") -> None:
+    def __init__(self, values: Array, format: str = "") -> None:
         self.values, self.format = values, format
 
     @property
@@ -50,7 +51,7 @@ class Tensor:
         return self.values.shape
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """Type of the values."""
         return self.values.dtype
 
@@ -91,7 +92,7 @@ class Tensor:
         kind, number = self.values.__dlpack_device__()
         return int(kind), int(number)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self.values, dtype=dtype, copy=copy if copy else None)
 
     def __repr__(self) -> str:

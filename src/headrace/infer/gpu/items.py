@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from headrace.config.enums import TensorOrder
 from headrace.infer.preprocess import LAYOUTS, ColorMatrix, Preprocessor, color_matrix
 from headrace.media.pixel_format import ColorSpace, PixelFormat
 
-Records = np.ndarray[Any, np.dtype[np.void]]
+Records = npt.NDArray[np.void]
 
 _COMPONENT = np.dtype([("data", "u8"), ("pitch", "i4"), ("step", "i4")])
 ITEM = np.dtype(

@@ -15,6 +15,7 @@ from headrace._core import _native
 from headrace._core.gpu.cuda import Memory, Stream, current_gpu, entered
 from headrace._core.gpu.cuda_kernels import CudaEvent, Kernel, PinnedPool, upload
 from headrace._core.gpu.cuda_tensors import CudaTensor
+from headrace._core.types import DType
 from headrace.infer.gpu.items import (
     ITEM,
     Records,
@@ -189,7 +190,7 @@ class _Lane:
         """Keep something alive until the run is over."""
         self._kept.append(used)
 
-    def tensor(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> CudaTensor:
+    def tensor(self, shape: tuple[int, ...], dtype: DType) -> CudaTensor:
         """Memory for the items, the same at each call."""
         key = (shape, dtype)
         if key not in self._out:

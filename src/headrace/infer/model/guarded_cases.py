@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy.typing as npt
 from msgspec import Meta
 
 from headrace._core.files import hash_file
@@ -29,6 +28,7 @@ from headrace.custom.guard.call_args import (
 from headrace.infer.model.init_params import MODEL_FILES, model_files
 
 if TYPE_CHECKING:
+    from headrace._core.types import Array
     from headrace.config.model_config import ModelConfig
     from headrace.engine.plugin_graph.plugin_record import PluginRecord
 
@@ -108,7 +108,7 @@ class PluginArgs(LoadArgs):
         return LoadArgs.write(self, folder) | more
 
 
-def load_case(folder: Path) -> tuple[repro.Case, dict[str, npt.NDArray[Any]], dict[str, Any]]:
+def load_case(folder: Path) -> tuple[repro.Case, dict[str, Array], dict[str, Any]]:
     """Load a case of any kind: see `headrace.custom.guard.repro.load_case`."""
     return repro.load_case(folder, ARGS_READERS)
 

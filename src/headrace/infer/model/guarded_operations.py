@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import CustomLibraryError
+from headrace._core.types import Array
 from headrace.custom.guard.ipc import notices_json
 
-Arrays = list[npt.NDArray[Any]]
+Arrays = list[Array]
 Answer = tuple[dict[str, Any], Arrays]
 _numbers = count(1)
 

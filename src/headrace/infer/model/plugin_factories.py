@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core import _native
 from headrace._core.errors import CustomLibraryError
 from headrace._core.findings import Finding
+from headrace._core.types import Array
 from headrace.binary.elf import ElfError, ElfFile
 from headrace.binary.entry_points import REVISION, uses_host
 from headrace.custom.library import open_library
@@ -183,9 +183,7 @@ class _Layers:
         with _call_of_code(f"{self._library}: isPlugin({layer!r})"):
             return bool(self.native.is_plugin(layer))
 
-    def create(
-        self, layer: str, weights: Sequence[npt.NDArray[Any]], fields: Mapping[str, Any]
-    ) -> Any:
+    def create(self, layer: str, weights: Sequence[Array], fields: Mapping[str, Any]) -> Any:
         rows = [(FLOAT, np.asarray(w, np.float32).tobytes(), w.size) for w in weights]
         values = [field_of_value(name, value) for name, value in fields.items()]
         collection = PluginFieldCollection(v for v in values if v is not None)

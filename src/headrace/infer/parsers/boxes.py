@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from headrace._core import _native
+from headrace._core.types import Array
 from headrace.engine.machine import usable_cores
 from headrace.infer.parsers.device_tables import DeviceTables
 from headrace.meta.detections import BatchDetections, Detections, FloatArray, IntArray
@@ -39,7 +40,7 @@ def best_class(
     Returns:
         index (M,) int32 ascending, class (M,) int32, score (M,) float32. The GIL is released.
     """
-    table: npt.NDArray[Any] = scores
+    table: Array = scores
     if 0 in table.shape or not len(thresholds):
         return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
     if table.itemsize not in table.strides or min(table.strides) < 0:
@@ -174,7 +175,7 @@ def centre_boxes(
     return BatchDetections(found, hits.starts)
 
 
-def to_float32(values: npt.NDArray[Any]) -> FloatArray:
+def to_float32(values: Array) -> FloatArray:
     """The same numbers as float32, of any shape; float32 itself is not copied."""
     if values.dtype != np.float16:
         return values.astype(np.float32, copy=False)
@@ -197,8 +198,8 @@ def clipped_corners(
     y2: FloatArray,
     right: float,
     bottom: float,
-    scores: npt.NDArray[Any],
-    class_ids: npt.NDArray[Any],
+    scores: Array,
+    class_ids: Array,
     *,
     smallest: float = 1.0,
 ) -> Detections:
@@ -222,12 +223,12 @@ def clipped_corners(
 
 
 def pack(
-    left: npt.NDArray[Any],
-    top: npt.NDArray[Any],
-    width: npt.NDArray[Any],
-    height: npt.NDArray[Any],
-    scores: npt.NDArray[Any],
-    class_ids: npt.NDArray[Any],
+    left: Array,
+    top: Array,
+    width: Array,
+    height: Array,
+    scores: Array,
+    class_ids: Array,
     keep: npt.NDArray[np.bool_] | None = None,
 ) -> Detections:
     """Boxes from four columns; rows outside `keep` and rows that are not finite are left out."""
@@ -239,9 +240,7 @@ def pack(
     return Detections(boxes[chosen], scores[chosen], class_ids[chosen].astype(np.int32))
 
 
-def box_planes(
-    rows: npt.NDArray[Any], index: npt.NDArray[Any]
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+def box_planes(rows: Array, index: Array) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """The first four columns of `rows` at `index`, fetched the way that suits the memory order."""
     if rows.strides[0] == rows.itemsize:
         a, b, c, d = rows.T[:4].take(index, axis=1)
@@ -250,7 +249,7 @@ def box_planes(
     return a, b, c, d
 
 
-def class_numbers(values: npt.NDArray[Any]) -> IntArray:
+def class_numbers(values: Array) -> IntArray:
     """(N,) class ids given as numbers, cut to integers; NaN becomes -1."""
     if values.dtype.kind in "iu":
         values = np.clip(values, -1, 2**31 - 1)
@@ -264,7 +263,7 @@ def first_threshold(params: DetectionParams) -> float:
     return float(params.per_class_threshold[0]) if len(params.per_class_threshold) else np.nan
 
 
-def column_thresholds(params: DetectionParams, class_ids: npt.NDArray[Any]) -> FloatArray:
+def column_thresholds(params: DetectionParams, class_ids: Array) -> FloatArray:
     """(N,) the threshold of each class id; NaN, which no score reaches, for ids out of range."""
     known = params.per_class_threshold[: params.num_classes]
     table = np.append(np.asarray(known, np.float32), np.float32(np.nan))
@@ -272,13 +271,13 @@ def column_thresholds(params: DetectionParams, class_ids: npt.NDArray[Any]) -> F
     return table[np.where(inside, class_ids, len(known))]
 
 
-def sigmoid(x: npt.NDArray[Any]) -> FloatArray:
+def sigmoid(x: Array) -> FloatArray:
     """1 / (1 + exp(-x)) in float32."""
     result = 1 / (1 + np.exp(-x.astype(np.float32, copy=False)))
     return np.asarray(result, np.float32)
 
 
-def suppressed(found: Detections, iou: float) -> npt.NDArray[Any]:
+def suppressed(found: Detections, iou: float) -> Array:
     """Indices that survive, best first: a box goes when a kept one of its class overlaps > `iou`.
 
     Axis-aligned boxes; ties keep their order.

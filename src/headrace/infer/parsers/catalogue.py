@@ -8,9 +8,9 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import ParserError
+from headrace._core.types import Arrays
 from headrace.infer.parsers import (
     affinity,
     centres,
@@ -101,7 +101,7 @@ class BuiltinParser:
         return all(layout.batched for layout in self.head.layouts)
 
     def batch(
-        self, outputs: Mapping[str, npt.NDArray[Any]], network: NetworkInfo, params: HeadParams
+        self, outputs: Arrays, network: NetworkInfo, params: HeadParams
     ) -> BatchDetections | None:
         """Decode all items of a batch, where the head reads them at once; else None.
 
@@ -117,7 +117,7 @@ class BuiltinParser:
 
     def _decoded(
         self,
-        outputs: Mapping[str, npt.NDArray[Any]],
+        outputs: Arrays,
         network: NetworkInfo,
         params: HeadParams,
         *,
@@ -143,9 +143,7 @@ class BuiltinParser:
                 rivals = self._rivals(given, network, params, classes)
             raise self._refusal(given, network, params, rivals or unfit) from None
 
-    def _reading(
-        self, outputs: Mapping[str, npt.NDArray[Any]], network: NetworkInfo, params: HeadParams
-    ) -> Reading:
+    def _reading(self, outputs: Arrays, network: NetworkInfo, params: HeadParams) -> Reading:
         """How the head reads outputs of these names, types and shapes; found once."""
         axes = tuple([(name, data.dtype, data.shape[1:]) for name, data in outputs.items()])
         key = axes, network, params.num_classes

@@ -8,9 +8,9 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.gpu.cuda import Stream, entered
+from headrace._core.types import Array, DType
 from headrace.meta.detections import FloatArray
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class DeviceTables:
     pointer: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
-    dtype: np.dtype[Any]
+    dtype: DType
     owner: Any
     find_hits: FindHits
 
@@ -79,7 +79,7 @@ class DeviceTables:
         shape, strides = ([values[axis] for axis in axes] for values in (self.shape, self.strides))
         return replace(self, shape=tuple(shape), strides=tuple(strides))
 
-    def __getitem__(self, item: int) -> npt.NDArray[Any]:
+    def __getitem__(self, item: int) -> Array:
         """A copy of one item on the host.
 
         Raises:
@@ -90,7 +90,7 @@ class DeviceTables:
         size = prod(self.shape[1:]) * self.dtype.itemsize
         return self._copy(self.pointer + item % len(self) * size, self.shape[1:])
 
-    def numpy(self) -> npt.NDArray[Any]:
+    def numpy(self) -> Array:
         """A copy of all items on the host.
 
         Raises:
@@ -98,7 +98,7 @@ class DeviceTables:
         """
         return self._copy(self.pointer, self.shape)
 
-    def _copy(self, pointer: int, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    def _copy(self, pointer: int, shape: tuple[int, ...]) -> Array:
         self._require_contiguous()
         out = np.empty(shape, self.dtype)
         with entered(self.find_hits.gpu):

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from headrace._core.types import Array, DType
 from headrace.infer.parsers.boxes import to_float32
 from headrace.infer.parsers.device_tables import DeviceTables
 from headrace.meta.detections import BatchDetections, Detections
@@ -25,7 +25,7 @@ from headrace.meta.layers import (
 )
 
 Dims = Mapping[str, int]
-Arrays = Sequence[npt.NDArray[Any]]
+Arrays = Sequence[Array]
 HeadParams = DetectionParams | SegmentationParams
 # (arrays, network, params of the head's kind) -> the result of its kind
 Decode = Callable[[Arrays, NetworkInfo, Any], "Detections | BatchDetections | Segmentation"]
@@ -44,7 +44,7 @@ class LayerLike(Protocol):
         ...
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """Type of its values."""
         ...
 
@@ -208,7 +208,7 @@ class Layout:
     def arrays(
         self,
         found: Sequence[tuple[str, Shape] | None],
-        outputs: Mapping[str, npt.NDArray[Any]],
+        outputs: Mapping[str, Array],
     ) -> Arrays:
         """Arrays of the layers found, in the order of `outs`, as `decode` takes them.
 

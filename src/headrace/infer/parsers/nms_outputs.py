@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from headrace._core.types import Array
 from headrace.infer.parsers.boxes import (
     NOT_EMPTY,
     class_numbers,
@@ -28,7 +27,7 @@ _LEAST_NORMAL_BITS = 1 << 23
 _NEVER_UNIT = 10  # pictures; networks that do not clip stay far below
 
 
-def _count(count: npt.NDArray[Any], available: int) -> int:
+def _count(count: Array, available: int) -> int:
     """Number of rows that count.
 
     TensorRT's NMS plugins write the bits of an integer into a float tensor: as a number that would

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from headrace._core.types import Array
 from headrace.infer.parsers.boxes import (
     best_class,
     class_numbers,
@@ -136,7 +134,7 @@ def _obb_rows(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> 
 def _rotated(
     boxes: FloatArray,
     scores: FloatArray,
-    class_ids: npt.NDArray[Any],
+    class_ids: Array,
     angles: FloatArray,
     network: NetworkInfo,
 ) -> Detections:

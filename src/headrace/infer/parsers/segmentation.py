@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from headrace._core.types import Array
 from headrace.infer.parsers.boxes import (
     best_class,
     class_numbers,
@@ -124,7 +124,7 @@ def _mask2former(arrays: Arrays, network: NetworkInfo, params: DetectionParams) 
     )
 
 
-def _extent(occupied: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _extent(occupied: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
     """First and last True of each row of (N, L); last < first where there is none."""
     last = occupied.shape[1] - 1 - occupied[:, ::-1].argmax(axis=1)
     first = occupied.argmax(axis=1)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from headrace._core.types import Array
 from headrace.infer.parsers.boxes import best_class, clipped_corners, column_thresholds, sigmoid
 from headrace.infer.parsers.head import Arrays, Dims, Head, Layout, Out, UnfitError, wrong_classes
 from headrace.meta.detections import Detections, FloatArray
@@ -19,8 +18,8 @@ _RTDETR_LIMIT = 100
 
 def _unit_centres(
     boxes: FloatArray,
-    scores: npt.NDArray[Any],
-    class_ids: npt.NDArray[Any],
+    scores: Array,
+    class_ids: Array,
     network: NetworkInfo,
     *,
     inside: int,
@@ -43,7 +42,7 @@ def _unit_centres(
     )
 
 
-def _best_logit(logits: FloatArray) -> tuple[npt.NDArray[Any], npt.NDArray[Any], FloatArray]:
+def _best_logit(logits: FloatArray) -> tuple[Array, Array, FloatArray]:
     """Query, class and sigmoid of the best logit of each query."""
     anything = np.full(logits.shape[1], -np.inf, np.float32)
     query, class_ids, best = best_class(logits, anything)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from headrace._core.types import Array
 from headrace.infer.parsers.boxes import (
     TableHits,
     best_class,
@@ -222,7 +221,7 @@ _V3_TINY_MASKS = ((3, 4, 5), (1, 2, 3))  # 1, 2, 3 as in the original model's cf
 
 
 def _gathered(
-    parts: Sequence[tuple[FloatArray, FloatArray, IntArray, npt.NDArray[Any]]], network: NetworkInfo
+    parts: Sequence[tuple[FloatArray, FloatArray, IntArray, Array]], network: NetworkInfo
 ) -> Detections:
     """One result from (centre boxes (N, 4), scores, classes, order) parts."""
     boxes = np.concatenate([p[0] for p in parts])

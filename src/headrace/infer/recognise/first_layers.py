@@ -9,14 +9,13 @@ that was trained answers with about 1, not with hundreds.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from headrace._core.types import Array
 from headrace.infer.recognise.stem import Stem
 
-Array = npt.NDArray[Any]
 Level = Literal["bytes", "small"]
 
 # Natural pictures, in levels 0 to 255: their spread, and how alike neighbours and channels are.

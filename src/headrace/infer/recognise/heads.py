@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from headrace._core.types import Array, Arrays
 from headrace.config.enums import NetworkType
 from headrace.infer.parsers.catalogue import HEADS, INSTANCE_HEADS, suggest
 from headrace.infer.parsers.head import AnyHead, LayerLike
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from headrace.infer.recognise.evidence import FileEvidence
     from headrace.infer.recognise.exporters import Exporter
 
-Arrays = Mapping[str, npt.NDArray[Any]]
 Probe = Callable[[], Arrays]
 """Outputs of one picture of noise: name -> array without the batch axis."""
 
@@ -371,8 +370,8 @@ _AFTER_NMS = tuple(
 
 
 def _tables(
-    values: Sequence[npt.NDArray[Any]],
-) -> tuple[npt.NDArray[Any] | None, npt.NDArray[Any] | None]:
+    values: Sequence[Array],
+) -> tuple[Array | None, Array | None]:
     """(N, 4) boxes and (N, C) scores of two tables."""
     tables = [v.reshape(-1, v.shape[-1]) for v in values if v.ndim >= 2]
     if len(tables) != 2:
@@ -384,11 +383,11 @@ def _tables(
     return (second, first) if widths[1] == 4 else (None, None)
 
 
-def _beyond_unit(scores: npt.NDArray[Any]) -> bool:
+def _beyond_unit(scores: Array) -> bool:
     return bool(scores.size and (scores.min() < 0 or scores.max() > 1))
 
 
-def _box_kind(boxes: npt.NDArray[Any]) -> tuple[bool, bool]:
+def _box_kind(boxes: Array) -> tuple[bool, bool]:
     """Whether they are in 0..1, and whether they are centres with sizes and not corners."""
     unit = bool(np.percentile(np.abs(boxes), 95) <= 2.0)
     ordered = (boxes[:, 2] >= boxes[:, 0]) & (boxes[:, 3] >= boxes[:, 1])

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import ModelError
+from headrace._core.types import Array
 from headrace.network import wire
 from headrace.network.external_data import locate
 
@@ -37,8 +36,6 @@ _KEEP_PICTURES = frozenset(
     (*PASSIVE, *_SCALING, "Slice", "SpaceToDepth", "Concat", "Pad", "Split", "Clip", "Resize")
 )
 _UNTRAINED = 1e-4
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headrace._core.types import Array
 from headrace.infer.parsers.labels import class_name
 from headrace.infer.recordings.recording import RecordedItem
 from headrace.meta import Classification, Detections, Segmentation
@@ -122,7 +123,7 @@ def _near(
 ) -> npt.NDArray[np.intp]:
     """The rows of `b`, among `rows`, with the class, score and place of a row of `a`."""
 
-    def close(x: npt.NDArray[Any], y: Any) -> npt.NDArray[np.bool_]:
+    def close(x: Array, y: Any) -> npt.NDArray[np.bool_]:
         return np.asarray(np.isclose(x, y, rtol=1e-5, atol=tolerance, equal_nan=True))
 
     same: npt.NDArray[np.bool_] = b.class_ids[rows] == a.class_ids[row]

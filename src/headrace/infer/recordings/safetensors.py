@@ -14,7 +14,7 @@ import shutil
 import tempfile
 from math import prod
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
@@ -24,6 +24,7 @@ from headrace._core.errors import MediaError
 from headrace._core.files import os_reason
 from headrace._core.json_record import JsonRecord, RecordError
 from headrace._core.text import quoted
+from headrace._core.types import Array
 from headrace.binary.regular_files import open_regular
 from headrace.media.sinks.base import create, part_of, require_there
 
@@ -76,7 +77,7 @@ class SafetensorsWriter:
         self._end = 0
         self._header = 0
 
-    def add(self, name: str, array: npt.NDArray[Any], *, also: int = 0) -> None:
+    def add(self, name: str, array: Array, *, also: int = 0) -> None:
         """Append a tensor.
 
         Args:
@@ -124,7 +125,7 @@ class SafetensorsWriter:
         self._part.discard()
 
 
-def safetensors_bytes(tensors: dict[str, npt.NDArray[Any]], metadata: dict[str, str]) -> bytes:
+def safetensors_bytes(tensors: dict[str, Array], metadata: dict[str, str]) -> bytes:
     """A small file whole."""
     entries, blobs, end = {}, [], 0
     for name, array in tensors.items():
@@ -135,7 +136,7 @@ def safetensors_bytes(tensors: dict[str, npt.NDArray[Any]], metadata: dict[str, 
 
 
 def _entry(
-    name: str, array: npt.NDArray[Any], start: int, where: str
+    name: str, array: Array, start: int, where: str
 ) -> tuple[TensorEntry, npt.NDArray[np.uint8]]:
     kind = _NAMES.get(array.dtype.newbyteorder("<"))
     if kind is None:
@@ -183,7 +184,7 @@ class SafetensorsFile:
             raise no_recording(path, error) from error
         self._start = 8 + length
 
-    def read(self, name: str) -> npt.NDArray[Any]:
+    def read(self, name: str) -> Array:
         """Read one tensor.
 
         Raises:

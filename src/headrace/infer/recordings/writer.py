@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import ConfigError
+from headrace._core.types import Array
 from headrace.config.enums import NetworkType
 from headrace.custom.guard.call_args import Params, network_json, params_json
 from headrace.custom.user_calls import ParserKind
@@ -44,7 +44,7 @@ KINDS: dict[NetworkType, ParserKind] = {
     NetworkType.SEGMENTATION: "segmentation",
     NetworkType.INSTANCE_SEGMENTATION: "instance",
 }
-_Tensors = dict[str, npt.NDArray[Any]]
+_Tensors = dict[str, Array]
 
 
 class RecordingSink(Sink):

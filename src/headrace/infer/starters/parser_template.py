@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from keyword import iskeyword
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.text import quoted
+from headrace._core.types import Array, Arrays
 from headrace.infer.recordings.writer import one_item
 from headrace.meta import DetectionParams, Layer, NetworkInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from headrace.infer.recognise.recognise import Recognition
 
 RECORDED = "recorded.safetensors"
@@ -56,7 +54,7 @@ class ParserFiles:
     """
 
     stem: str
-    outputs: Mapping[str, npt.NDArray[Any]]
+    outputs: Arrays
     size: tuple[int, int]
     channels: int
     grid: Grid | None
@@ -194,15 +192,15 @@ def _cpp_text(name: str) -> str:
     ) + '"'  # fmt: skip
 
 
-def _shape(array: npt.NDArray[Any]) -> str:
+def _shape(array: Array) -> str:
     return f"{array.dtype}[{', '.join(map(str, array.shape))}]"
 
 
-def _range(array: npt.NDArray[Any]) -> str:
+def _range(array: Array) -> str:
     return f"{array.min():.4g} to {array.max():.4g}" if array.size else "empty"
 
 
-def _grid(outputs: Mapping[str, npt.NDArray[Any]]) -> Grid | None:
+def _grid(outputs: Arrays) -> Grid | None:
     if len(outputs) != 2 or any(a.ndim != 3 or a.dtype.kind != "f" for a in outputs.values()):
         return None
     (a, first), (b, second) = outputs.items()

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.findings import Finding
 from headrace._core.text import counted
+from headrace._core.types import Array, Arrays
 from headrace.config.enums import NetworkType
 from headrace.infer.watch.rules import MIN_FRAMES, enough
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from headrace.config import ModelConfig
     from headrace.infer.parsers.labels import Labels
 
-Array = npt.NDArray[Any]
 
 _VALUES = 4096  # of a tensor, spread over it, are compared
 _OTHER = 0.02  # of its range: inputs that differ by less in the mean are the same picture
@@ -52,7 +51,7 @@ class OutputWatch:
     _values: dict[tuple[int, int], int] = field(default_factory=dict)  # (layer, class) -> looks
     _classes: dict[int, int] = field(default_factory=dict)  # layer -> classes
 
-    def look(self, tensor: Array, outputs: Mapping[str, Array]) -> None:
+    def look(self, tensor: Array, outputs: Arrays) -> None:
         """Count one item: its input, and its row of each output."""
         self.looks += 1
         self._compare(_thinned(tensor), {n: _thinned(x) for n, x in outputs.items()})
@@ -84,7 +83,7 @@ class OutputWatch:
             difference = float(np.abs(values - first).max())
             self._change = max(self._change, difference / float(np.ptp(values)))
 
-    def _look_at_classes(self, outputs: Mapping[str, Array]) -> None:
+    def _look_at_classes(self, outputs: Arrays) -> None:
         for layer, data in enumerate(outputs.values()):
             values = np.ravel(data)[: data.shape[0] if data.ndim else 1]
             if values.dtype.kind != "f" or not values.size or not np.isfinite(values).all():

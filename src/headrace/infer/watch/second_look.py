@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import HeadraceError
 from headrace._core.findings import Finding
 from headrace._core.text import counted
+from headrace._core.types import Array, Arrays
 from headrace.infer.parsers import WELL_KNOWN, BuiltinParser
 from headrace.infer.recognise.exporters import USUAL
 from headrace.infer.watch.rules import MIN_FRAMES
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from headrace.infer.cluster import Clusterer
     from headrace.infer.preprocess import Preprocessor
 
-Array = npt.NDArray[Any]
-Run = Callable[[Array], Mapping[str, Array]]
+Run = Callable[[Array], Arrays]
 
 _CERTAIN = 0.5  # lowest best score of boxes that prove another reading right
 _MANY = 60  # more boxes of a frame prove nothing
@@ -49,7 +48,7 @@ class Sample:
     """
 
     tensor: Array
-    outputs: Mapping[str, Array]
+    outputs: Arrays
     found: bool = False
 
     @property
@@ -342,7 +341,7 @@ def swapped_colors(
     yield Finding("input-colors", "warning", text, "model-color-format", data)
 
 
-def _layers(outputs: Mapping[str, Array]) -> dict[str, Layer]:
+def _layers(outputs: Arrays) -> dict[str, Layer]:
     return {name: Layer(name, data[0]) for name, data in outputs.items()}
 
 

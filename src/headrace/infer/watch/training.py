@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.findings import Finding
+from headrace._core.types import Array
 from headrace.config.enums import ColorFormat, ProcessMode
 from headrace.infer.recognise.exporters import (
     HALF,
@@ -42,8 +42,6 @@ _UNIT = f"{UNIT.factor:.10g}"
 _HUNDREDTHS = 0.01  # spread of a first layer's answers
 _PATCHES = 1500
 _CONTRAST = 12.0  # standard deviation of bytes: below it the pictures say nothing
-
-Array = npt.NDArray[Any]
 
 
 def byte_range(pre: Preprocessor) -> tuple[float, float]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import threading
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace._core.errors import HeadraceError
 from headrace._core.findings import Finding
+from headrace._core.types import Array, Arrays
 from headrace.config.enums import NetworkType
 from headrace.infer.parsers import BuiltinParser, parse_coverage_bbox
 from headrace.infer.postprocess import DetectorPostprocessor
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from headrace.infer.record import Record
     from headrace.meta import Detections, FrameMeta
 
-Array = npt.NDArray[Any]
 
 _FIRST = 8  # runs looked at one after the other; then the distance doubles
 _FARTHEST = 512  # runs between two looks: a camera's night must not pass unseen
@@ -100,9 +99,7 @@ class Watch:
         self._more, self._last, self._left = self._more - 1, run, post.left
         return True
 
-    def look(
-        self, inputs: Mapping[str, Array], outputs: Mapping[str, Array], seconds: float
-    ) -> None:
+    def look(self, inputs: Arrays, outputs: Arrays, seconds: float) -> None:
         """Look at the first item of a run.
 
         Args:
@@ -120,7 +117,7 @@ class Watch:
             if self._looks <= _SAMPLES // 2 or self._looks >= _FIRST:
                 self._keep(tensor, row, alone=len(inputs[self._model.input_name]) == 1)
 
-    def _keep(self, tensor: Array, row: Mapping[str, Array], *, alone: bool) -> None:
+    def _keep(self, tensor: Array, row: Arrays, *, alone: bool) -> None:
         if self._model.config.network_type is not NetworkType.DETECTOR:
             row = {}  # nobody reads them a second time
         if tensor.nbytes + sum(data.nbytes for data in row.values()) > _MAX_SAMPLE:
@@ -225,7 +222,7 @@ class Watch:
         if len(model.session.inputs) > 1 or runs * self._run_s > allowed or pre is None:
             return []
 
-        def run(tensor: Array) -> Mapping[str, Array]:
+        def run(tensor: Array) -> Arrays:
             return model.session.run(model.feeds(np.ascontiguousarray(tensor[None])))
 
         found: list[Finding] = []

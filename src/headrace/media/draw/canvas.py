@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from headrace._core import _native
+from headrace._core.types import Array
 from headrace.media.draw.colors import Rgb, to_yuv, yuv_matrix
 from headrace.media.draw.overlays import Overlay
 from headrace.media.draw.text import TextBox
@@ -267,7 +267,7 @@ def _text_planes(
     return planes, (text.alpha, _bytes(small))
 
 
-def _bytes(plane: npt.NDArray[Any]) -> Plane:
+def _bytes(plane: Array) -> Plane:
     whole: Plane = np.clip(np.rint(plane), 0, 255).astype(np.uint8)
     return whole
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from headrace._core.types import Array
 from headrace.media.draw.colors import Rgb, component_color
 from headrace.meta.detections import IntArray
 from headrace.meta.masks import BoolArray, PlacedMask
@@ -48,7 +49,7 @@ class Overlay:
     colors: tuple[Rgb, ...]
     opacities: tuple[float, ...]
 
-    def class_areas(self) -> npt.NDArray[Any]:
+    def class_areas(self) -> Array:
         """Frame pixels of each slot, about: counted in `slots`, in the part that is seen."""
         seen = self.slots[self.ys[0] : self.ys[-1] + 1, self.xs[0] : self.xs[-1] + 1]
         counts = np.bincount(seen.ravel(), minlength=len(self.colors))

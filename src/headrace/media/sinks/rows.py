@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from headrace._core.types import Array
 from headrace.meta import FrameMeta
 
 
@@ -24,7 +24,7 @@ class Rows:
     """
 
     keys: list[tuple[int, int]]
-    values: npt.NDArray[Any]
+    values: Array
     kept: list[int] | None = None
     lost: int = 0
 

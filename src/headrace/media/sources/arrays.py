@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from headrace._core.errors import MediaError
+from headrace._core.types import Array
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import PixelFormat
 from headrace.media.sources.base import Source
@@ -127,7 +128,7 @@ def _conversion(item: Any) -> str | None:
     return None
 
 
-def _hint(item: np.ndarray[Any, Any], gray: bool) -> str | None:
+def _hint(item: Array, gray: bool) -> str | None:
     """How to make the wanted array of one that is nearly it."""
     if not item.size:
         return None

@@ -14,6 +14,7 @@ from typing import Any
 
 import av
 import numpy as np
+import numpy.typing as npt
 
 from headrace._core.errors import MediaError
 from headrace.media.names import sniff
@@ -146,9 +147,7 @@ def _structure(container: Any, stream: Any) -> VideoStructure:
     return _with_cuts(np.array(pts, np.int64), keys, stream.frames)
 
 
-def _with_cuts(
-    pts: np.ndarray[Any, np.dtype[np.int64]], keys: Sequence[int], promised: int
-) -> VideoStructure:
+def _with_cuts(pts: npt.NDArray[np.int64], keys: Sequence[int], promised: int) -> VideoStructure:
     count = len(pts)
     if not keys or keys[0] != 0:
         return VideoStructure(count, doubt="it does not begin with a key frame")

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from headrace._core.errors import ConfigError
 from headrace._core.lazy import install_command
+from headrace._core.types import Array
 from headrace.pipeline.track.selection import Corners, Found
 from headrace.pipeline.track.settings import Setting
 from headrace.pipeline.track.tracker import Ids, TrackIds
@@ -54,7 +55,7 @@ class _Group:
         self.tracker = tracker
         self.ids: dict[int, int] = {}
 
-    def names(self, theirs: npt.NDArray[Any], ids: TrackIds) -> npt.NDArray[np.int64]:
+    def names(self, theirs: Array, ids: TrackIds) -> npt.NDArray[np.int64]:
         """Our ids for theirs, 0 for -1, new ones in the order of theirs."""
         known = self.ids
         new = sorted(set(theirs.tolist()) - known.keys() - {-1})
@@ -143,7 +144,7 @@ class LibraryFollower:
         self._remember(now, state)
         return velocities
 
-    def _remember(self, now: npt.NDArray[np.int64], state: npt.NDArray[Any]) -> None:
+    def _remember(self, now: npt.NDArray[np.int64], state: Array) -> None:
         recent = ~np.isin(self._seen_ids, now) & (self._time - self._seen[:, 8] < 100)
         ids = np.concatenate((self._seen_ids[recent], now))
         order = np.argsort(ids)

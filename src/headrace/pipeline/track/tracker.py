@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from headrace._core.findings import Finding
+from headrace._core.types import Array
 from headrace.media.frame import Frame
 from headrace.meta import ClassStyle, Detections, FrameMeta, Objects, Space
 from headrace.pipeline.track.selection import Corners, Found, Index, Selection
@@ -22,7 +23,7 @@ from headrace.pipeline.track.selection import Corners, Found, Index, Selection
 def predict(
     corners: Corners,
     velocities: Corners,
-    frames: npt.NDArray[Any] | int,
+    frames: Array | int,
     rigid: npt.NDArray[np.bool_] | None = None,
 ) -> Corners:
     """Boxes some frames later.
