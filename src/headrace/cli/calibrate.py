@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from headrace._core.findings import Finding
     from headrace.config import ModelConfig
     from headrace.config.overrides import GivenKey
-    from headrace.diagnose.calibrate.scales import CalibrationReport
-    from headrace.diagnose.compare.int8_choice import ChosenInt8
+    from headrace.diagnose.compare.calibrating import Calibrated
     from headrace.diagnose.compare.sensitivity import SensitivityReport
-    from headrace.engine.precision.cache import CalibrationTable
+    from headrace.engine.precision.histogram import Method
     from headrace.infer.run_options import RunOptions
 
 _SHOWN = 20
@@ -115,7 +114,7 @@ def calibrate(
     images: tuple[str, ...],
     video: tuple[str, ...],
     frames: int,
-    method: str,
+    method: Method,
     percentile: float,
     cache: Path | None,
     tensorrt: str,
@@ -138,14 +137,11 @@ def calibrate(
     Pictures are preprocessed by the config's keys. An interrupted run goes on where it was
     when it is started again.
     """
-    from headrace._core.errors import HeadraceError
-    from headrace._core.findings import Finding
     from headrace._core.notices import refuse_warnings
     from headrace.cli.progress import RunProgress
-    from headrace.diagnose.calibrate.scales import calibrate as find_scales
     from headrace.diagnose.calibrate.scales import calibration_path
-    from headrace.engine.precision.cache import CalibrationTable, table_header
-    from headrace.engine.precision.choice import choice_path
+    from headrace.diagnose.compare.calibrating import Calibrating
+    from headrace.engine.precision.cache import table_header
 
     sources = [*images, *video]
     if not sources:
@@ -157,85 +153,44 @@ def calibrate(
     if strict:
         refuse_warnings(cfg.notices)
     path = cache or calibration_path(cfg)
-    report: CalibrationReport | None = None
-    found: SensitivityReport | None = None
-    chosen: ChosenInt8 | None = None
-    choice_notices: list[Finding] = []
     with RunProgress(enabled=not quiet and not as_json) as progress:
-        if sensitivity and path.exists() and not overwrite:
-            table = CalibrationTable.load(path)
-        else:
-            report = find_scales(
-                cfg,
-                sources,
-                frames=frames,
-                method=method,  # type: ignore[arg-type]
-                percentile=percentile,
-                cache=path,
-                header=header,
-                overwrite=overwrite,
-                restart=restart,
-                threads=run.threads,
-                on_stage=progress.stage,
-                on_frame=progress.step,
-            )
-            table = report.table
-            choice_path(path).unlink(missing_ok=True)  # of the table that was there
-        if report is not None and not (sensitivity or scales_only):
-            from headrace.diagnose.compare.int8_choice import choose_int8
-
-            try:
-                chosen = choose_int8(
-                    cfg,
-                    sources,
-                    table,
-                    frames=frames,
-                    threads=run.threads,
-                    on_stage=progress.stage,
-                    on_step=progress.step,
-                )
-                chosen.choice.save(path)
-                choice_notices = chosen.notices
-            except HeadraceError as error:  # the table is of use without
-                text = f"the agreement of INT8 with FP32 is not measured: {error:brief}"
-                choice_notices = [
-                    Finding("int8-agreement", "warning", text, error.where or str(config))
-                ]
-        if sensitivity:
-            from headrace.diagnose.compare.sensitivity import sensitivity as rank
-
-            found = rank(
-                cfg,
-                sources,
-                table.calibrated,
-                frames=frames,
-                truth=truth,
-                max_loss=max_loss,
-                threads=run.threads,
-                backend=backend,
-                on_stage=progress.stage,
-                on_step=progress.step,
-            )
-    found_notices = [*(report.notices if report else ()), *choice_notices]
-    found_notices += found.notices if found else ()
-    notices = [*cfg.notices, *found_notices]
+        done = Calibrating(
+            cfg=cfg,
+            sources=sources,
+            path=path,
+            goal="sensitivity" if sensitivity else "scales" if scales_only else "choice",
+            frames=frames,
+            method=method,
+            percentile=percentile,
+            header=header,
+            overwrite=overwrite,
+            restart=restart,
+            truth=truth,
+            max_loss=max_loss,
+            backend=backend,
+            threads=run.threads,
+            on_stage=progress.stage,
+            on_step=progress.step,
+        ).run()
+    notices = [*cfg.notices, *done.notices]
     print_notices(notices, quiet=quiet or as_json)
     if strict:
-        refuse_warnings(found_notices)
+        refuse_warnings(done.notices)
     if as_json:
-        print_json(_as_json(table, path, report, chosen, found, notices))
+        print_json(_as_json(done, path, notices))
         return
     if not quiet:
         if advice := _advice(cfg, path):
             click.echo(printable(f"to use it: {advice}"), err=True)
-        seen = f" from {report.frames} frames" if report else ", as they were"
-        click.echo(f"{len(table.scales)} tensors{seen}", err=True)
+        seen = f" from {done.report.frames} frames" if done.report else ", as they were"
+        click.echo(f"{len(done.table.scales)} tensors{seen}", err=True)
+        chosen = done.choice
         if chosen is not None and chosen.choice.keep:
             count = f"{len(chosen.choice.keep)} of {chosen.layers} layers stay FP32"
             click.echo(printable(f"{count}: {', '.join(chosen.choice.keep)}"), err=True)
     click.echo(str(path))
-    if found is not None:
-        _print_sensitivity(found)
+    if done.ranking is not None:
+        _print_sensitivity(done.ranking)
 
 
 def _print_sensitivity(found: SensitivityReport) -> None:
@@ -272,14 +227,8 @@ def _advice(cfg: ModelConfig, table: Path) -> str:
     return f"{' and '.join(keys)} in {cfg.path}" if keys else ""
 
 
-def _as_json(
-    table: CalibrationTable,
-    path: Path,
-    report: CalibrationReport | None,
-    chosen: ChosenInt8 | None,
-    found: SensitivityReport | None,
-    notices: list[Finding],
-) -> dict[str, Any]:
+def _as_json(done: Calibrated, path: Path, notices: list[Finding]) -> dict[str, Any]:
+    table, report, chosen, found = done.table, done.report, done.choice, done.ranking
     made: dict[str, Any] = {
         "table": str(path),
         "header": table.header,

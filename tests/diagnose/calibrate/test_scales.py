@@ -19,7 +19,7 @@ from headrace.errors import EngineError, MediaError
 from headrace.network import network_from_onnx
 from tests.engine.precision.graphs import small_net
 
-SCENE = Path(__file__).parents[2] / "examples" / "conveyor"
+SCENE = Path(__file__).parents[3] / "examples" / "conveyor"
 
 
 @pytest.fixture
