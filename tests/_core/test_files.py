@@ -38,7 +38,7 @@ import sys
 from headrace.config import ModelConfig
 from headrace.infer.model import load_or_build
 plan = load_or_build(ModelConfig(onnx_file=sys.argv[1]))
-print("built" if any("built" in n.sentence for n in plan.decisions) else "loaded")
+print("built" if any(n.code == "engine-built" for n in plan.decisions) else "loaded")
 """
 
 SLOW_WRITE = (

@@ -106,7 +106,7 @@ def _engine_fails(given: Given) -> dict[str, Any]:
     with stage(values, engine({"out": (1,)}, fails)) as running:
         forwarded = len(metas) == frames or _survives(running, frames)
     attached = any(m.tensors or m.inferred or len(m.objects) for m in metas)
-    text = str(getattr(posted, "found", posted))
+    text = f"{posted:brief}" if isinstance(posted, EngineError) else str(posted)
     return {
         "element_error_posted": posted is not None,
         "element_error_prefix": Judge(lambda e: posted is not None and text.startswith(e), text),

@@ -339,7 +339,7 @@ def test_a_tuned_plan_is_kept_and_run_as_tuned(config, model_path):
     for plan in (built, loaded, load_or_build(cfg), load_or_build(cfg, tuning=tuning)):
         assert (plan.run_options().threads, plan.run_options().streams) == (1, 2)
         assert plan.run_options(threads=3).streams == 1
-    assert any("loaded" in n.sentence for n in load_or_build(cfg, tuning=tuning).decisions)
+    assert any(n.code == "engine-loaded" for n in load_or_build(cfg, tuning=tuning).decisions)
 
 
 @pytest.mark.slow
@@ -375,7 +375,7 @@ def test_a_pinned_tactic_is_kept(config):
     plan = load_or_build(cfg, tactic=tactic)
     options = plan.run_options()
     assert (options.threads, options.streams, options.optimization) == (1, 2, "basic")
-    assert load_or_build(cfg, tactic=tactic).decisions[0].sentence == "loaded"
+    assert load_or_build(cfg, tactic=tactic).decisions[0].code == "engine-loaded"
     assert load_or_build(cfg).run_options() == options
     again = load_or_build(cfg, tactic=Tactic("onnxruntime", 2, 1))
     assert "runs as onnxruntime:threads=1" in str(again.decisions[0])

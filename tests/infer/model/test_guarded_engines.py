@@ -67,11 +67,11 @@ def test_every_entry_point_in_a_worker(
     assert "its networks and plugins are made in a worker process of their own" in told
     assert not [n for n in plan.decisions if n.level == "warning"], plan.decisions
     again = load_or_build(cfg)
-    assert "loaded" in [n.sentence for n in again.decisions if n.where == str(plan.path)]
+    assert "engine-loaded" in [n.code for n in again.decisions if n.where == str(plan.path)]
     _check(again, model)
     assert not loaded(library)
     here = load_or_build(_config(model, library, key, guard="never"))
-    assert "loaded" in [n.sentence for n in here.decisions if n.where == str(plan.path)]
+    assert "engine-loaded" in [n.code for n in here.decisions if n.where == str(plan.path)]
     _check(here, model)
     assert loaded(library)
 

@@ -91,10 +91,10 @@ def test_the_functions_engine_is_not_built_again(library: Path, builds: list[Any
     plan = load_or_build(cfg)
     assert len(builds) == 1
     np.testing.assert_allclose(_run(plan), _expected(), atol=1e-6)
-    assert any(n.sentence == "built from libbuilders.so" for n in plan.decisions)
+    assert any(n.code == "engine-built" for n in plan.decisions)
     again = load_or_build(cfg)
     assert len(builds) == 1
-    assert any(n.sentence == "loaded" for n in again.decisions)
+    assert any(n.code == "engine-loaded" for n in again.decisions)
     np.testing.assert_allclose(_run(again), _expected(), atol=1e-6)
     np.testing.assert_allclose(_run(again, PICTURES[:1]), _expected()[:1], atol=1e-6)
 
@@ -136,7 +136,7 @@ def test_a_calibrator_in_cpp_is_asked(library: Path, function: str) -> None:
     np.testing.assert_allclose(_run(plan), _expected(), atol=0.02)
     assert not np.array_equal(_run(plan), _expected())  # it is INT8
     again = load_or_build(_config(library, function))
-    assert any(n.sentence == "loaded" for n in again.decisions)
+    assert any(n.code == "engine-loaded" for n in again.decisions)
 
 
 def test_a_calibrators_cache_is_enough(library: Path) -> None:
