@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from headrace._core.errors import HeadraceError
 from headrace.plugins.types import DataType, DimsHW
@@ -23,6 +23,19 @@ from headrace.trt.layers.base import Layer, check_tensors
 from headrace.trt.release import versioned
 from headrace.trt.types.tensor import ITensor
 from headrace.trt.types.values import as_array
+
+if TYPE_CHECKING:
+    from headrace.plugins.types import NumberedEnum
+    from headrace.trt.types.owner import Owner
+    from headrace.trt.types.values import WeightsLike
+
+
+class _PluginCall(Protocol):
+    """The result of `headrace.trt.plugin.op.ns.name(…)`."""
+
+    inputs: Sequence[ITensor]
+
+    def plugin(self, aot: bool | None) -> object: ...
 
 
 @versioned(
@@ -46,26 +59,30 @@ class AddsLayers(LayerGraph):
 
     def _add(
         self, cls: type[Layer], *inputs: ITensor, outputs: int = 1,
-        weights: dict[str, Any] | None = None, **settings: Any,
+        weights: dict[str, WeightsLike] | None = None, **settings: object,
     ) -> Layer:  # fmt: skip
         """Append a layer; its class converts the settings."""
         params = cls._started(settings)
         for tensor in inputs:
             check_tensors([tensor])
-            if tensor._network is not self:
+            if tensor._network is not cast("Owner", self):
                 self._report(f"{tensor._name}: is a tensor of another network")
                 return cast(Layer, None)  # as the original: scripts fail at their next line
         arrays = {role: as_array(value) for role, value in (weights or {}).items()}
-        layer = cls(cast(Any, self), inputs, params=params, weights=arrays, outputs=outputs)
+        layer = cls(self, inputs, params=params, weights=arrays, outputs=outputs)
         self._append(layer)
         return layer
 
     # windows
 
     def add_convolution_nd(
-        self, input: ITensor, num_output_maps: int, kernel_shape: Sequence[int], kernel: Any = None,
-        bias: Any = None,
-    ) -> windows.IConvolutionLayer:  # fmt: skip
+        self,
+        input: ITensor,
+        num_output_maps: int,
+        kernel_shape: Sequence[int],
+        kernel: WeightsLike = None,
+        bias: WeightsLike = None,
+    ) -> windows.IConvolutionLayer:
         """Weights [num_output_maps, channels / groups, *kernel_shape]."""
         return self._add(
             windows.IConvolutionLayer, input, weights={"KERNEL": kernel, "BIAS": bias},
@@ -73,16 +90,24 @@ class AddsLayers(LayerGraph):
         )  # fmt: skip
 
     def add_convolution(
-        self, input: ITensor, num_output_maps: int, kernel_shape: Sequence[int], kernel: Any = None,
-        bias: Any = None,
-    ) -> windows.IConvolutionLayer:  # fmt: skip
+        self,
+        input: ITensor,
+        num_output_maps: int,
+        kernel_shape: Sequence[int],
+        kernel: WeightsLike = None,
+        bias: WeightsLike = None,
+    ) -> windows.IConvolutionLayer:
         """`add_convolution_nd` over two axes."""
         return self.add_convolution_nd(input, num_output_maps, DimsHW(kernel_shape), kernel, bias)
 
     def add_deconvolution_nd(
-        self, input: ITensor, num_output_maps: int, kernel_shape: Sequence[int], kernel: Any = None,
-        bias: Any = None,
-    ) -> windows.IDeconvolutionLayer:  # fmt: skip
+        self,
+        input: ITensor,
+        num_output_maps: int,
+        kernel_shape: Sequence[int],
+        kernel: WeightsLike = None,
+        bias: WeightsLike = None,
+    ) -> windows.IDeconvolutionLayer:
         """Weights [channels, num_output_maps / groups, *kernel_shape]."""
         return self._add(
             windows.IDeconvolutionLayer, input, weights={"KERNEL": kernel, "BIAS": bias},
@@ -90,20 +115,24 @@ class AddsLayers(LayerGraph):
         )  # fmt: skip
 
     def add_deconvolution(
-        self, input: ITensor, num_output_maps: int, kernel_shape: Sequence[int], kernel: Any = None,
-        bias: Any = None,
-    ) -> windows.IDeconvolutionLayer:  # fmt: skip
+        self,
+        input: ITensor,
+        num_output_maps: int,
+        kernel_shape: Sequence[int],
+        kernel: WeightsLike = None,
+        bias: WeightsLike = None,
+    ) -> windows.IDeconvolutionLayer:
         """`add_deconvolution_nd` over two axes."""
         return self.add_deconvolution_nd(input, num_output_maps, DimsHW(kernel_shape), kernel, bias)
 
     def add_pooling_nd(
-        self, input: ITensor, type: Any, window_size: Sequence[int]
+        self, input: ITensor, type: NumberedEnum, window_size: Sequence[int]
     ) -> windows.IPoolingLayer:
         """Strides are 1 until they are set."""
         return self._add(windows.IPoolingLayer, input, type=type, window_size=window_size)
 
     def add_pooling(
-        self, input: ITensor, type: Any, window_size: Sequence[int]
+        self, input: ITensor, type: NumberedEnum, window_size: Sequence[int]
     ) -> windows.IPoolingLayer:
         """`add_pooling_nd` over two axes."""
         return self.add_pooling_nd(input, type, DimsHW(window_size))
@@ -123,7 +152,7 @@ class AddsLayers(LayerGraph):
         return self.add_padding_nd(input, DimsHW(pre_padding), DimsHW(post_padding))
 
     def add_fully_connected(
-        self, input: ITensor, num_outputs: int, kernel: Any, bias: Any = None
+        self, input: ITensor, num_outputs: int, kernel: WeightsLike, bias: WeightsLike = None
     ) -> windows.IFullyConnectedLayer:
         """The last three axes as a vector, times a matrix [num_outputs, elements]."""
         weights = {"KERNEL": kernel, "BIAS": bias}
@@ -133,7 +162,7 @@ class AddsLayers(LayerGraph):
 
     # element by element
 
-    def add_activation(self, input: ITensor, type: Any) -> elementwise.IActivationLayer:
+    def add_activation(self, input: ITensor, type: NumberedEnum) -> elementwise.IActivationLayer:
         """A function of each element; `alpha` and `beta` are set afterwards.
 
         They start at 0, of SOFTPLUS at 1: torch2trt's converter sets neither.
@@ -143,27 +172,37 @@ class AddsLayers(LayerGraph):
             layer.alpha = layer.beta = 1.0
         return layer
 
-    def add_unary(self, input: ITensor, op: Any) -> elementwise.IUnaryLayer:
+    def add_unary(self, input: ITensor, op: NumberedEnum) -> elementwise.IUnaryLayer:
         """A function of each element."""
         return self._add(elementwise.IUnaryLayer, input, op=op)
 
     def add_elementwise(
-        self, input1: ITensor, input2: ITensor, op: Any
+        self, input1: ITensor, input2: ITensor, op: NumberedEnum
     ) -> elementwise.IElementWiseLayer:
         """Both inputs have as many axes; those of extent 1 are broadcast."""
         return self._add(elementwise.IElementWiseLayer, input1, input2, op=op)
 
     def add_scale(
-        self, input: ITensor, mode: Any, shift: Any = None, scale: Any = None, power: Any = None
+        self,
+        input: ITensor,
+        mode: NumberedEnum,
+        shift: WeightsLike = None,
+        scale: WeightsLike = None,
+        power: WeightsLike = None,
     ) -> elementwise.IScaleLayer:
         """(x * scale + shift) ^ power; the channels are the third axis from behind."""
         axis = max(0, len(input.shape) - 3)
         return self.add_scale_nd(input, mode, shift, scale, power, axis)
 
     def add_scale_nd(
-        self, input: ITensor, mode: Any, shift: Any = None, scale: Any = None, power: Any = None,
+        self,
+        input: ITensor,
+        mode: NumberedEnum,
+        shift: WeightsLike = None,
+        scale: WeightsLike = None,
+        power: WeightsLike = None,
         channel_axis: int = 1,
-    ) -> elementwise.IScaleLayer:  # fmt: skip
+    ) -> elementwise.IScaleLayer:
         """(x * scale + shift) ^ power."""
         weights = {"SHIFT": shift, "SCALE": scale, "POWER": power}
         return self._add(
@@ -208,19 +247,28 @@ class AddsLayers(LayerGraph):
         """Of the first `bounds` elements of each row."""
         return self._add(sums.IRaggedSoftMaxLayer, input, bounds)
 
-    def add_reduce(self, input: ITensor, op: Any, axes: int, keep_dims: bool) -> sums.IReduceLayer:
+    def add_reduce(
+        self, input: ITensor, op: NumberedEnum, axes: int, keep_dims: bool
+    ) -> sums.IReduceLayer:
         """Over the axes of a mask."""
         return self._add(sums.IReduceLayer, input, op=op, axes=axes, keep_dims=keep_dims)
 
     def add_topk(
-        self, input: ITensor, op: Any, k: int, axes: int, indices_type: DataType | None = None
+        self,
+        input: ITensor,
+        op: NumberedEnum,
+        k: int,
+        axes: int,
+        indices_type: DataType | None = None,
     ) -> sums.ITopKLayer:
         """Outputs: values and indices, the first one first."""
-        settings = {"op": op, "k": k, "axes": axes, "indices_type": _indices(indices_type)}
-        return self._add(sums.ITopKLayer, input, outputs=2, **settings)
+        return self._add(
+            sums.ITopKLayer, input, outputs=2, op=op, k=k, axes=axes,
+            indices_type=_indices(indices_type),
+        )  # fmt: skip
 
     def add_matrix_multiply(
-        self, input0: ITensor, op0: Any, input1: ITensor, op1: Any
+        self, input0: ITensor, op0: NumberedEnum, input1: ITensor, op1: NumberedEnum
     ) -> sums.IMatrixMultiplyLayer:
         """Batched product; leading axes are broadcast."""
         return self._add(sums.IMatrixMultiplyLayer, input0, input1, op0=op0, op1=op1)
@@ -230,11 +278,12 @@ class AddsLayers(LayerGraph):
         return self._add(sums.IEinsumLayer, *inputs, equation=equation)
 
     def add_cumulative(
-        self, input: ITensor, axis: ITensor, op: Any, exclusive: bool, reverse: bool
+        self, input: ITensor, axis: ITensor, op: NumberedEnum, exclusive: bool, reverse: bool
     ) -> sums.ICumulativeLayer:
         """Running sums along an axis."""
-        settings = {"op": op, "exclusive": exclusive, "reverse": reverse}
-        return self._add(sums.ICumulativeLayer, input, axis, **settings)
+        return self._add(
+            sums.ICumulativeLayer, input, axis, op=op, exclusive=exclusive, reverse=reverse
+        )
 
     def add_normalization(
         self, input: ITensor, scale: ITensor, bias: ITensor, axesMask: int
@@ -265,7 +314,12 @@ class AddsLayers(LayerGraph):
         )
 
     def add_dynamic_quantize(
-        self, input: ITensor, axis: int, block_size: int, output_type: Any, scale_type: Any
+        self,
+        input: ITensor,
+        axis: int,
+        block_size: int,
+        output_type: DataType,
+        scale_type: DataType,
     ) -> quantizing.IDynamicQuantizeLayer:
         """Rounded in blocks along one axis. Of `add_dynamic_quantize_v2`'s types."""
         shape = [1] * len(input.shape)
@@ -276,11 +330,17 @@ class AddsLayers(LayerGraph):
         return layer
 
     def add_dynamic_quantize_v2(
-        self, input: ITensor, block_shape: Sequence[int], output_type: Any, scale_type: Any
+        self,
+        input: ITensor,
+        block_shape: Sequence[int],
+        output_type: DataType,
+        scale_type: DataType,
     ) -> quantizing.IDynamicQuantizeLayer:
         """Rounded in blocks, each with the scale max|x| / 127; INT8 and FLOAT scales are built."""
-        settings = {"block_shape": block_shape, "to_type": output_type, "scale_type": scale_type}
-        return self._add(quantizing.IDynamicQuantizeLayer, input, outputs=2, **settings)
+        return self._add(
+            quantizing.IDynamicQuantizeLayer, input, outputs=2,
+            block_shape=block_shape, to_type=output_type, scale_type=scale_type,
+        )  # fmt: skip
 
     # shapes
 
@@ -298,10 +358,10 @@ class AddsLayers(LayerGraph):
         """Joined along the channels until `axis` is set."""
         return self._add(shaping.IConcatenationLayer, *inputs)
 
-    def add_constant(self, shape: Sequence[int], weights: Any) -> shaping.IConstantLayer:
+    def add_constant(self, shape: Sequence[int], weights: WeightsLike) -> shaping.IConstantLayer:
         """An array of this shape."""
         layer = self._add(shaping.IConstantLayer, weights={"CONSTANT": weights}, shape=shape)
-        if 0 in layer.shape:  # no element knows the type
+        if weights is not None and 0 in layer.shape:  # no element knows the type
             layer._params["empty"] = getattr(weights.dtype, "numpy", weights.dtype)
         return layer
 
@@ -326,7 +386,7 @@ class AddsLayers(LayerGraph):
         return self._add(sampling.IGridSampleLayer, input, grid)
 
     def add_fill(
-        self, shape: Sequence[int], op: Any, output_type: DataType | None = None
+        self, shape: Sequence[int], op: NumberedEnum, output_type: DataType | None = None
     ) -> shaping.IFillLayer:
         """A tensor of evenly spaced or random numbers."""
         to_type = output_type or DataType.FLOAT
@@ -342,12 +402,14 @@ class AddsLayers(LayerGraph):
         """Elements along an axis."""
         return self._add(selection.IGatherLayer, input, indices, axis=axis)
 
-    def add_gather_v2(self, input: ITensor, indices: ITensor, mode: Any) -> selection.IGatherLayer:
+    def add_gather_v2(
+        self, input: ITensor, indices: ITensor, mode: NumberedEnum
+    ) -> selection.IGatherLayer:
         """Elements by a mode; `axis` and `num_elementwise_dims` are set afterwards."""
         return self._add(selection.IGatherLayer, input, indices, mode=mode)
 
     def add_scatter(
-        self, data: ITensor, indices: ITensor, updates: ITensor, mode: Any
+        self, data: ITensor, indices: ITensor, updates: ITensor, mode: NumberedEnum
     ) -> selection.IScatterLayer:
         """Data with some elements replaced."""
         return self._add(selection.IScatterLayer, data, indices, updates, mode=mode)
@@ -384,26 +446,27 @@ class AddsLayers(LayerGraph):
 
     def add_loop(self) -> control.ILoop:
         """A loop; its borders are added to it, the layers between them to the network."""
-        return control.ILoop(cast(Any, self))
+        return control.ILoop(self)
 
     def add_if_conditional(self) -> control.IIfConditional:
         """One of two branches."""
-        return control.IIfConditional(cast(Any, self))
+        return control.IIfConditional(self)
 
-    def add_plugin_v2(self, inputs: Sequence[ITensor], plugin: Any) -> plugins.IPluginV2Layer:
+    def add_plugin_v2(self, inputs: Sequence[ITensor], plugin: object) -> plugins.IPluginV2Layer:
         """A layer that a plugin of the version-2 line computes; the network keeps a clone."""
-        return cast("plugins.IPluginV2Layer", plugins.add_plugin(cast(Any, self), plugin, inputs))
+        made = plugins.add_plugin(self, plugin, inputs, cls=plugins.IPluginV2Layer)
+        return cast("plugins.IPluginV2Layer", made)
 
     def add_plugin_v3(
-        self, inputs: Sequence[ITensor], shape_inputs: Sequence[ITensor], plugin: Any
+        self, inputs: Sequence[ITensor], shape_inputs: Sequence[ITensor], plugin: object
     ) -> plugins.IPluginV3Layer:
         """A layer that a plugin of version 3 computes; the network keeps a clone."""
-        made = plugins.add_plugin(
-            cast(Any, self), plugin, inputs, shape_inputs, cls=plugins.IPluginV3Layer
-        )
+        made = plugins.add_plugin(self, plugin, inputs, shape_inputs, cls=plugins.IPluginV3Layer)
         return cast("plugins.IPluginV3Layer", made)
 
-    def add_plugin(self, tuple: Any, aot: Any = None) -> Any:
+    def add_plugin(
+        self, tuple: _PluginCall, aot: bool | None = None
+    ) -> plugins.IPluginV3Layer | None:
         """A layer of a plugin that was written with decorators.
 
         Args:

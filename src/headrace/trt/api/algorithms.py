@@ -155,7 +155,7 @@ def _range(tensor: ITensor, profile: ShapeRanges) -> tuple[Dims, ...]:
     return () if found is None else tuple(Dims(shape) for shape in found)
 
 
-def _ask(selector: Any, method: str, *arguments: Any) -> Any:
+def _ask(selector: IAlgorithmSelector, method: str, *arguments: object) -> Any:
     try:
         return getattr(selector, method)(*arguments)
     except Exception as error:  # the user's code

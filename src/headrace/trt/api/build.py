@@ -27,7 +27,9 @@ from headrace.trt.types.values import elem_of
 
 if TYPE_CHECKING:
     from headrace.trt.api.config import IBuilderConfig
+    from headrace.trt.api.interfaces import IProgressMonitor
     from headrace.trt.api.network import INetworkDefinition
+    from headrace.trt.types.reporting import ILogger
 
 MAX_BATCH = 1024
 
@@ -35,7 +37,7 @@ MAX_BATCH = 1024
 class Progress:
     """Calls a monitor, if there is one; one that fails is reported and not called again."""
 
-    def __init__(self, monitor: Any) -> None:
+    def __init__(self, monitor: IProgressMonitor | None) -> None:
         self._monitor = monitor
         self._phases: list[list[Any]] = []
 
@@ -61,7 +63,7 @@ class Progress:
         if self._call("step_complete", name, number) is False:
             raise EngineError(f"the progress monitor stopped the build in {name!r}")
 
-    def _call(self, method: str, *arguments: Any) -> Any:
+    def _call(self, method: str, *arguments: object) -> object:
         if self._monitor is None:
             return None
         try:
@@ -73,7 +75,11 @@ class Progress:
 
 
 def build_plan(
-    network: INetworkDefinition, config: IBuilderConfig, logger: Any, *, max_batch: int = 1
+    network: INetworkDefinition,
+    config: IBuilderConfig,
+    logger: ILogger | None,
+    *,
+    max_batch: int = 1,
 ) -> Plan:
     """Lower, calibrate, build.
 
@@ -201,7 +207,7 @@ def _precision(
     config: IBuilderConfig,
     lowered: LoweredNetwork,
     profiles: list[ShapeRanges],
-    logger: Any,
+    logger: ILogger | None,
     progress: Progress,
 ) -> tuple[Precision, PrecisionRules]:
     """The precisions that may be computed in, and their scales."""

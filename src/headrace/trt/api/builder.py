@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headrace._core.errors import HeadraceError
 from headrace.plugins.registry import PluginRegistry, get_plugin_registry
@@ -20,6 +20,9 @@ from headrace.trt.types.values import IHostMemory
 
 if TYPE_CHECKING:
     from headrace.engine.plan import Plan
+    from headrace.plugins.types import NumberedEnum
+    from headrace.trt.api.interfaces import IGpuAllocator, IStreamWriter
+    from headrace.trt.types.reporting import IErrorRecorder, ILogger
 
 
 @versioned(
@@ -42,15 +45,15 @@ class Builder(Closable):
     Source: tensorrt-api spec 3.1.
     """
 
-    def __init__(self, logger: Any) -> None:
+    def __init__(self, logger: ILogger | None) -> None:
         self._logger = logger
-        self._recorder: Any = None
-        self._allocator: Any = None
+        self._recorder: IErrorRecorder | None = None
+        self._allocator: IGpuAllocator | None = None
         self._max_batch = 1
         self._sets_batch = False
         self._undecided: weakref.WeakSet[INetworkDefinition] = weakref.WeakSet()
         self._max_threads = 1
-        self._plain: dict[str, Any] = {}
+        self._plain: dict[str, object] = {}
         self._registry: PluginRegistry | None = None
 
     logger = kept("_logger", "Where errors are reported.", read_only=True)
@@ -145,7 +148,7 @@ class Builder(Closable):
         return None if plan is None else IHostMemory(b"".join(plan.to_chunks()))
 
     def build_serialized_network_to_stream(
-        self, network: INetworkDefinition, config: IBuilderConfig, stream_writer: Any
+        self, network: INetworkDefinition, config: IBuilderConfig, stream_writer: IStreamWriter
     ) -> bool:
         """Hand the bytes to `stream_writer.write`; whether all went through."""
         made = self.build_serialized_network(network, config)
@@ -200,10 +203,14 @@ class Builder(Closable):
     def _tell(self, text: str, network: INetworkDefinition | None = None) -> None:
         recorder = self._recorder or (network._recorder if network is not None else None)
         report(
-            self._logger, Severity.ERROR, text, recorder=recorder, code=ErrorCodeTRT.INVALID_CONFIG
+            self._logger,
+            Severity.ERROR,
+            text,
+            recorder=recorder,
+            code=ErrorCodeTRT["INVALID_CONFIG"],
         )
 
 
-def get_builder_plugin_registry(capability: Any) -> PluginRegistry | None:
+def get_builder_plugin_registry(capability: NumberedEnum) -> PluginRegistry | None:
     """The registry for an `EngineCapability`; None for a capability that is not there."""
     return get_plugin_registry() if int(capability) == 0 else None

@@ -27,11 +27,14 @@ from headrace.trt.types.reporting import Severity, report
 from headrace.trt.types.strict import Subclassed
 
 if TYPE_CHECKING:
+    from headrace.plugins.types import NumberedEnum
     from headrace.trt.api.build import Progress
     from headrace.trt.api.config import IBuilderConfig
     from headrace.trt.api.network import INetworkDefinition
     from headrace.trt.api.record import ShapeRanges
     from headrace.trt.lowering.graph import LoweredNetwork
+    from headrace.trt.types.reporting import ILogger
+    from headrace.trt.types.tensor import ITensor
 
 _ALGORITHMS: dict[str, tuple[str, Method]] = {
     "LEGACY_CALIBRATION": ("LegacyCalibration", "percentile"),
@@ -45,7 +48,7 @@ MAX_BATCHES = 10_000
 class IInt8Calibrator(Subclassed):
     """Base of all; subclasses call its `__init__`."""
 
-    algorithm: Any = CalibrationAlgoType["ENTROPY_CALIBRATION_2"]
+    algorithm: NumberedEnum = CalibrationAlgoType["ENTROPY_CALIBRATION_2"]
 
     def get_batch_size(self) -> int:
         """Items of a batch."""
@@ -62,7 +65,7 @@ class IInt8Calibrator(Subclassed):
     def write_calibration_cache(self, cache: memoryview) -> None:
         """Keep the table."""
 
-    def get_algorithm(self) -> Any:
+    def get_algorithm(self) -> NumberedEnum:
         """How scales are found."""
         return self.algorithm
 
@@ -109,7 +112,7 @@ def table_of(
     config: IBuilderConfig,
     lowered: LoweredNetwork,
     profiles: list[ShapeRanges],
-    logger: Any,
+    logger: ILogger | None,
     progress: Progress,
 ) -> CalibrationTable | None:
     """The scales of activations; None if there is no source of them.
@@ -146,7 +149,7 @@ def _has_calibrators() -> bool:
     return number is None or number < (11, 0)
 
 
-def _table(data: bytes, algorithm: str, logger: Any) -> CalibrationTable | None:
+def _table(data: bytes, algorithm: str, logger: ILogger | None) -> CalibrationTable | None:
     """The table, if it is one for this algorithm."""
     try:
         table = CalibrationTable.from_bytes(data)
@@ -168,9 +171,9 @@ def _from_batches(
     lowered: LoweredNetwork,
     profiles: list[ShapeRanges],
     config: IBuilderConfig,
-    calibrator: Any,
+    calibrator: IInt8Calibrator,
     method: Method,
-    logger: Any,
+    logger: ILogger | None,
 ) -> dict[str, float]:
     """Show the calibrator's batches to the network and look at every activation."""
     size = int(_call(calibrator, "get_batch_size"))
@@ -260,11 +263,11 @@ class _Activations:
         self._session.close()
 
 
-def _all_tensors(network: INetworkDefinition) -> list[Any]:
+def _all_tensors(network: INetworkDefinition) -> list[ITensor]:
     return [*network._inputs, *(t for layer in network._layers for t in layer._outputs)]
 
 
-def _call(calibrator: Any, method: str, *arguments: Any) -> Any:
+def _call(calibrator: IInt8Calibrator, method: str, *arguments: object) -> Any:
     """Call the user's code; an exception ends the build."""
     try:
         return getattr(calibrator, method)(*arguments)

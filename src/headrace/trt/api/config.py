@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.trt.api.interfaces import ITimingCache
 from headrace.trt.api.profile import IOptimizationProfile
@@ -23,6 +23,11 @@ from headrace.trt.types.enums import (
 )
 from headrace.trt.types.reporting import Severity, report
 from headrace.trt.types.strict import Closable, Stored, always, counted
+
+if TYPE_CHECKING:
+    from headrace.plugins.types import NumberedEnum
+    from headrace.trt.types.reporting import ILogger
+
 
 _POOLS = {
     "DLA_LOCAL_DRAM": 2**30, "DLA_GLOBAL_DRAM": 2**29, "TACTIC_DRAM": 2**30,
@@ -70,14 +75,14 @@ class IBuilderConfig(Flagged, Closable):
 
     _FLAGS = "BuilderFlag"
 
-    def __init__(self, logger: Any = None) -> None:
+    def __init__(self, logger: ILogger | None = None) -> None:
         self._logger = logger
         self._flags = frozenset({"TF32"})
         self._quantization_flags: set[str] = set()
         self._pools: dict[str, int] = {}
         self._profiles: list[IOptimizationProfile] = []
         self._calibration_profile: IOptimizationProfile | None = None
-        self._devices: dict[str, Any] = {}
+        self._devices: dict[str, NumberedEnum] = {}
         self._previews = set(_PREVIEWS[generation()].split())
         self._tactics: int | None = None
         self._timing_cache: ITimingCache | None = None
@@ -130,15 +135,15 @@ class IBuilderConfig(Flagged, Closable):
     def max_workspace_size(self, value: int) -> None:
         self.set_memory_pool_limit(MemoryPoolType["WORKSPACE"], value)
 
-    def set_quantization_flag(self, flag: Any) -> None:
+    def set_quantization_flag(self, flag: NumberedEnum) -> None:
         """Recorded."""
         self._quantization_flags.add(flag.name)
 
-    def clear_quantization_flag(self, flag: Any) -> None:
+    def clear_quantization_flag(self, flag: NumberedEnum) -> None:
         """Undo `set_quantization_flag`."""
         self._quantization_flags.discard(flag.name)
 
-    def get_quantization_flag(self, flag: Any) -> bool:
+    def get_quantization_flag(self, flag: NumberedEnum) -> bool:
         """Whether it was set."""
         return flag.name in self._quantization_flags
 
@@ -151,13 +156,13 @@ class IBuilderConfig(Flagged, Closable):
     def quantization_flags(self, value: int) -> None:
         self._quantization_flags = {"CALIBRATE_BEFORE_FUSION"} if value & 1 else set()
 
-    def set_memory_pool_limit(self, pool: Any, pool_size: int) -> None:
+    def set_memory_pool_limit(self, pool: NumberedEnum, pool_size: int) -> None:
         """Most bytes of a pool; recorded."""
         if int(pool_size) < 0:
             raise TypeError(f"pool_size={pool_size}: bytes, 0 or more")
         self._pools[MemoryPoolType(pool).name] = int(pool_size)
 
-    def get_memory_pool_limit(self, pool: Any) -> int:
+    def get_memory_pool_limit(self, pool: NumberedEnum) -> int:
         """Most bytes of a pool; the workspace may take all memory until it is limited."""
         name = MemoryPoolType(pool).name
         default = _memory_bytes() if name == "WORKSPACE" else _POOLS.get(name, 0)
@@ -184,13 +189,14 @@ class IBuilderConfig(Flagged, Closable):
         """The profile set by `set_calibration_profile`."""
         return self._calibration_profile
 
-    def set_device_type(self, layer: ILayer, device_type: Any) -> None:
+    def set_device_type(self, layer: ILayer, device_type: NumberedEnum) -> None:
         """Where a layer runs: here always on the CPU."""
         self._devices[layer._uid] = DeviceType(device_type)
 
-    def get_device_type(self, layer: ILayer) -> Any:
+    def get_device_type(self, layer: ILayer) -> NumberedEnum:
         """Where a layer was asked to run."""
-        return self._devices.get(layer._uid, self.default_device_type)
+        default: NumberedEnum = self.default_device_type
+        return self._devices.get(layer._uid, default)
 
     def is_device_type_set(self, layer: ILayer) -> bool:
         """Whether `set_device_type` was called."""
@@ -233,11 +239,11 @@ class IBuilderConfig(Flagged, Closable):
         self._timing_cache = cache
         return True
 
-    def set_preview_feature(self, feature: Any, enable: bool) -> None:
+    def set_preview_feature(self, feature: NumberedEnum, enable: bool) -> None:
         """Recorded."""
         (self._previews.add if enable else self._previews.discard)(feature.name)
 
-    def get_preview_feature(self, feature: Any) -> bool:
+    def get_preview_feature(self, feature: NumberedEnum) -> bool:
         """Whether it was asked for."""
         return feature.name in self._previews
 

@@ -22,7 +22,10 @@ from headrace.trt.types.strict import Closable, Stored, by_binding, kept
 from headrace.trt.types.values import address_of, strides
 
 if TYPE_CHECKING:
+    from headrace.plugins.types import NumberedEnum
     from headrace.trt.api.engine import Binding, ICudaEngine
+    from headrace.trt.api.interfaces import IDebugListener, IOutputAllocator, IProfiler
+    from headrace.trt.types.reporting import IErrorRecorder
 
 ALIGNMENT = 256
 
@@ -56,16 +59,16 @@ class IExecutionContext(Closable):
     refused gives False, and the logger has the reason. Source: tensorrt-api spec 4.3.
     """
 
-    def __init__(self, engine: ICudaEngine, strategy: Any) -> None:
+    def __init__(self, engine: ICudaEngine, strategy: NumberedEnum) -> None:
         self._engine = engine
         self._strategy = strategy
         self._profile = 0
         self._shapes: dict[str, Shape] = {}
         self._values: dict[str, Array] = {}
         self._addresses: dict[str, int] = {}
-        self._allocators: dict[str, Any] = {}
-        self._profiler: Any = None
-        self._recorder: Any = None
+        self._allocators: dict[str, IOutputAllocator] = {}
+        self._profiler: IProfiler | None = None
+        self._recorder: IErrorRecorder | None = None
         self._plain: dict[str, Any] = {}
         self._last_ms: float | None = None
         self._debugs: set[str] = set()
@@ -167,7 +170,7 @@ class IExecutionContext(Closable):
         """The address set by `set_tensor_address`; 0 if none."""
         return self._addresses.get(name, 0)
 
-    def set_output_allocator(self, name: str, output_allocator: Any) -> bool:
+    def set_output_allocator(self, name: str, output_allocator: IOutputAllocator | None) -> bool:
         """Ask `output_allocator` for memory at each run."""
         binding = self._engine._find(name)
         if binding is None or binding.is_input:
@@ -178,7 +181,7 @@ class IExecutionContext(Closable):
             self._allocators[name] = output_allocator
         return True
 
-    def get_output_allocator(self, name: str) -> Any:
+    def get_output_allocator(self, name: str) -> IOutputAllocator | None:
         """The allocator set by `set_output_allocator`, or None."""
         return self._allocators.get(name)
 
@@ -282,18 +285,18 @@ class IExecutionContext(Closable):
     def set_aux_streams(self, aux_streams: Sequence[int]) -> None:
         """There are no streams."""
 
-    def get_runtime_config(self) -> Any:
+    def get_runtime_config(self) -> IRuntimeConfig:
         """Settings of this context."""
         config = IRuntimeConfig()
         config.set_execution_context_allocation_strategy(self._strategy)
         return config
 
-    def set_debug_listener(self, listener: Any) -> bool:
+    def set_debug_listener(self, listener: IDebugListener | None) -> bool:
         """Set the `IDebugListener` of debug tensors that are on."""
         self._plain["listener"] = listener
         return True
 
-    def get_debug_listener(self) -> Any:
+    def get_debug_listener(self) -> IDebugListener | None:
         """The listener that was set."""
         return self._plain.get("listener")
 
@@ -339,7 +342,7 @@ class IExecutionContext(Closable):
         return [] if values is None else [int(v) for v in values.reshape(-1)]
 
     def execute_async_v2(
-        self, bindings: Sequence[int], stream_handle: int, input_consumed: Any = None
+        self, bindings: Sequence[int], stream_handle: int, input_consumed: object = None
     ) -> bool:
         """As `execute_v2`."""
         return self._execute_at(bindings, int(stream_handle or 0))
@@ -350,7 +353,7 @@ class IExecutionContext(Closable):
 
     def execute_async(
         self, batch_size: int = 1, bindings: Sequence[int] = (), stream_handle: int = 0,
-        input_consumed: Any = None,
+        input_consumed: object = None,
     ) -> bool:  # fmt: skip
         """As `execute`."""
         return self._execute_batch(batch_size, bindings, int(stream_handle or 0))
@@ -411,14 +414,18 @@ class IExecutionContext(Closable):
             f"{high}"
         )
 
-    def _execute(self, addresses: dict[str, int], allocators: dict[str, Any], stream: int) -> bool:
+    def _execute(
+        self, addresses: dict[str, int], allocators: dict[str, IOutputAllocator], stream: int
+    ) -> bool:
         try:
             return self._run(addresses, allocators, stream)
         except (HeadraceError, ValueError, TypeError) as error:  # also: an address that cannot be
             self._report(str(error))
         return False
 
-    def _run(self, addresses: dict[str, int], allocators: dict[str, Any], stream: int) -> bool:
+    def _run(
+        self, addresses: dict[str, int], allocators: dict[str, IOutputAllocator], stream: int
+    ) -> bool:
         feeds = {}
         for binding in self._engine._bindings:
             if not binding.is_input:
@@ -480,7 +487,7 @@ class IExecutionContext(Closable):
         binding: Binding,
         array: Array,
         addresses: dict[str, int],
-        allocators: dict[str, Any],
+        allocators: dict[str, IOutputAllocator],
         stream: int,
     ) -> None:
         """Write an output where it is wanted."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,6 +37,12 @@ from headrace.trt.types.enums import (
 from headrace.trt.types.reporting import Severity, report
 from headrace.trt.types.strict import Closable, always, by_binding, counted, kept
 from headrace.trt.types.values import IHostMemory, elem_of
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
+
+    from headrace.plugins.types import NumberedEnum
+    from headrace.trt.types.reporting import IErrorRecorder, ILogger
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +107,9 @@ class ICudaEngine(Closable):
     copies end in ` [profile p]`.
     """
 
-    def __init__(self, plan: Plan, logger: Any = None, recorder: Any = None) -> None:
+    def __init__(
+        self, plan: Plan, logger: ILogger | None = None, recorder: IErrorRecorder | None = None
+    ) -> None:
         self._plan = plan
         self._logger = logger
         self._recorder = recorder
@@ -135,7 +143,7 @@ class ICudaEngine(Closable):
         return bool({"REFIT", "REFIT_IDENTICAL", "REFIT_INDIVIDUAL"} & set(self._record.flags))
 
     @property
-    def profiling_verbosity(self) -> Any:
+    def profiling_verbosity(self) -> NumberedEnum:
         """How much the inspector shows."""
         return ProfilingVerbosity[self._record.verbosity]
 
@@ -190,7 +198,7 @@ class ICudaEngine(Closable):
         """The budget that fits the memory: all weights."""
         return self.streamable_weights_size
 
-    def get_engine_stat(self, stat: Any) -> int:
+    def get_engine_stat(self, stat: NumberedEnum) -> int:
         """Bytes of the weights; stripped ones, of an engine built with STRIP_PLAN, else -1."""
         if stat.name == "STRIPPED_WEIGHTS_SIZE" and "STRIP_PLAN" not in self._record.flags:
             return -1
@@ -204,7 +212,7 @@ class ICudaEngine(Closable):
         """Name of an input or output."""
         return self._bindings[index].name
 
-    def get_tensor_mode(self, name: str) -> Any:
+    def get_tensor_mode(self, name: str) -> NumberedEnum:
         """INPUT, OUTPUT, or NONE if nothing is called so."""
         found = self._find(name)
         if found is None:
@@ -221,7 +229,7 @@ class ICudaEngine(Closable):
         found = self._find(name)
         return DataType.FLOAT if found is None else found.dtype
 
-    def get_tensor_location(self, name: str) -> Any:
+    def get_tensor_location(self, name: str) -> NumberedEnum:
         """HOST for inputs that decide shapes."""
         host = self.is_shape_inference_io(name)
         return TensorLocation["HOST" if host else "DEVICE"]
@@ -288,25 +296,27 @@ class ICudaEngine(Closable):
         found = self._profile(profile_index).values.get(name)
         return [] if found is None else [list(v) for v in found]
 
-    def create_execution_context(self, strategy: Any = None, runtime_config: Any = None) -> Any:
+    def create_execution_context(
+        self, strategy: NumberedEnum | None = None, runtime_config: IRuntimeConfig | None = None
+    ) -> IExecutionContext:
         """A context; any number of them may be in use."""
         if strategy is not None and not hasattr(strategy, "name"):
             strategy = None
         return IExecutionContext(self, strategy or ExecutionContextAllocationStrategy["STATIC"])
 
-    def create_execution_context_without_device_memory(self) -> Any:
+    def create_execution_context_without_device_memory(self) -> IExecutionContext:
         """As `create_execution_context`: there is no device memory."""
         return self.create_execution_context()
 
-    def create_runtime_config(self) -> Any:
+    def create_runtime_config(self) -> IRuntimeConfig:
         """Settings of contexts."""
         return IRuntimeConfig()
 
-    def create_engine_inspector(self) -> Any:
+    def create_engine_inspector(self) -> EngineInspector:
         """An inspector of the layers."""
         return EngineInspector(self)
 
-    def create_serialization_config(self) -> Any:
+    def create_serialization_config(self) -> ISerializationConfig:
         """Settings of `serialize_with_config`."""
         return ISerializationConfig()
 
@@ -314,7 +324,7 @@ class ICudaEngine(Closable):
         """The bytes of the engine."""
         return IHostMemory(b"".join(self._plan.to_chunks()))
 
-    def serialize_with_config(self, config: Any) -> IHostMemory:
+    def serialize_with_config(self, config: ISerializationConfig) -> IHostMemory:
         """`serialize`; weights are always in it."""
         return self.serialize()
 
@@ -422,7 +432,12 @@ class ICudaEngine(Closable):
             raise IndexError(f"profile {index} of {len(self._record.profiles)}")
         return self._record.profiles[index]
 
-    def _report(self, text: str, severity: Any = Severity.ERROR, recorder: Any = None) -> None:
+    def _report(
+        self,
+        text: str,
+        severity: NumberedEnum = Severity.ERROR,
+        recorder: IErrorRecorder | None = None,
+    ) -> None:
         report(self._logger, severity, text, recorder=recorder or self._recorder)
 
     def _output_shapes(
@@ -433,7 +448,9 @@ class ICudaEngine(Closable):
                 self._shapes = ModelShapes(self._plan.blobs[MODEL_BLOB], self._plugin_shapes)
             return self._shapes.outputs(inputs, values)
 
-    def _plugin_shapes(self, node: Any, infos: Any) -> Any:
+    def _plugin_shapes(
+        self, node: NodeProto, infos: Mapping[str, TensorType]
+    ) -> list[TensorType | None] | None:
         return _plugin_types(self._plan, node, infos)
 
     def _refitted(self, plan: Plan) -> None:
@@ -455,7 +472,9 @@ def _by_name() -> bool:
     return number is not None and number >= (10, 0)
 
 
-def open_engine(plan: Plan, logger: Any, recorder: Any = None) -> ICudaEngine:
+def open_engine(
+    plan: Plan, logger: ILogger | None, recorder: IErrorRecorder | None = None
+) -> ICudaEngine:
     """An engine from a plan.
 
     Raises:
@@ -492,14 +511,19 @@ def _binding(record: TensorRecord, meta: TrtRecord, *, is_input: bool) -> Bindin
     return Binding(record.name, kind, dtype, axes, is_input)
 
 
-def _plugin_types(plan: Plan, node: Any, infos: Any) -> list[TensorType | None] | None:
+def _plugin_types(
+    plan: Plan, node: NodeProto, infos: Mapping[str, TensorType]
+) -> list[TensorType | None] | None:
     """Types of the outputs of a plugin's node in a plan; None if its inputs are unknown."""
     record = next((r for r in plan.header.plugins if r.node == node.name), None)
     if record is None or any(infos.get(n) is None for n in record.inputs if n):
         return None
-    dims = [infos[n].shape if n else () for n in record.inputs]
-    if any(d is None for d in dims):
-        return None
+    dims = []
+    for n in record.inputs:
+        shape = infos[n].shape if n else ()
+        if shape is None:
+            return None
+        dims.append(shape)
     values = []
     for name in record.shape_inputs:
         known = infos[name].value if name in infos else None

@@ -10,7 +10,9 @@ from headrace.trt.types.enums import LayerInformationFormat
 from headrace.trt.types.strict import Strict, kept
 
 if TYPE_CHECKING:
+    from headrace.plugins.types import NumberedEnum
     from headrace.trt.api.engine import ICudaEngine
+    from headrace.trt.types.reporting import IErrorRecorder
 
 
 class EngineInspector(Strict):
@@ -22,12 +24,12 @@ class EngineInspector(Strict):
     def __init__(self, engine: ICudaEngine) -> None:
         self._engine = engine
         self._context: Any = None
-        self._recorder: Any = None
+        self._recorder: IErrorRecorder | None = None
 
     execution_context = kept("_context", "A context that gives the shapes.")
     error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
 
-    def get_layer_information(self, layer_index: int, format: Any) -> str:
+    def get_layer_information(self, layer_index: int, format: NumberedEnum) -> str:
         """One layer."""
         layers = self._engine._record.layers
         if not 0 <= layer_index < len(layers):
@@ -38,7 +40,7 @@ class EngineInspector(Strict):
             return json.dumps(found, indent=1)
         return f"{self._line(layers[layer_index])}\n"
 
-    def get_engine_information(self, format: Any) -> str:
+    def get_engine_information(self, format: NumberedEnum) -> str:
         """All layers, and the bindings."""
         layers = self._engine._record.layers
         bindings = [b.name for b in self._engine._bindings]

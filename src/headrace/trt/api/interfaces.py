@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headrace.trt.release import versioned
 from headrace.trt.types.enums import ExecutionContextAllocationStrategy, from_mask
 from headrace.trt.types.strict import Closable, Strict, Subclassed
 from headrace.trt.types.values import IHostMemory
+
+if TYPE_CHECKING:
+    from headrace.plugins.types import DataType, Dims, NumberedEnum
+
 
 _CACHE_MAGIC = b"HEADRTTC"
 
@@ -29,7 +33,7 @@ class IOutputAllocator(Subclassed):
         """`reallocate_output` with the stream of the run."""
         return self.reallocate_output(tensor_name, memory, size, alignment)
 
-    def notify_shape(self, tensor_name: str, shape: Any) -> None:
+    def notify_shape(self, tensor_name: str, shape: Dims) -> None:
         """The shape of the output that was written."""
 
 
@@ -85,7 +89,7 @@ class IStreamReader(Subclassed):
 class IStreamReaderV2(IStreamReader):
     """That can also be positioned."""
 
-    def seek(self, offset: int, where: Any) -> bool:
+    def seek(self, offset: int, where: NumberedEnum) -> bool:
         """Go to a place."""
         raise NotImplementedError("seek")
 
@@ -102,7 +106,7 @@ class IDebugListener(Subclassed):
     """Receives the values of watched tensors."""
 
     def process_debug_tensor(
-        self, addr: int, location: Any, type: Any, shape: Any, name: str, stream: int
+        self, addr: int, location: NumberedEnum, type: DataType, shape: Dims, name: str, stream: int
     ) -> bool:
         """One tensor."""
         raise NotImplementedError("process_debug_tensor")
@@ -144,11 +148,11 @@ class IRuntimeConfig(Strict):
     def __init__(self) -> None:
         self._strategy = ExecutionContextAllocationStrategy["STATIC"]
 
-    def set_execution_context_allocation_strategy(self, strategy: Any) -> None:
+    def set_execution_context_allocation_strategy(self, strategy: NumberedEnum) -> None:
         """Recorded."""
         self._strategy = ExecutionContextAllocationStrategy(strategy)
 
-    def get_execution_context_allocation_strategy(self) -> Any:
+    def get_execution_context_allocation_strategy(self) -> NumberedEnum:
         """The strategy that was set."""
         return self._strategy
 
@@ -164,17 +168,17 @@ class ISerializationConfig(Strict):
         """Mask."""
         return from_mask("SerializationFlag", self._flags)
 
-    def set_flag(self, flag: Any) -> bool:
+    def set_flag(self, flag: NumberedEnum) -> bool:
         """Recorded."""
         self._flags.add(flag.name)
         return True
 
-    def clear_flag(self, flag: Any) -> bool:
+    def clear_flag(self, flag: NumberedEnum) -> bool:
         """Undo `set_flag`."""
         self._flags.discard(flag.name)
         return True
 
-    def get_flag(self, flag: Any) -> bool:
+    def get_flag(self, flag: NumberedEnum) -> bool:
         """Whether it was set."""
         return flag.name in self._flags
 
@@ -236,7 +240,7 @@ class ITimingCache(Closable):
         self._data = _CACHE_MAGIC
         return True
 
-    def query_keys(self) -> list[Any]:
+    def query_keys(self) -> list[TimingCacheKey]:
         """Keys of an editable cache; none, since Headrace keeps times elsewhere."""
         return []
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
 
 from headrace._core.errors import HeadraceError
 from headrace._core.text import error_text
@@ -18,7 +18,12 @@ from headrace.trt.types.tensor import ITensor
 from headrace.trt.types.values import elem_of
 
 if TYPE_CHECKING:
+    from onnx import FunctionProto, NodeProto
+
     from headrace._core.types import Array
+    from headrace.network.shapes.node_shapes import Shape
+    from headrace.plugins.types import DataType, NumberedEnum
+    from headrace.trt.types.reporting import IErrorRecorder, ILogger
 
 
 DEFAULT_OPSET = 17
@@ -31,18 +36,18 @@ class LayerGraph(Closable):
     again.
     """
 
-    def __init__(self, logger: Any, *, implicit: bool) -> None:
+    def __init__(self, logger: ILogger | None, *, implicit: bool) -> None:
         self._logger = logger
-        self._recorder: Any = None
+        self._recorder: IErrorRecorder | None = None
         self._implicit = implicit
         self._opset = DEFAULT_OPSET
         self._domains: dict[str, int] = {}
-        self._functions: dict[tuple[str, str], Any] = {}
+        self._functions: dict[tuple[str, str], FunctionProto] = {}
         self._inputs: list[ITensor] = []
         self._outputs: list[ITensor] = []
         self._layers: list[ILayer] = []
         self._fragments: dict[str, Fragment] = {}
-        self._signatures: dict[str, Any] = {}
+        self._signatures: dict[str, object] = {}
         self._initializers: dict[str, Array] = {}
         self._counter = 0
         self._dirty = 0
@@ -58,7 +63,7 @@ class LayerGraph(Closable):
         self._counter += 1
         return f"%{kind}{self._counter}"
 
-    def _report(self, text: str, severity: Any = Severity.ERROR) -> None:
+    def _report(self, text: str, severity: NumberedEnum = Severity.ERROR) -> None:
         report(self._logger, severity, text, recorder=self._recorder)
 
     def _changed(self, layer: ILayer | None = None) -> None:
@@ -170,7 +175,7 @@ class LayerGraph(Closable):
         """An initialiser of a parsed model as the output of a constant layer."""
         array = self._initializers[name]
         layer = IConstantLayer(
-            cast(Any, self),
+            self,
             [],
             params={"shape": array.shape},
             weights={"CONSTANT": array},
@@ -236,7 +241,9 @@ def _producers(layer: ILayer, *, around: bool = False) -> list[ILayer]:
     return found
 
 
-def _signature(info: TensorType | None) -> Any:
+def _signature(
+    info: TensorType | None,
+) -> tuple[int, Shape | None, tuple[str, bytes] | None] | None:
     if info is None:
         return None
     value = None if info.value is None else (info.value.dtype.str, info.value.tobytes())
@@ -247,6 +254,7 @@ def _keep_node(fragment: Fragment, layer: ILayer, initializers: Mapping[str, Arr
     """A node of a parsed model, as it is, under the names of this network."""
     import onnx
 
+    assert layer._node is not None
     node = onnx.NodeProto()
     node.CopyFrom(layer._node)
     names = []
@@ -277,7 +285,7 @@ def _keep_node(fragment: Fragment, layer: ILayer, initializers: Mapping[str, Arr
             fragment.infos[name] = info
 
 
-def captured_weights(node: Any, initializers: Mapping[str, Any]) -> list[str]:
+def captured_weights(node: NodeProto, initializers: Collection[str]) -> list[str]:
     """Initialisers that graphs inside a node use."""
     found = []
     for graph in bodies(node):
@@ -287,7 +295,7 @@ def captured_weights(node: Any, initializers: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _rename_inside(node: Any, old: str, new: str) -> None:
+def _rename_inside(node: NodeProto, old: str, new: str) -> None:
     """A tensor that graphs inside a node take from around them, under another name."""
     for graph in bodies(node):
         for inner in graph.node:
@@ -324,7 +332,7 @@ def _bind_outputs(fragment: Fragment, layer: ILayer, made: list[str]) -> None:
     fragment.placeholders = [renamed.get(n, n) for n in fragment.placeholders]
 
 
-def _converting(fragment: Fragment, name: str, dtype: Any) -> int | None:
+def _converting(fragment: Fragment, name: str, dtype: DataType) -> int | None:
     """The ONNX type to convert to: float kinds are hints, other kinds change values."""
     info = fragment.infos.get(name)
     elem = elem_of(dtype)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from headrace._core.errors import HeadraceError
 from headrace._core.files import os_reason
@@ -24,8 +24,14 @@ from headrace.trt.types.strict import Closable, Stored, Strict, always, kept
 from headrace.trt.types.tensor import ITensor
 from headrace.trt.types.values import Weights
 
+if TYPE_CHECKING:
+    from headrace.plugins.types import DataType, NumberedEnum
+    from headrace.trt.types.reporting import IErrorRecorder, ILogger
 
-def _add(network: INetworkDefinition, read: Network, logger: Any) -> dict[str, ITensor] | None:
+
+def _add(
+    network: INetworkDefinition, read: Network, logger: ILogger | None
+) -> dict[str, ITensor] | None:
     """Append the layers of a model; its outputs by name, which are not marked."""
     if "EXPLICIT_BATCH" not in network._flags and not network._layers:
         network._implicit = True
@@ -91,8 +97,8 @@ class CaffeParser(Closable):
     """Reads a prototxt and a caffemodel."""
 
     def __init__(self) -> None:
-        self._plain: dict[str, Any] = {}
-        self._logger: Any = None
+        self._plain: dict[str, object] = {}
+        self._logger: ILogger | None = None
         self._plugin_factory: Any = None  # of C++ sources, from before IPluginV2
 
     plugin_factory_v2 = Stored(
@@ -105,7 +111,7 @@ class CaffeParser(Closable):
     error_recorder = Stored(None, "Kept; the network's is asked.")
 
     def parse(
-        self, deploy: str, model: str, network: INetworkDefinition, dtype: Any
+        self, deploy: str, model: str, network: INetworkDefinition, dtype: DataType
     ) -> IBlobNameToTensor | None:
         """Add the layers; None if they cannot be read, and the logger has the reason.
 
@@ -136,7 +142,11 @@ class CaffeParser(Closable):
         return IBlobNameToTensor(tensors)
 
     def parse_buffer(
-        self, deploy_buffer: bytes, model_buffer: bytes, network: INetworkDefinition, dtype: Any
+        self,
+        deploy_buffer: bytes,
+        model_buffer: bytes,
+        network: INetworkDefinition,
+        dtype: DataType,
     ) -> IBlobNameToTensor | None:
         """`parse` for bytes."""
         with tempfile.TemporaryDirectory() as folder:
@@ -153,7 +163,7 @@ class UffParser(Closable):
         self._input: tuple[str, tuple[int, ...], str] | None = None
         self._outputs: list[str] = []
         self._namespace = ""
-        self._recorder: Any = None
+        self._recorder: IErrorRecorder | None = None
         self._plugin_factory: Any = None  # of C++ sources, from before IPluginV2
 
     plugin_namespace = kept("_namespace", "Namespace that a factory gets.", convert=str)
@@ -163,7 +173,9 @@ class UffParser(Closable):
     uff_required_version_patch = always(9, "Version of the format.")
     error_recorder = kept("_recorder", "Kept; the network's is asked.")
 
-    def register_input(self, name: str, shape: Sequence[int], order: Any = None) -> bool:
+    def register_input(
+        self, name: str, shape: Sequence[int], order: NumberedEnum | None = None
+    ) -> bool:
         """The input, its shape without the batch, and the order of its axes. There is one."""
         kind = "NCHW" if order is None else UffInputOrder(order).name
         self._input = (str(name), tuple(Dims(shape)), kind)
@@ -174,7 +186,9 @@ class UffParser(Closable):
         self._outputs.append(str(name))
         return True
 
-    def parse(self, file: str, network: INetworkDefinition, weights_type: Any = None) -> bool:
+    def parse(
+        self, file: str, network: INetworkDefinition, weights_type: DataType | None = None
+    ) -> bool:
         """Add the layers and mark the outputs; False, with a report to the logger, if not."""
         from headrace.network.uff.importer import network_from_uff
 
@@ -196,7 +210,7 @@ class UffParser(Closable):
         return True
 
     def parse_buffer(
-        self, buffer: bytes, network: INetworkDefinition, weights_type: Any = None
+        self, buffer: bytes, network: INetworkDefinition, weights_type: DataType | None = None
     ) -> bool:
         """`parse` for bytes."""
         with tempfile.TemporaryDirectory() as folder:

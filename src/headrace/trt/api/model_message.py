@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
@@ -19,6 +19,11 @@ from headrace.network.network import Network
 from headrace.network.onnx_file import network_from_onnx_bytes
 from headrace.plugins.memory import array_at
 
+if TYPE_CHECKING:
+    from onnx import ModelProto
+    from typing_extensions import Buffer
+
+
 Fail = Callable[[list[str]], bool]
 """Keeps the faults of a parser, and gives False."""
 
@@ -27,10 +32,10 @@ class ModelMessage:
     """The message, until it is parsed."""
 
     def __init__(self) -> None:
-        self._proto: Any = None
+        self._proto: ModelProto | None = None
         self._path = Path("model.onnx")
 
-    def load(self, model: Any, path: str | None, fail: Fail) -> bool:
+    def load(self, model: Buffer, path: str | None, fail: Fail) -> bool:
         """Read a message; its initialisers may lack their data.
 
         Args:

@@ -17,7 +17,10 @@ from headrace.trt.types.tensor import ITensor
 from headrace.trt.types.values import as_array, elem_of
 
 if TYPE_CHECKING:
-    from headrace.trt.api.builder import Builder
+    from headrace._core.types import Array
+    from headrace.plugins.types import NumberedEnum
+    from headrace.trt.types.reporting import ILogger
+    from headrace.trt.types.values import WeightsLike
 
 
 @versioned(
@@ -42,7 +45,9 @@ class INetworkDefinition(AddsLayers):
     Source: tensorrt-api spec 3.4.
     """
 
-    def __init__(self, builder: Builder | None, logger: Any, flags: int, *, implicit: bool) -> None:
+    def __init__(
+        self, builder: object, logger: ILogger | None, flags: int, *, implicit: bool
+    ) -> None:
         super().__init__(logger, implicit=implicit)
         self._builder = builder
         self._flags = names_in("NetworkDefinitionCreationFlag", flags)
@@ -53,7 +58,7 @@ class INetworkDefinition(AddsLayers):
         self._debugged: set[str] = set()
         self._debugs_all = False
         self._refittable: set[str] = set()
-        self._keepalive: list[Any] = []
+        self._keepalive: list[object] = []
 
     name = kept("_name", "Name of the network, which the engine gets.", convert=str)
     builder = kept("_builder", "The builder that made it.", read_only=True)
@@ -65,7 +70,7 @@ class INetworkDefinition(AddsLayers):
         """Mask of `NetworkDefinitionCreationFlag`s."""
         return from_mask("NetworkDefinitionCreationFlag", self._flags)
 
-    def get_flag(self, flag: Any) -> bool:
+    def get_flag(self, flag: NumberedEnum) -> bool:
         """Whether it was made with a flag."""
         return flag.name in self._flags
 
@@ -166,7 +171,7 @@ class INetworkDefinition(AddsLayers):
         self._inputs = [t for t in self._inputs if t is not tensor]
         self.unmark_output(tensor)
 
-    def set_weights_name(self, weights: Any, name: str) -> bool:
+    def set_weights_name(self, weights: WeightsLike, name: str) -> bool:
         """Name weights, for a refitter. The object must be the one that a layer was given."""
         array = as_array(weights)
         for layer in self._layers:
@@ -242,5 +247,5 @@ class INetworkDefinition(AddsLayers):
         )
 
 
-def _same_memory(a: Any, b: Any) -> bool:
+def _same_memory(a: Array, b: Array) -> bool:
     return bool(a.ctypes.data == b.ctypes.data and a.size == b.size and a.dtype == b.dtype)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -34,7 +34,12 @@ from headrace.trt.types.reporting import ParserError
 from headrace.trt.types.tensor import ITensor
 
 if TYPE_CHECKING:
+    from onnx import ModelProto, NodeProto
+
+    from headrace.plugins.base import IPluginCreator, IPluginCreatorV3One
     from headrace.trt.api.network import INetworkDefinition
+    from headrace.trt.layers.base import Slot
+    from headrace.trt.types.reporting import ILogger
 
 _BINARY = {
     "Sum": "SUM", "Mod": "FLOOR_DIV", "GreaterOrEqual": "GREATER", "LessOrEqual": "LESS",
@@ -82,19 +87,21 @@ _LAYERS: dict[type[ILayer], str] = {
     windows.IPoolingLayer: "AveragePool MaxPool",
 }
 """Layer -> operators that become it, beside those of the tables above."""
+Creator: TypeAlias = "IPluginCreator | IPluginCreatorV3One"
+
 _CLASSES = {op: cls for cls, ops in _LAYERS.items() for op in ops.split()}
 
 
 class Checker:
     """Judges nodes before any of them is added."""
 
-    def __init__(self, proto: Any, network: INetworkDefinition) -> None:
+    def __init__(self, proto: ModelProto, network: INetworkDefinition) -> None:
         self._opsets = {"" if o.domain == "ai.onnx" else o.domain: o.version
                         for o in proto.opset_import}  # fmt: skip
         self._functions = frozenset((f.domain, f.name) for f in proto.functions)
         self._network = network
 
-    def creator(self, node: Any) -> Any | None:
+    def creator(self, node: NodeProto) -> Creator | None:
         """The creator of a node that ONNX does not define; None for other nodes."""
         from headrace.plugins.registry import known_plugins
 
@@ -102,7 +109,7 @@ class Checker:
             return None
         return find_creator(node, known_plugins())
 
-    def problem(self, index: int, node: Any) -> ParserError | None:
+    def problem(self, index: int, node: NodeProto) -> ParserError | None:
         """Why a node cannot be parsed."""
         if not is_unknown(node, self._opsets, self._functions):
             return None
@@ -137,9 +144,14 @@ def _class_of(op: str) -> tuple[type[ILayer], dict[str, Any]]:
 
 
 def add_node(
-    network: INetworkDefinition, node: Any, index: int, tensors: dict[str, ITensor], creator: Any,
-    logger: Any, live: Any = None,
-) -> None:  # fmt: skip
+    network: INetworkDefinition,
+    node: NodeProto,
+    index: int,
+    tensors: dict[str, ITensor],
+    creator: Creator | None,
+    logger: ILogger | None,
+    live: Any = None,
+) -> None:
     """Add the layer of a node; a node `Constant` becomes an initialiser.
 
     Args:
@@ -156,7 +168,7 @@ def add_node(
     cls, params = _class_of(node.op_type)
     kind = cls._kind or node.op_type.upper()
     inputs: list[ITensor | None] = []
-    slots: list[tuple[str, Any]] = []  # the kind of each input of the node
+    slots: list[Slot] = []  # the kind of each input of the node
     for name in node.input:
         if name in network._initializers:
             slots.append(("weights", name))
@@ -193,7 +205,7 @@ def add_node(
         tensors[output] = tensor
 
 
-def _lift(network: INetworkDefinition, node: Any) -> bool:
+def _lift(network: INetworkDefinition, node: NodeProto) -> bool:
     attributes = attributes_of(node)
     dtypes: dict[str, Any] = {"value_int": np.int64, "value_ints": np.int64,
                               "value_float": np.float32, "value_floats": np.float32}  # fmt: skip
@@ -207,7 +219,7 @@ def _lift(network: INetworkDefinition, node: Any) -> bool:
     return False
 
 
-def _captured(node: Any) -> list[str]:
+def _captured(node: NodeProto) -> list[str]:
     """Names that graphs inside a node take from around them."""
     found: dict[str, None] = {}
     for graph in bodies(node):
@@ -219,7 +231,7 @@ def _captured(node: Any) -> list[str]:
     return list(found)
 
 
-def _described(kind: str, node: Any, attributes: dict[str, Any]) -> dict[str, Any]:
+def _described(kind: str, node: NodeProto, attributes: dict[str, Any]) -> dict[str, Any]:
     """Settings of a layer, as far as the node has them."""
     if kind in ("CONVOLUTION", "DECONVOLUTION", "POOLING"):
         shape = tuple(attributes.get("kernel_shape", ()))
@@ -261,7 +273,7 @@ def _described(kind: str, node: Any, attributes: dict[str, Any]) -> dict[str, An
     return {}
 
 
-def _read_weights(network: INetworkDefinition, layer: ILayer, node: Any, kind: str) -> None:
+def _read_weights(network: INetworkDefinition, layer: ILayer, node: NodeProto, kind: str) -> None:
     """Kernel and bias of a convolution if they are initialisers."""
     weights = [network._initializers.get(name) for name in node.input[1:]]
     if not weights or weights[0] is None:

@@ -7,7 +7,7 @@ be counted, read and pinned, and is lowered to itself again. Source: tensorrt-ap
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,12 @@ from headrace.trt.types.enums import ErrorCode, Flagged
 from headrace.trt.types.reporting import CollectsErrors, ParserError, Severity, report
 from headrace.trt.types.strict import Closable, counted
 from headrace.trt.types.tensor import ITensor
+
+if TYPE_CHECKING:
+    from onnx import GraphProto
+    from typing_extensions import Buffer
+
+    from headrace.trt.types.reporting import ILogger
 
 
 def get_nv_onnx_parser_version() -> int:
@@ -48,7 +54,7 @@ class OnnxParser(CollectsErrors, Flagged, Closable):
 
     _FLAGS = "OnnxParserFlag"
 
-    def __init__(self, network: INetworkDefinition, logger: Any) -> None:
+    def __init__(self, network: INetworkDefinition, logger: ILogger | None) -> None:
         if not isinstance(network, INetworkDefinition):
             raise TypeError(f"a network, not a {type(network).__name__}")
         self._network = network
@@ -65,7 +71,7 @@ class OnnxParser(CollectsErrors, Flagged, Closable):
         known = onnx.defs.has(op_name)
         return bool(known or get_plugin_registry().versions(op_name))
 
-    def parse(self, model: Any, path: str | None = None) -> bool:
+    def parse(self, model: Buffer, path: str | None = None) -> bool:
         """Add the layers of a model.
 
         Args:
@@ -94,7 +100,7 @@ class OnnxParser(CollectsErrors, Flagged, Closable):
             )
         return self._add(read)
 
-    def load_model_proto(self, model: Any, path: str | None = None) -> bool:
+    def load_model_proto(self, model: Buffer, path: str | None = None) -> bool:
         """Keep a message for `parse_model_proto`; its initialisers may lack their data."""
         return self._message.load(model, path, self._refuse)
 
@@ -109,16 +115,16 @@ class OnnxParser(CollectsErrors, Flagged, Closable):
         except HeadraceError as error:
             return self._fail("MODEL_DESERIALIZE_FAILED", str(error))
 
-    def set_builder_config(self, config: Any) -> bool:
+    def set_builder_config(self, config: object) -> bool:
         """Recorded: layers are parsed alike for every config."""
         self._config = config
         return True
 
-    def parse_with_weight_descriptors(self, model: Any) -> bool:
+    def parse_with_weight_descriptors(self, model: Buffer) -> bool:
         """As `parse`."""
         return self.parse(model)
 
-    def supports_model(self, model: Any, path: str | None = None) -> tuple[bool, list[Any]]:
+    def supports_model(self, model: Buffer, path: str | None = None) -> tuple[bool, list[Any]]:
         """Whether every node could be parsed; and the runs of nodes that could, with True.
 
         A run that cannot be parsed is left out: scripts look at one that is False again, without
@@ -127,11 +133,11 @@ class OnnxParser(CollectsErrors, Flagged, Closable):
         supported = self._look_through(model, path)
         return supported, [run for run in self._subgraphs if run[1]]
 
-    def supports_model_v2(self, model: Any, path: str | None = None) -> bool:
+    def supports_model_v2(self, model: Buffer, path: str | None = None) -> bool:
         """Whether every node could be parsed; the runs of nodes are kept."""
         return self._look_through(model, path)
 
-    def _look_through(self, model: Any, path: str | None) -> bool:
+    def _look_through(self, model: Buffer, path: str | None) -> bool:
         try:
             read = network_from_onnx_bytes(
                 bytes(model), Path(path or "model.onnx"), needs_inputs=False
@@ -218,7 +224,7 @@ class OnnxParser(CollectsErrors, Flagged, Closable):
             network.mark_output(tensor)
         return True
 
-    def _inputs(self, proto: Any) -> dict[str, ITensor]:
+    def _inputs(self, proto: GraphProto) -> dict[str, ITensor]:
         tensors: dict[str, ITensor] = {}
         for value in proto.graph.input:
             kind = value.type.tensor_type
@@ -234,7 +240,7 @@ class OnnxParser(CollectsErrors, Flagged, Closable):
             tensors[value.name] = tensor
         return tensors
 
-    def _initializers(self, proto: Any) -> None:
+    def _initializers(self, proto: GraphProto) -> None:
         from onnx import numpy_helper
 
         for initializer in proto.graph.initializer:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headrace.plugins.types import Dims
 from headrace.trt.types.reporting import Severity, report
 from headrace.trt.types.strict import Strict
+
+if TYPE_CHECKING:
+    from headrace.trt.types.reporting import ILogger
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class Range:
 class IOptimizationProfile(Strict):
     """Made by `Builder.create_optimization_profile`. Source: tensorrt-api spec 3.3."""
 
-    def __init__(self, logger: Any = None) -> None:
+    def __init__(self, logger: ILogger | None = None) -> None:
         self._logger = logger
         self._shapes: dict[str, Range] = {}
         self._values: dict[str, Range] = {}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import structs
 
 from headrace._core.errors import HeadraceError
-from headrace._core.types import Array
+from headrace._core.types import Array, DType
 from headrace.engine.plan import MODEL_BLOB, Plan, blob_record
 from headrace.network.onnx_file import network_from_onnx, network_from_onnx_bytes
 from headrace.trt.api.model_message import ModelMessage
@@ -20,7 +20,16 @@ from headrace.trt.types.strict import Closable, kept
 from headrace.trt.types.values import Weights, as_array
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from onnx import ModelProto
+    from typing_extensions import Buffer
+
+    from headrace.network.network import Network
+    from headrace.plugins.types import NumberedEnum
     from headrace.trt.api.engine import ICudaEngine
+    from headrace.trt.types.reporting import IErrorRecorder, ILogger
+    from headrace.trt.types.values import WeightsLike
 
 
 @versioned(
@@ -38,14 +47,14 @@ class Refitter(Closable):
     The engine must have been built with `BuilderFlag.REFIT`.
     """
 
-    def __init__(self, engine: ICudaEngine, logger: Any) -> None:
+    def __init__(self, engine: ICudaEngine, logger: ILogger | None) -> None:
         self._engine = engine
         self._logger = logger
-        self._recorder: Any = None
+        self._recorder: IErrorRecorder | None = None
         self._given: dict[str, Array] = {}
         self._max_threads = 1
         self._validates = True
-        self._locations: dict[str, Any] = {}
+        self._locations: dict[str, NumberedEnum] = {}
         record = engine._record
         self._roles = {
             (layer.name, role): name
@@ -65,7 +74,7 @@ class Refitter(Closable):
         "_validates", "True refuses weights that are infinite or no numbers.", convert=bool
     )
 
-    def set_weights(self, layer_name: str, role: Any, weights: Any) -> bool:
+    def set_weights(self, layer_name: str, role: NumberedEnum, weights: WeightsLike) -> bool:
         """New weights of a layer; False if it has none in this role, or of another size."""
         name = self._roles.get((layer_name, WeightsRole(role).name))
         if name is None:
@@ -73,7 +82,9 @@ class Refitter(Closable):
             return False
         return self._take(name, weights)
 
-    def set_named_weights(self, name: str, weights: Any, location: Any = None) -> bool:
+    def set_named_weights(
+        self, name: str, weights: WeightsLike, location: NumberedEnum | None = None
+    ) -> bool:
         """New weights by name; False if nothing is called so, or of another size."""
         found = self._names.get(name)
         if found is None:
@@ -84,7 +95,7 @@ class Refitter(Closable):
         self._locations[name] = TensorLocation["HOST"] if location is None else location
         return True
 
-    def get_weights_location(self, name: str) -> Any:
+    def get_weights_location(self, name: str) -> NumberedEnum:
         """The location given to `set_named_weights`; HOST for others."""
         return self._locations.get(name, TensorLocation["HOST"])
 
@@ -102,12 +113,12 @@ class Refitter(Closable):
         found = self._sizes.get(self._names.get(name, ""))
         return None if found is None else Weights(np.zeros(found[0], found[1]))
 
-    def get_all(self) -> tuple[list[str], list[Any]]:
+    def get_all(self) -> tuple[list[str], list[NumberedEnum]]:
         """Names of layers, and roles, of all weights."""
         pairs = list(self._roles)
         return [n for n, _ in pairs], [WeightsRole[role] for _, role in pairs]
 
-    def get_missing(self) -> tuple[list[str], list[Any]]:
+    def get_missing(self) -> tuple[list[str], list[NumberedEnum]]:
         """None: weights that are not given stay as they are."""
         return [], []
 
@@ -123,7 +134,7 @@ class Refitter(Closable):
         """Ranges are not kept."""
         return (0.0, 0.0)
 
-    def set_dynamic_range(self, tensor_name: str, range: Any) -> bool:
+    def set_dynamic_range(self, tensor_name: str, range: Sequence[float]) -> bool:
         """Ranges cannot be changed."""
         return False
 
@@ -148,7 +159,7 @@ class Refitter(Closable):
         """As `refit_cuda_engine`."""
         return self.refit_cuda_engine()
 
-    def _take(self, name: str, weights: Any) -> bool:
+    def _take(self, name: str, weights: WeightsLike) -> bool:
         array = as_array(weights)
         size, dtype = self._sizes[name]
         if array is None or array.size != size:
@@ -173,7 +184,7 @@ class Refitter(Closable):
 class OnnxParserRefitter(CollectsErrors):
     """Gives a refitter the weights of a model of the same graph."""
 
-    def __init__(self, refitter: Refitter, logger: Any) -> None:
+    def __init__(self, refitter: Refitter, logger: ILogger | None) -> None:
         self._refitter = refitter
         self._logger = logger
         self._errors: list[ParserError] = []
@@ -183,14 +194,14 @@ class OnnxParserRefitter(CollectsErrors):
         """Take the weights of a file."""
         return self._refit(lambda: network_from_onnx(model))
 
-    def refit_from_bytes(self, model: Any, path: str | None = None) -> bool:
+    def refit_from_bytes(self, model: Buffer, path: str | None = None) -> bool:
         """Take the weights of a message."""
         from pathlib import Path
 
         where = Path(path or "model.onnx")
         return self._refit(lambda: network_from_onnx_bytes(bytes(model), where))
 
-    def load_model_proto(self, model: Any, path: str | None = None) -> bool:
+    def load_model_proto(self, model: Buffer, path: str | None = None) -> bool:
         """Keep a message for `refit_model_proto`."""
         return self._message.load(model, path, self._fail)
 
@@ -202,7 +213,7 @@ class OnnxParserRefitter(CollectsErrors):
         """Take the weights of the kept message."""
         return self._refit(self._message.network)
 
-    def _refit(self, read: Any) -> bool:
+    def _refit(self, read: Callable[[], Network]) -> bool:
         """Take all weights of a model, or none if anything does not fit."""
         try:
             arrays = _weights_of(read().to_proto())
@@ -231,7 +242,7 @@ class OnnxParserRefitter(CollectsErrors):
         return False
 
 
-def _weights_of(proto: Any) -> dict[str, Array]:
+def _weights_of(proto: ModelProto) -> dict[str, Array]:
     """Initialisers, and constants by the names of their outputs."""
     from onnx import numpy_helper
 
@@ -243,7 +254,7 @@ def _weights_of(proto: Any) -> dict[str, Array]:
     return found
 
 
-def _model(plan: Plan) -> Any:
+def _model(plan: Plan) -> ModelProto:
     import onnx
 
     proto = onnx.ModelProto()
@@ -251,7 +262,7 @@ def _model(plan: Plan) -> Any:
     return proto
 
 
-def _sizes(plan: Plan) -> dict[str, tuple[int, Any]]:
+def _sizes(plan: Plan) -> dict[str, tuple[int, DType]]:
     from onnx import helper
 
     return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import EngineError, HeadraceError
 from headrace.engine.plan import Plan
@@ -11,6 +11,10 @@ from headrace.trt.api.engine import ICudaEngine, open_engine
 from headrace.trt.release import versioned
 from headrace.trt.types.reporting import Severity, report
 from headrace.trt.types.strict import Closable, Stored, always, kept
+
+if TYPE_CHECKING:
+    from headrace.trt.types.reporting import IErrorRecorder, ILogger
+
 
 _TENSORRT = (b"ftrt", b"ptrt", b"vtrt")
 
@@ -26,10 +30,10 @@ _TENSORRT = (b"ftrt", b"ptrt", b"vtrt")
 class Runtime(Closable):
     """Source: tensorrt-api spec 4.1."""
 
-    def __init__(self, logger: Any) -> None:
+    def __init__(self, logger: ILogger | None) -> None:
         self._logger = logger
-        self._recorder: Any = None
-        self._plain: dict[str, Any] = {}
+        self._recorder: IErrorRecorder | None = None
+        self._plain: dict[str, object] = {}
         self._registry: PluginRegistry | None = None
 
     gpu_allocator = Stored(None, "Kept; memory is the host's.")
@@ -44,7 +48,7 @@ class Runtime(Closable):
 
     num_DLA_cores = always(0, "None here.")
 
-    def deserialize_cuda_engine(self, serialized_engine: Any) -> ICudaEngine | None:
+    def deserialize_cuda_engine(self, serialized_engine: object) -> ICudaEngine | None:
         """An engine from its bytes, or from a reader with `read(size) -> bytes`.
 
         Returns:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from headrace.trt.host import creators, functions, running
 from headrace.trt.host.callback_errors import report_failure, report_log
 from headrace.trt.host.forwarding import SharedFields, fields_from, fields_to
 from headrace.trt.host.plugins import plugin_v2, plugin_v3
+
+if TYPE_CHECKING:
+    from headrace.plugins.types import NumberedEnum
+
 
 LAYER_TYPES = [
     "CONVOLUTION", "CAST", "ACTIVATION", "POOLING", "LRN", "SCALE", "SOFTMAX", "DECONVOLUTION",
@@ -61,7 +65,7 @@ def logger(native: Any) -> Any:
             super().__init__()
             self.native = native
 
-        def log(self, severity: Any, msg: str) -> None:
+        def log(self, severity: NumberedEnum, msg: str) -> None:
             native.log(int(severity), str(msg))
 
     return CppLogger()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -17,13 +17,19 @@ from headrace.trt.types.tensor import ITensor
 from headrace.trt.types.values import as_array
 
 if TYPE_CHECKING:
-    from headrace.trt.api.network import INetworkDefinition
+    from onnx import NodeProto
+
+    from headrace.plugins.types import NumberedEnum
+    from headrace.trt.types.owner import Owner
+
+Slot: TypeAlias = tuple[str, Any]
+"""The kind of an input of a parsed node, and which it is: a number, a name, or both."""
 
 Layer = TypeVar("Layer", bound="ILayer")
 _NONE = object()
 
 
-def check_tensors(inputs: Iterable[Any]) -> None:
+def check_tensors(inputs: Iterable[object]) -> None:
     """Refuse inputs of a layer that are no tensors.
 
     Raises:
@@ -58,7 +64,7 @@ class ILayer(Strict):
 
     def __init__(
         self,
-        network: INetworkDefinition,
+        network: Owner,
         inputs: Sequence[ITensor | None],
         *,
         kind: str = "",
@@ -66,7 +72,7 @@ class ILayer(Strict):
         weights: Mapping[str, Array | None] | None = None,
         outputs: int = 1,
         name: str | None = None,
-        node: Any = None,
+        node: NodeProto | None = None,
     ) -> None:
         self._network = network
         self._itself = self
@@ -78,7 +84,7 @@ class ILayer(Strict):
         self._weights = dict(weights or {})
         self._inputs = list(inputs)
         self._node = node
-        self._slots: list[tuple[str, Any]] = []  # of a parsed node: the kind of each input
+        self._slots: list[Slot] = []  # of a parsed node: the kind of each input
         self._version = 0
         self._error: str | None = None
         self._precision: DataType | None = None
@@ -103,7 +109,7 @@ class ILayer(Strict):
         return self._seen
 
     @classmethod
-    def _started(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _started(cls, given: Mapping[str, object]) -> dict[str, object]:
         """Give the settings of a new layer: the initial ones and those given, converted."""
         made = {key: cls._settings[key].convert(value) for key, value in given.items()}
         rest = {key: s.initial for key, s in cls._settings.items() if s.initial is not _NONE}
@@ -140,7 +146,7 @@ class ILayer(Strict):
                 tensor._name = self._output_name(i)
 
     @property
-    def type(self) -> Any:
+    def type(self) -> NumberedEnum:
         """The `LayerType`."""
         enum = enum_class("LayerType")
         return enum.__members__.get(self._kind, enum.__members__["PLUGIN_V2"])
@@ -209,7 +215,7 @@ class ILayer(Strict):
         self._version += 1
         self._network._changed(self._itself)
 
-    def _set_param(self, key: str, value: Any) -> None:
+    def _set_param(self, key: str, value: object) -> None:
         if self._node is not None and key in self._params:
             # read from a node that is kept as it is, until an attribute changes
             self._node = None
@@ -233,41 +239,41 @@ class Param(property):
 
     def __init__(
         self,
-        convert: Callable[[Any], Any],
+        convert: Callable[[Any], object],
         doc: str = "",
         *,
-        initial: Any = _NONE,
+        initial: object = _NONE,
         key: str = "",
-        show: Callable[[Any, Any], Any] | None = None,
+        show: Callable[[Any, Any], object] | None = None,
     ) -> None:
         super().__init__(self._get, self._put, doc=doc)
         self.convert, self.initial, self._key, self._show = convert, initial, key, show
 
-    def __set_name__(self, owner: Any, name: str) -> None:
+    def __set_name__(self, owner: type[ILayer], name: str) -> None:
         self._key = self._key or name
         owner._settings = {self._key: self, **owner._settings}
 
-    def _get(self, layer: ILayer) -> Any:
+    def _get(self, layer: ILayer) -> object:
         value = layer._params.get(self._key, None if self.initial is _NONE else self.initial)
         return value if self._show is None else self._show(layer, value)
 
-    def _put(self, layer: ILayer, value: Any) -> None:
+    def _put(self, layer: ILayer, value: object) -> None:
         layer._set_param(self._key, self.convert(value))
 
 
-def dims_param(doc: str) -> Any:
+def dims_param(doc: str) -> property:
     """Make a setting that is one number for each axis."""
     return Param(lambda v: tuple(Dims(v)), doc, show=lambda _, value: Dims(value or ()))
 
 
-def weights_param(role: str, doc: str) -> Any:
+def weights_param(role: str, doc: str) -> property:
     """Make a property over `_weights[role]`."""
 
-    def get(self: ILayer) -> Any:
+    def get(self: ILayer) -> Array:
         array = self._weights.get(role)
         return np.empty(0, np.float32) if array is None else array
 
-    def put(self: ILayer, value: Any) -> None:
+    def put(self: ILayer, value: object) -> None:
         self._weights[role] = as_array(value)
         self._node = None
         self._changed()

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from headrace.trt.types.strict import Strict, kept
 from headrace.trt.types.tensor import ITensor
 
 if TYPE_CHECKING:
-    from headrace.trt.api.network import INetworkDefinition
+    from headrace.plugins.types import NumberedEnum
+    from headrace.trt.types.owner import Owner
 
 
 class ILoopBoundaryLayer(ILayer):
@@ -110,7 +111,7 @@ def _of_length(f: Fragment, stacked: str, length: str) -> str:
 class ILoop(Strict):
     """Made by `INetworkDefinition.add_loop`."""
 
-    def __init__(self, network: INetworkDefinition) -> None:
+    def __init__(self, network: Owner) -> None:
         self._network = network
         self._name = f"(Unnamed Loop* {len(network._layers)})"
         self._recurrences: list[ILayer] = []
@@ -120,7 +121,7 @@ class ILoop(Strict):
 
     name = kept("_name", "The name.", convert=str)
 
-    def _add(self, to: list[ILayer], cls: type[Layer], tensor: ITensor, **params: Any) -> Layer:
+    def _add(self, to: list[ILayer], cls: type[Layer], tensor: ITensor, **params: object) -> Layer:
         check_tensors([tensor])
         layer = cls(
             self._network, [tensor], params={"_loop": self, **params},
@@ -139,11 +140,13 @@ class ILoop(Strict):
         params = {"axis": int(axis), "reverse": bool(reverse)}
         return self._add(self._iterators, IIteratorLayer, tensor, **params)
 
-    def add_trip_limit(self, tensor: ITensor, kind: Any) -> ITripLimitLayer:
+    def add_trip_limit(self, tensor: ITensor, kind: NumberedEnum) -> ITripLimitLayer:
         """COUNT: how many iterations; WHILE: a bool that is looked at before each."""
         return self._add(self._limits, ITripLimitLayer, tensor, kind=TripLimit(kind))
 
-    def add_loop_output(self, tensor: ITensor, kind: Any, axis: int = 0) -> ILoopOutputLayer:
+    def add_loop_output(
+        self, tensor: ITensor, kind: NumberedEnum, axis: int = 0
+    ) -> ILoopOutputLayer:
         """The kind of output."""
         params = {"kind": LoopOutput(kind), "axis": int(axis)}
         return self._add(self._outputs, ILoopOutputLayer, tensor, **params)
@@ -193,7 +196,7 @@ class IIfConditionalOutputLayer(IIfConditionalBoundaryLayer):
 class IIfConditional(Strict):
     """Made by `INetworkDefinition.add_if_conditional`. Both branches are computed, one is taken."""
 
-    def __init__(self, network: INetworkDefinition) -> None:
+    def __init__(self, network: Owner) -> None:
         self._network = network
         self._name = f"(Unnamed Conditional* {len(network._layers)})"
         self._condition: ITensor | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from onnx import helper
@@ -26,7 +26,13 @@ from headrace.trt.types.tensor import ITensor
 from headrace.trt.types.values import elem_of
 
 if TYPE_CHECKING:
-    from headrace.trt.api.network import INetworkDefinition
+    from onnx import NodeProto
+
+    from headrace.plugins.base import IPluginCreator
+    from headrace.plugins.types import NumberedEnum
+    from headrace.trt.layers.base import Slot
+    from headrace.trt.types.owner import Owner
+    from headrace.trt.types.reporting import ILogger
 
 
 class IPluginV2Layer(ILayer):
@@ -73,15 +79,18 @@ class IPluginLayer(IPluginV2Layer):
     """The oldest name."""
 
 
+PluginLayer = TypeVar("PluginLayer", bound=IPluginV2Layer)
+
+
 def add_plugin(
-    network: INetworkDefinition,
-    plugin: Any,
+    network: Owner,
+    plugin: object,
     inputs: Sequence[ITensor],
     shape_inputs: Sequence[ITensor] = (),
     *,
     name: str | None = None,
-    cls: type[IPluginV2Layer] = IPluginV2Layer,
-) -> Any:
+    cls: type[PluginLayer],
+) -> PluginLayer | None:
     """Add a layer with a clone of a plugin; None, with a report to the logger, if it refuses."""
     tensors = [*inputs, *shape_inputs]
     check_tensors(tensors)
@@ -108,13 +117,13 @@ def add_plugin(
 
 
 def add_parsed(
-    network: INetworkDefinition,
-    node: Any,
+    network: Owner,
+    node: NodeProto,
     name: str,
-    slots: list[tuple[str, Any]],
+    slots: list[Slot],
     inputs: list[ITensor | None],
-    creator: Any,
-    logger: Any,
+    creator: IPluginCreator | IPluginCreatorV3One,
+    logger: ILogger | None,
 ) -> ILayer | None:
     """The layer of a node that a creator is registered for; None if it cannot be made."""
     from headrace.network.ir import node_from_proto
@@ -145,13 +154,13 @@ def add_parsed(
     if layer is not None:
         driver = layer._params["_plugin"]
         driver.namespace = driver.namespace or creator.plugin_namespace
-    return cast("ILayer | None", layer)
+    return layer
 
 
 def add_live(
-    network: INetworkDefinition,
+    network: Owner,
     name: str,
-    slots: list[tuple[str, Any]],
+    slots: list[Slot],
     inputs: list[ITensor | None],
     live: LayerPlugin,
 ) -> ILayer | None:
@@ -161,12 +170,10 @@ def add_live(
     layer = add_plugin(network, live.instance.plugin, tensors, name=name, cls=cls)
     if layer is not None:
         layer._params["_plugin"].namespace = live.namespace
-    return cast("ILayer | None", layer)
+    return layer
 
 
-def _tensors(
-    network: INetworkDefinition, slots: list[tuple[str, Any]], inputs: list[ITensor | None]
-) -> list[ITensor]:
+def _tensors(network: Owner, slots: list[Slot], inputs: list[ITensor | None]) -> list[ITensor]:
     """Inputs of a parsed node; initialisers become constant layers."""
     tensors = []
     for kind, what in slots:
@@ -178,9 +185,10 @@ def _tensors(
     return tensors
 
 
-def trt_severity(level: str) -> Any:
+def trt_severity(level: str) -> NumberedEnum:
     """How loud a notice is."""
-    return Severity.WARNING if level == "warning" else Severity.INFO
+    severity: NumberedEnum = Severity.WARNING if level == "warning" else Severity.INFO
+    return severity
 
 
 def _shapes(

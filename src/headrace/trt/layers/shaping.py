@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,12 +13,15 @@ from headrace.trt.layers.base import ILayer, Param, dims_param, weights_param
 from headrace.trt.lowering.fragment import Fragment, Inputs, LoweringError, required
 from headrace.trt.release import generation
 from headrace.trt.types.enums import FillOperation
-from headrace.trt.types.reporting import Severity, report
+from headrace.trt.types.reporting import Severity
 from headrace.trt.types.values import Permutation, elem_of
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
-def _permutation(doc: str) -> Any:
-    def show(layer: Any, value: Any) -> Permutation:
+
+def _permutation(doc: str) -> property:
+    def show(layer: ILayer, value: Iterable[int] | None) -> Permutation:
         return Permutation(range(8)) if value is None else Permutation(value)
 
     return Param(lambda v: tuple(Permutation(v)), doc, show=show)
@@ -160,7 +163,7 @@ class _Number(Param):
             number = float(value)
         except (TypeError, ValueError):
             text = f"{layer.name}: {self._key}={value!r} is no number and changes nothing"
-            report(layer._network.logger, Severity.WARNING, text)
+            layer._network._report(text, Severity.WARNING)
             return
         layer._set_param(self._key, number)
 

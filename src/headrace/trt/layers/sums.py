@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from headrace.plugins.types import DataType
@@ -184,7 +182,7 @@ class IEinsumLayer(ILayer):
 class _Fixed(Param):
     """A setting that is read alone once the layer is made."""
 
-    def _put(self, layer: ILayer, value: Any) -> None:
+    def _put(self, layer: ILayer, value: object) -> None:
         raise AttributeError(f"{self._key} cannot be set")
 
 

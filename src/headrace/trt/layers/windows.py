@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
@@ -17,19 +17,23 @@ from headrace.trt.types.enums import PaddingMode, PoolingType
 _OLD = "<10 deprecated>=8"
 
 
-def _nd(key: str, fill: int, doc: str) -> Any:
+class _Spatial(Protocol):
+    _spatial: int
+
+
+def _nd(key: str, fill: int, doc: str) -> property:
     """Make a property of one number per spatial axis; unset it reads as `fill` for each."""
 
-    def show(layer: Any, value: Any) -> Dims:
+    def show(layer: _Spatial, value: Sequence[int] | None) -> Dims:
         return Dims([fill] * layer._spatial) if value is None else Dims(value)
 
     return Param(lambda v: tuple(Dims(v)), doc, key=key, show=show)
 
 
-def _hw(key: str, fill: int, doc: str) -> Any:
+def _hw(key: str, fill: int, doc: str) -> property:
     """Make the same for two axes, by its older name."""
 
-    def show(layer: Any, value: Any) -> DimsHW:
+    def show(layer: ILayer, value: Sequence[int] | None) -> DimsHW:
         return DimsHW([fill, fill] if value is None else value)
 
     return Param(lambda v: tuple(DimsHW(v)), doc, key=key, show=show)
@@ -56,7 +60,7 @@ class _Windowed(ILayer):
         return self.pre_padding  # type: ignore[no-any-return]
 
     @padding_nd.setter
-    def padding_nd(self, value: Any) -> None:
+    def padding_nd(self, value: Sequence[int]) -> None:
         self.pre_padding = value
         self.post_padding = value
 
@@ -71,7 +75,7 @@ class _Hw(_Windowed):
         return DimsHW(list(self.pre_padding) or [0, 0])
 
     @padding.setter
-    def padding(self, value: Any) -> None:
+    def padding(self, value: Sequence[int]) -> None:
         self.padding_nd = DimsHW(value)
 
 
@@ -307,7 +311,7 @@ class _Pool:
     ceil: int
 
     @property
-    def attributes(self) -> dict[str, Any]:
+    def attributes(self) -> dict[str, object]:
         return {
             "kernel_shape": self.window, "strides": self.stride, "auto_pad": self.auto,
             "ceil_mode": self.ceil,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,10 @@ from headrace.network.shapes.node_shapes import InferenceError, Shape, infer_nod
 from headrace.network.shapes.protos import MAX_VALUES
 from headrace.network.tensor_spec import TensorType
 
+if TYPE_CHECKING:
+    from onnx import GraphProto, NodeProto
+
+
 Inputs = list[str | None]
 """Names of a layer's inputs; None for one that is left out."""
 
@@ -22,7 +26,7 @@ class LoweringError(ValueError):
     """A layer is impossible; the text goes to the logger."""
 
 
-def bodies(node: Any) -> list[Any]:
+def bodies(node: NodeProto) -> list[GraphProto]:
     """The graphs inside a node."""
     return [graph for a in node.attribute for graph in (a.g, *a.graphs)]
 
@@ -68,7 +72,7 @@ class Fragment:
         self.strong = strong
         self.domains = dict(domains or {})
         self.infos = dict(infos)
-        self.nodes: list[Any] = []
+        self.nodes: list[NodeProto] = []
         self.constants: dict[str, Array] = {}
         self.roles: dict[str, str] = {}
         self.placeholders: list[str] = []
@@ -85,7 +89,9 @@ class Fragment:
         self._count += 1
         return f"{self._prefix}.{self._count}:{hint}"
 
-    def const(self, array: npt.ArrayLike, dtype: Any = None, *, role: str | None = None) -> str:
+    def const(
+        self, array: npt.ArrayLike, dtype: npt.DTypeLike | None = None, *, role: str | None = None
+    ) -> str:
         """A constant; with `role` one that a refitter can replace."""
         data = np.asarray(array, dtype)
         if not data.flags.c_contiguous:
@@ -132,7 +138,7 @@ class Fragment:
         self.append(node)
         return outputs
 
-    def append(self, node: Any) -> None:
+    def append(self, node: NodeProto) -> None:
         """Append a node as it is and infer the types of its outputs."""
         try:
             found = infer_node(node, self.infos, self.opset, self.domains)
@@ -171,7 +177,7 @@ class Fragment:
         kind = self.dtype(name)
         return kind.kind == "f" or "float" in kind.name
 
-    def cast(self, name: str, dtype: Any) -> str:
+    def cast(self, name: str, dtype: npt.DTypeLike) -> str:
         """The same values in a NumPy type."""
         kind = np.dtype(dtype)
         if self.dtype(name) == kind:
@@ -254,5 +260,5 @@ class Fragment:
         return a, b
 
 
-def _elem(dtype: Any) -> int:
+def _elem(dtype: npt.DTypeLike) -> int:
     return int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import onnx
 from onnx import helper
@@ -21,7 +21,10 @@ from headrace.trt.lowering.loop_body import LoopPlan, loop_nodes, plan_loops
 from headrace.trt.types.values import elem_of
 
 if TYPE_CHECKING:
+    from onnx import NodeProto, ValueInfoProto
+
     from headrace._core.types import Array
+    from headrace.plugins.layer import LayerPlugin
     from headrace.trt.api.network import INetworkDefinition
     from headrace.trt.layers.base import ILayer
     from headrace.trt.types.tensor import ITensor
@@ -45,7 +48,7 @@ class LoweredNetwork:
     network: Network
     layers: dict[str, list[str]] = field(default_factory=dict)
     weights: dict[tuple[str, str], str] = field(default_factory=dict)
-    plugins: dict[str, Any] = field(default_factory=dict)
+    plugins: dict[str, LayerPlugin] = field(default_factory=dict)
     hidden: tuple[str, ...] = ()
 
 
@@ -81,11 +84,11 @@ class _Lowering:
         self._where = f"network {network._name!r}"
         self._names: dict[str, str] = {}  # name inside the network -> name in the graph
         self._taken: set[str] = set()
-        self._nodes: list[Any] = []
+        self._nodes: list[NodeProto] = []
         self._constants: dict[str, Array] = {}
         self._layer_nodes: dict[str, list[str]] = {}
         self._weights: dict[tuple[str, str], str] = {}
-        self._plugins: dict[str, Any] = {}
+        self._plugins: dict[str, LayerPlugin] = {}
 
     def run(self, watched: Sequence[ITensor]) -> LoweredNetwork:
         network = self._network
@@ -152,7 +155,7 @@ class _Lowering:
         self._names[uid] = name = fresh(wanted or uid.lstrip("%"), self._taken)
         return name
 
-    def _input(self, tensor: ITensor) -> Any:
+    def _input(self, tensor: ITensor) -> ValueInfoProto:
         info = tensor._info
         assert info is not None
         name = tensor._name
@@ -167,7 +170,7 @@ class _Lowering:
             self._nodes.append(helper.make_node("Cast", [name], [inner], name=inner, to=info.elem))
         return helper.make_tensor_value_info(name, elem, _axes(tensor, info))
 
-    def _output(self, tensor: ITensor) -> Any:
+    def _output(self, tensor: ITensor) -> ValueInfoProto:
         info = tensor._info or TensorType(1, None)
         name, shown = tensor._name, tensor._declared
         elem = info.elem if shown is None else elem_of(shown)
@@ -227,7 +230,7 @@ class _Lowering:
             self._plugins[made[-1]] = plugin
         return made
 
-    def _model(self, inputs: list[Any], outputs: list[Any]) -> Any:
+    def _model(self, inputs: list[ValueInfoProto], outputs: list[ValueInfoProto]) -> ir.Model:
         network = self._network
         imports = [helper.make_opsetid("", network._opset)]
         imports += [helper.make_opsetid(d, v) for d, v in network._domains.items() if d]
@@ -276,7 +279,7 @@ def _axes(tensor: ITensor, info: TensorType) -> list[int | str | None] | None:
     return [d if d >= 0 else names.get(i - lead) or None for i, d in enumerate(info.shape)]
 
 
-def _uses(node: Any) -> list[str]:
+def _uses(node: NodeProto) -> list[str]:
     names = list(node.input)
     for graph in bodies(node):
         names += [v.name for v in graph.output]
@@ -285,7 +288,7 @@ def _uses(node: Any) -> list[str]:
     return names
 
 
-def _rename_captured(node: Any, names: Mapping[str, str]) -> None:
+def _rename_captured(node: NodeProto, names: Mapping[str, str]) -> None:
     """Tensors that graphs inside a node take from around them, by their names in the graph."""
     for graph in bodies(node):
         for value in (*graph.input, *graph.output):

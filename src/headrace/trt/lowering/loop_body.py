@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from onnx import TensorProto, helper
 
@@ -13,6 +13,8 @@ from headrace.network.shapes.protos import type_proto
 from headrace.trt.types.tensor import ITensor
 
 if TYPE_CHECKING:
+    from onnx import NodeProto
+
     from headrace.trt.layers.base import ILayer
     from headrace.trt.layers.control import ILoop
 
@@ -76,9 +78,9 @@ def plan_loops(layers: Sequence[ILayer]) -> list[ILayer | LoopPlan]:
     return _sorted(top)
 
 
-def _enclosing(layers: Sequence[ILayer]) -> dict[Any, set[int]]:
+def _enclosing(layers: Sequence[ILayer]) -> dict[str | int, set[int]]:
     """The loops around each layer (by its uid) and around each loop (by its id)."""
-    within: dict[Any, set[int]] = {layer._uid: set() for layer in layers}
+    within: dict[str | int, set[int]] = {layer._uid: set() for layer in layers}
     loops = {id(o): o for o in (layer._params.get("_loop") for layer in layers) if o is not None}
     within |= {key: set() for key in loops}
     changed = True
@@ -141,7 +143,9 @@ def _before(layer: ILayer, *, alone: bool) -> Sequence[ITensor | None]:
     return [] if alone and layer._kind == "TRIP_LIMIT" else layer._inputs
 
 
-def loop_nodes(plan: LoopPlan, nodes: list[Any], fresh: Any) -> list[Any]:
+def loop_nodes(
+    plan: LoopPlan, nodes: list[NodeProto], fresh: Callable[[str], str]
+) -> list[NodeProto]:
     """Make the node `Loop` and the nodes around it.
 
     Args:
@@ -245,7 +249,7 @@ def loop_nodes(plan: LoopPlan, nodes: list[Any], fresh: Any) -> list[Any]:
     return [*before, node, *after]
 
 
-def _ints(name: str, numbers: list[int], shape: tuple[int, ...] | None = None) -> Any:
+def _ints(name: str, numbers: list[int], shape: tuple[int, ...] | None = None) -> TensorProto:
     dims = (len(numbers),) if shape is None else shape
     value = helper.make_tensor(name, TensorProto.INT64, dims, numbers)
     return helper.make_node("Constant", [], [name], value=value)

@@ -113,7 +113,7 @@ def _numbers(members: str) -> dict[str, int]:
     return found
 
 
-def enum_class(name: str) -> Any:
+def enum_class(name: str) -> type[NumberedEnum]:
     """The class of an enum in the release that is looked like.
 
     Of those that releases number differently, the union has the members of 8.6 and, with numbers
@@ -123,19 +123,21 @@ def enum_class(name: str) -> Any:
 
 
 @cache
-def _enum_class(name: str, number: Version | None) -> Any:
+def _enum_class(name: str, number: Version | None) -> type[NumberedEnum]:
     if name in _MEMBERS:
-        return make_enum(name, _MEMBERS[name])
+        kind: type[NumberedEnum] = make_enum(name, _MEMBERS[name])
+        return kind
     by_generation = {g: text for many, text in ENUM_MEMBERS[name].items() for g in many}
     members = by_generation[generation()]
     if number is None:
         known = _numbers(members)
         later = dict.fromkeys([*_numbers(by_generation[10]), *_numbers(by_generation[11])])
         members = " ".join([members, *(n for n in later if n not in known)])
-    return make_enum(name, members)
+    numbered: type[NumberedEnum] = make_enum(name, members)
+    return numbered
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> type[NumberedEnum]:
     if name in _MEMBERS or name in ENUM_MEMBERS:
         return enum_class(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -166,14 +168,14 @@ class Flagged:
     def flags(self, value: int) -> None:
         self._flags = names_in(self._FLAGS, int(value))
 
-    def set_flag(self, flag: Any) -> None:
+    def set_flag(self, flag: NumberedEnum) -> None:
         """Ask for something."""
         self._flags |= {flag.name}
 
-    def clear_flag(self, flag: Any) -> None:
+    def clear_flag(self, flag: NumberedEnum) -> None:
         """Do not ask for it."""
         self._flags -= {flag.name}
 
-    def get_flag(self, flag: Any) -> bool:
+    def get_flag(self, flag: NumberedEnum) -> bool:
         """Whether it is asked for."""
         return flag.name in self._flags

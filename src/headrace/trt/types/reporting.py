@@ -5,11 +5,15 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headrace.trt.release import generation, versioned
 from headrace.trt.types.enums import ErrorCodeTRT, make_enum
 from headrace.trt.types.strict import Listed, counted
+
+if TYPE_CHECKING:
+    from headrace.plugins.types import NumberedEnum
+
 
 Severity = make_enum("Severity", "INTERNAL_ERROR ERROR WARNING INFO VERBOSE")
 _LETTERS = "FEWIV"
@@ -18,7 +22,7 @@ _LETTERS = "FEWIV"
 class ILogger:
     """Receives messages. Subclasses override `log`."""
 
-    min_severity: Any
+    min_severity: NumberedEnum
     Severity = Severity
     INTERNAL_ERROR = Severity.INTERNAL_ERROR
     ERROR = Severity.ERROR
@@ -26,10 +30,10 @@ class ILogger:
     INFO = Severity.INFO
     VERBOSE = Severity.VERBOSE
 
-    def __init__(self, min_severity: Any = Severity.WARNING) -> None:
+    def __init__(self, min_severity: NumberedEnum = Severity.WARNING) -> None:
         self.min_severity = min_severity
 
-    def log(self, severity: Any, msg: str) -> None:
+    def log(self, severity: NumberedEnum, msg: str) -> None:
         """One message.
 
         Args:
@@ -48,7 +52,7 @@ class ILogger:
 class Logger(ILogger):
     """Writes messages of `min_severity` and worse to standard error, with time and a letter."""
 
-    def log(self, severity: Any, msg: str) -> None:
+    def log(self, severity: NumberedEnum, msg: str) -> None:
         """Write one message, unless it is too slight."""
         if int(severity) <= int(self.min_severity):
             stamp = time.strftime("%m/%d/%Y-%H:%M:%S")
@@ -64,13 +68,13 @@ class IErrorRecorder:
     MAX_DESC_LENGTH = 127
 
     def __init__(self) -> None:
-        self._errors: list[tuple[Any, str]] = []
+        self._errors: list[tuple[NumberedEnum, str]] = []
 
     def num_errors(self) -> int:
         """How many there are."""
         return len(self._errors)
 
-    def get_error_code(self, error_idx: int) -> Any:
+    def get_error_code(self, error_idx: int) -> NumberedEnum:
         """An `ErrorCodeTRT`."""
         return self._errors[error_idx][0]
 
@@ -86,19 +90,19 @@ class IErrorRecorder:
         """Forget all."""
         self._errors.clear()
 
-    def report_error(self, val: Any, desc: str) -> bool:
+    def report_error(self, val: NumberedEnum, desc: str) -> bool:
         """Add an error; True ends the operation."""
         self._errors.append((val, desc))
         return False
 
 
 def report(
-    logger: Any,
-    severity: Any,
+    logger: ILogger | None,
+    severity: NumberedEnum,
     text: str,
     *,
-    recorder: Any = None,
-    code: Any = ErrorCodeTRT.INVALID_ARGUMENT,
+    recorder: IErrorRecorder | None = None,
+    code: NumberedEnum = ErrorCodeTRT["INVALID_ARGUMENT"],
 ) -> None:
     """Send a message to the logger, and an error to the recorder too.
 
@@ -126,14 +130,14 @@ def report(
 class ParserError(metaclass=Listed):
     """One error; its parts are methods, as in the original. Source: tensorrt-api spec 3.5."""
 
-    _code: Any
+    _code: NumberedEnum
     _desc: str
     _node: int = -1
     _node_name: str = ""
     _operator: str = ""
     _stack: tuple[str, ...] = field(default=())
 
-    def code(self) -> Any:
+    def code(self) -> NumberedEnum:
         """An `ErrorCode`."""
         return self._code
 

@@ -6,17 +6,17 @@ import warnings
 from collections.abc import Callable
 from functools import wraps
 from operator import attrgetter
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from headrace.trt.release import shown
 
 
-def always(value: Any, doc: str) -> Any:
+def always(value: object, doc: str) -> property:
     """A property that cannot be set and is the same for every object."""
     return property(lambda _: value, doc=doc)
 
 
-def counted(attribute: str, doc: str) -> Any:
+def counted(attribute: str, doc: str) -> property:
     """Make a property that gives the length of `attribute`."""
     get = attrgetter(attribute)
     return property(lambda self: len(get(self)), doc=doc)
@@ -26,12 +26,12 @@ def kept(
     attribute: str,
     doc: str,
     *,
-    convert: Callable[[Any], Any] | None = None,
+    convert: Callable[[Any], object] | None = None,
     read_only: bool = False,
-) -> Any:
+) -> property:
     """Make a property over `attribute`; a value goes through `convert` before it is set."""
 
-    def put(self: Any, value: Any) -> None:
+    def put(self: object, value: object) -> None:
         setattr(self, attribute, value if convert is None else convert(value))
 
     return property(attrgetter(attribute), None if read_only else put, doc=doc)
@@ -46,7 +46,7 @@ def by_binding(method: Callable[..., Any], key: str = "index") -> Any:
     """
 
     @wraps(method)
-    def call(self: Any, *values: Any, **named: Any) -> Any:
+    def call(self: Any, *values: object, **named: object) -> object:
         first, *rest = values or (named.pop(key),)
         engine = getattr(self, "_engine", self)
         return method(self, engine._at(first).name, *rest, **named)
@@ -55,21 +55,27 @@ def by_binding(method: Callable[..., Any], key: str = "index") -> Any:
     return call
 
 
+class _Holder(Protocol):
+    _plain: dict[str, object]
+
+
 class Stored(property):
     """A property kept in `_plain`; a value goes through `convert` before it is set."""
 
-    def __init__(self, default: Any, doc: str, convert: Callable[[Any], Any] | None = None) -> None:
+    def __init__(
+        self, default: object, doc: str, convert: Callable[[Any], object] | None = None
+    ) -> None:
         super().__init__(self._get, self._put, doc=doc)
         self._default, self._convert = default, convert
 
-    def __set_name__(self, owner: Any, name: str) -> None:
+    def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def _get(self, holder: Any) -> Any:
+    def _get(self, holder: _Holder) -> object:
         value = holder._plain.get(self._name, self._default)
         return list(value) if isinstance(value, list) else value  # a copy, as of the original
 
-    def _put(self, holder: Any, value: Any) -> None:
+    def _put(self, holder: _Holder, value: object) -> None:
         holder._plain[self._name] = value if self._convert is None else self._convert(value)
 
 
@@ -93,7 +99,7 @@ class Strict(metaclass=Listed):
     def __dir__(self) -> list[str]:
         return shown(type(self), super().__dir__())
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         known = name.startswith("_") or any(name in c.__dict__ for c in type(self).__mro__)
         if not known:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

@@ -13,8 +13,8 @@ from headrace.trt.types.strict import Strict, always, kept
 from headrace.trt.types.values import datatype_of_elem, elem_of
 
 if TYPE_CHECKING:
-    from headrace.trt.api.network import INetworkDefinition
     from headrace.trt.layers.base import ILayer
+    from headrace.trt.types.owner import Owner
 
 _LAYERS = {
     "SHUFFLE": (1,), "SLICE": (1, 2, 3), "RESIZE": (1,), "FILL": (0,), "TOPK": (1,),
@@ -46,7 +46,7 @@ class ITensor(Strict):
 
     def __init__(
         self,
-        network: INetworkDefinition,
+        network: Owner,
         name: str,
         *,
         producer: ILayer | None = None,
@@ -63,7 +63,7 @@ class ITensor(Strict):
         self._axis_names: dict[int, str] = {}
         self._range: tuple[float, float] | None = None
         self._formats = ALL_FORMATS
-        self._location = TensorLocation.DEVICE
+        self._location = TensorLocation["DEVICE"]
 
     @property
     def name(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -14,6 +14,12 @@ from headrace.plugins.memory import array_at
 from headrace.plugins.types import DataType, Dims
 from headrace.trt.release import generation
 from headrace.trt.types.enums import WeightsRole
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from headrace.plugins.types import NumberedEnum
+
 
 # ONNX's numbers, TensorProto.DataType
 _ELEMS = {
@@ -43,7 +49,7 @@ def datatype_of_elem(elem: int) -> DataType | None:
     return _TYPES.get(elem)
 
 
-def nptype(trt_type: DataType) -> type[Any]:
+def nptype(trt_type: DataType) -> type[np.generic]:
     """The NumPy type of a `DataType`.
 
     Raises:
@@ -147,7 +153,12 @@ class Weights:
     Source: tensorrt-api spec 2.
     """
 
-    def __init__(self, a: Any = DataType.FLOAT, ptr: int = 0, count: int | None = None) -> None:
+    def __init__(
+        self,
+        a: npt.ArrayLike | DataType | NumberedEnum = DataType.FLOAT,
+        ptr: int = 0,
+        count: int | None = None,
+    ) -> None:
         if count is not None:
             self._array = array_at(int(ptr), (int(count),), DataType(a).numpy)
         elif isinstance(a, (DataType, WeightsRole)):
@@ -185,6 +196,10 @@ class Weights:
         return f"Weights({self.dtype.name}, {self.size})"
 
 
+WeightsLike: TypeAlias = "Weights | Array | None"
+"""Weights as scripts give them."""
+
+
 def _known_type(array: Array) -> Array:
     if array.dtype == np.float64:
         return array.astype(np.float32)
@@ -192,7 +207,7 @@ def _known_type(array: Array) -> Array:
     return array
 
 
-def as_array(weights: Any) -> Array | None:
+def as_array(weights: object) -> Array | None:
     """The elements of `Weights`, an array or None; None if there are none.
 
     Raises:
