@@ -27,6 +27,7 @@ SMALL = {
     "pytest_plugin.py": "pytest starts with it, whatever it runs",
     "trt/plugin.py": "a face: `tensorrt.plugin`",
     "_core/types.py": "aliases",
+    "trt/types/owner.py": "a protocol",
     "_core/native_check.py": "runs before anything else of the package",
     "_core/named_settings.py": "one grammar, which configs, pipelines and engines read",
     "binary/regular_files.py": "the one door to files that others name",

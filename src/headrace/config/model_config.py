@@ -116,7 +116,7 @@ class ModelConfig(ModelFields):
         """
         report(self.path, missing_files(self, skip))
 
-    def with_overrides(self, **values: Any) -> Self:
+    def with_overrides(self, **values: object) -> Self:
         """A copy with some fields set by the program; their origin is `override`.
 
             config.with_overrides(batch_size=4, conf=0.4, topk=20)

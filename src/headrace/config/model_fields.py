@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Self, TypeVar
+from typing import Literal, NamedTuple, Self, TypeVar
 
 from headrace._core.findings import Finding
 from headrace.config.class_attrs import ClassAttrs
@@ -218,7 +218,7 @@ class ModelFields(Frozen):
 
     def changed(
         self,
-        values: Mapping[str, Any],
+        values: Mapping[str, object],
         origins: Mapping[str, Origin],
         notices: Iterable[Finding] = (),
     ) -> Self:

@@ -191,7 +191,7 @@ def given_labels(text: str, option: str) -> GivenKey:
     return GivenKey(number, Overrides((line,)), (option, rest))
 
 
-def given_keywords(values: Mapping[str, Any], others: Collection[str] = ()) -> list[GivenKey]:
+def given_keywords(values: Mapping[str, object], others: Collection[str] = ()) -> list[GivenKey]:
     """Read keyword arguments of a program.
 
     Args:

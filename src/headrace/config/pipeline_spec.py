@@ -53,7 +53,7 @@ class _Spec(Frozen):
         return check_spec_field(cls.__name__, field, value)
 
     @classmethod
-    def read(cls, values: Mapping[str, Any], origins: Mapping[str, Origin]) -> Self:
+    def read(cls, values: Mapping[str, object], origins: Mapping[str, Origin]) -> Self:
         """Make one from the values of a file, with the place of each."""
         spec = cls(**values)
         spec._origins = dict(origins)
@@ -70,7 +70,7 @@ class _Spec(Frozen):
         """
         return self._origin_of(field)
 
-    def changed(self, **values: Any) -> Self:
+    def changed(self, **values: object) -> Self:
         """A copy with some fields set by a program; the origins of the others stay.
 
         Raises:

@@ -336,7 +336,7 @@ def _named(enum: type[NamedValue], text: str) -> Any:
     raise BadValueError(enum.noun(), f"one of {', '.join(member.name.lower() for member in enum)}")
 
 
-def _list(node: Node, read: Callable[[str], Any]) -> tuple[Any, ...]:
+def _list(node: Node, read: Callable[[str], object]) -> tuple[Any, ...]:
     """A list, `1;2;3` as in nvinfer's files, or one item."""
     if isinstance(node, SeqNode):
         if len(node.items) > 65536:
@@ -358,8 +358,8 @@ def _class_number(key: TextNode) -> int:
 def _mapping(
     node: Node,
     key: Key,
-    name_of: Callable[[TextNode], Any],
-    value_of: Callable[[Node], Any],
+    name_of: Callable[[TextNode], object],
+    value_of: Callable[[Node], object],
     trouble_of: Callable[[Any, Any], str | None],
 ) -> Mapping[Any, Any]:
     if not isinstance(node, MapNode):

@@ -214,7 +214,7 @@ def _ini_strings(text: str) -> tuple[str, ...]:
     return tuple(_unescape(text, separator=True))
 
 
-def _ini_list(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+def _ini_list(parse: Callable[[str], object]) -> Callable[[str], Any]:
     def read(text: str) -> tuple[Any, ...]:
         return tuple(_list_item(item, text, parse) for item in _unescape(text, separator=True))
 
@@ -227,7 +227,7 @@ def _ini_list_int(text: str) -> int:
     return 0 if text and text[0] in _BLANK and not _INT.match(text) else _ini_int(text)
 
 
-def _list_item(item: str, text: str, parse: Callable[[str], Any]) -> Any:
+def _list_item(item: str, text: str, parse: Callable[[str], object]) -> Any:
     try:
         return parse(item)
     except BadValueError as bad:
@@ -298,7 +298,7 @@ def _yaml_strings(text: str) -> tuple[str, ...]:
     return tuple(_utf8(text).split(";"))
 
 
-def _yaml_list(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+def _yaml_list(parse: Callable[[str], object]) -> Callable[[str], object]:
     def read(text: str) -> tuple[Any, ...]:
         return tuple(_list_item(item, text, parse) for item in text.split(";"))
 

@@ -257,7 +257,7 @@ class CppInstanceParser(CppBoxParser):
         return self._decoded(boxes, kept if some else None, broken, odd)
 
     def _with_keypoints(
-        self, boxes: Any, keypoints: FloatArray, masks: Sequence[FloatArray | None]
+        self, boxes: object, keypoints: FloatArray, masks: Sequence[FloatArray | None]
     ) -> DecodedBoxes:
         text = (
             f"its objects have {keypoints.shape[1]} keypoints in the place of a mask; "

@@ -44,7 +44,7 @@ class Checked(ABC, Generic[P, R]):
 
     def __init__(
         self,
-        parser: Callable[[Mapping[str, Layer], NetworkInfo, P], Any],
+        parser: Callable[[Mapping[str, Layer], NetworkInfo, P], object],
         where: str,
         folder: Path | None = None,
         notices: list[Finding] | None = None,

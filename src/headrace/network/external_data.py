@@ -54,7 +54,7 @@ def _of_graph(graph: Any) -> Iterator[tuple[str, Any]]:
     yield from _of_nodes(graph.node)
 
 
-def _of_nodes(nodes: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+def _of_nodes(nodes: Iterable[Any]) -> Iterator[tuple[str, object]]:
     for node in nodes:
         label = f"node {node.name!r} ({node.op_type})"
         for attribute in node.attribute:

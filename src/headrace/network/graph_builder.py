@@ -143,7 +143,7 @@ class GraphBuilder:
         self,
         op: str,
         inputs: Sequence[Blob | None],
-        outputs: Sequence[tuple[Shape | None, Any]],
+        outputs: Sequence[tuple[Shape | None, object]],
         *,
         domain: str = "",
         name: str = "",

@@ -28,7 +28,7 @@ class PluginMaker(Protocol):
         self,
         name: str,
         weights: Sequence[Array],
-        fields: Mapping[str, Any],
+        fields: Mapping[str, object],
         inputs: Sequence[tuple[Shape, Any]],
     ) -> list[tuple[Shape, Any]]:
         """As `make`, for a layer that it takes."""
@@ -59,7 +59,7 @@ def plugin_nodes(
     graph: GraphBuilder,
     kind: str,
     inputs: Sequence[Blob],
-    outputs: Sequence[tuple[Shape, Any]],
+    outputs: Sequence[tuple[Shape, object]],
     *,
     name: str,
     picture: Blob,

@@ -51,14 +51,14 @@ class Instance:
         self.layer = layer
         self.name = name or trace.label(plugin)
         self._done = False
-        self._faces: dict[PluginCapabilityType, Any] = {}
+        self._faces: dict[PluginCapabilityType, object] = {}
 
     @property
     def where(self) -> str:
         """For errors: plugin and layer."""
         return _where(self.name, self.layer)
 
-    def call(self, phase: Phase, method: str, *arguments: Any, face: Any = None) -> Any:
+    def call(self, phase: Phase, method: str, *arguments: Any, face: object = None) -> Any:
         """Call `method`, on the capability `face` if given.
 
         Raises:
@@ -133,7 +133,7 @@ class Instance:
         """
         return self.checked_copy(self.call(phase, "clone"), "clone")
 
-    def checked_copy(self, made: Any, method: str) -> Instance:
+    def checked_copy(self, made: object, method: str) -> Instance:
         """Wrap a plugin that `method` returned as a copy of this one, for the same layer.
 
         Raises:
@@ -212,14 +212,14 @@ def call_creator(creator: Any, phase: Phase, layer: str, method: str, *arguments
     return made
 
 
-def none_in_scripts(method: Callable[..., Any]) -> Callable[..., Any]:
+def none_in_scripts(method: Callable[..., object]) -> Callable[..., Any]:
     """Decorate a creator's method that scripts may call themselves.
 
     After `announce` it prints errors and returns None, as the original does.
     """
 
     @wraps(method)
-    def answering(*arguments: Any, **named: Any) -> Any:
+    def answering(*arguments: object, **named: object) -> Any:
         try:
             return method(*arguments, **named)
         except HeadraceError as error:

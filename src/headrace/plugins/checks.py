@@ -58,7 +58,7 @@ def as_status(instance: Instance, method: str, value: Any) -> None:
 
 
 def status_of(
-    instance: Instance, phase: Phase, method: str, *arguments: Any, face: Any = None
+    instance: Instance, phase: Phase, method: str, *arguments: Any, face: object = None
 ) -> None:
     """Call a method that returns a status."""
     as_status(instance, method, instance.call(phase, method, *arguments, face=face))

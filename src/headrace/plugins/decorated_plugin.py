@@ -124,7 +124,7 @@ class DecoratedPlugin(IPluginV3, IPluginV3OneCore, IPluginV3OneBuildV2, IPluginV
         """See `IPluginV3OneRuntime`."""
         self.tactic = tactic
 
-    def attach_to_context(self, resource_context: Any) -> Any:
+    def attach_to_context(self, resource_context: object) -> Any:
         """See `IPluginV3OneRuntime`."""
         return self.clone()
 

@@ -40,10 +40,10 @@ class ShapeExpr(SymbolicExtent):
     def __eq__(self, other: object) -> Any:
         return self.apply(DimensionOperation.EQUAL, other)
 
-    def __lt__(self, other: Any) -> ShapeExpr:
+    def __lt__(self, other: object) -> ShapeExpr:
         return self.apply(DimensionOperation.LESS, other)
 
-    def __gt__(self, other: Any) -> ShapeExpr:
+    def __gt__(self, other: object) -> ShapeExpr:
         return self.apply(DimensionOperation.LESS, other, swap=True)
 
     __hash__ = None  # type: ignore[assignment]
@@ -55,17 +55,17 @@ class ShapeExpr(SymbolicExtent):
         return f"ShapeExpr({self.expr!r})"
 
 
-def cdiv(first: Any, second: Any) -> ShapeExpr:
+def cdiv(first: Any, second: object) -> ShapeExpr:
     """Division rounded up."""
     return ShapeExpr(first).apply(DimensionOperation.CEIL_DIV, second)
 
 
-def max(first: Any, second: Any) -> ShapeExpr:
+def max(first: Any, second: object) -> ShapeExpr:
     """The greater extent."""
     return ShapeExpr(first).apply(DimensionOperation.MAX, second)
 
 
-def min(first: Any, second: Any) -> ShapeExpr:
+def min(first: Any, second: object) -> ShapeExpr:
     """The smaller extent."""
     return ShapeExpr(first).apply(DimensionOperation.MIN, second)
 
@@ -116,7 +116,7 @@ class TensorDesc:
 
     def __init__(
         self,
-        shape_expr: Iterable[Any],
+        shape_expr: Iterable[object],
         dtype: DataType,
         format: TensorFormat = TensorFormat.LINEAR,
         scale: float | None = None,
@@ -182,7 +182,7 @@ class SizeTensorDesc(TensorDesc):
         return ShapeExpr(self._size)
 
 
-def size_tensor(opt: Any, upper_bound: Any) -> SizeTensorDesc:
+def size_tensor(opt: object, upper_bound: object) -> SizeTensorDesc:
     """Describe a scalar output that holds the length of an axis.
 
     Args:
@@ -236,7 +236,7 @@ class Tensor:
         """
         return array_at(self.data_ptr, self.shape, self.dtype, writable=self._writable)
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+    def __array__(self, dtype: Any = None, copy: object = None) -> Array:
         array = self.numpy()
         if dtype is not None and np.dtype(dtype) != array.dtype:
             return array.astype(dtype)

@@ -77,7 +77,7 @@ class Signature:
     attributes: Mapping[str, Any]
     outputs: int
 
-    def bind(self, inputs: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    def bind(self, inputs: Sequence[Any], given: Mapping[str, object]) -> dict[str, Any]:
         """The attributes, all there and of their types.
 
         Raises:
@@ -335,7 +335,7 @@ class _Namespace:
         if get_plugin_registry().find(name, "1", self._namespace) is None:
             _register(made)
 
-        def call(*inputs: Any, **attributes: Any) -> AppliedPlugin:
+        def call(*inputs: Any, **attributes: object) -> AppliedPlugin:
             values = made.signature.bind(inputs, attributes)
             return AppliedPlugin(made, inputs, values)
 
@@ -375,5 +375,5 @@ def _register(made: PluginDefinition) -> None:
     get_plugin_registry().register_creator(DecoratedCreator(made), made.namespace)
 
 
-def _same_file(one: Callable[..., Any], other: Callable[..., Any]) -> bool:
+def _same_file(one: Callable[..., Any], other: Callable[..., object]) -> bool:
     return one.__code__.co_filename == other.__code__.co_filename

@@ -255,22 +255,22 @@ class SymbolicExtent:
         pair = (self.expr, SymbolicExtent(other).expr)
         return type(self)(_BUILDER.operation(op, *(pair[::-1] if swap else pair)))
 
-    def __add__(self, other: Any) -> Self:
+    def __add__(self, other: object) -> Self:
         return self.apply(DimensionOperation.SUM, other)
 
-    def __sub__(self, other: Any) -> Self:
+    def __sub__(self, other: object) -> Self:
         return self.apply(DimensionOperation.SUB, other)
 
-    def __mul__(self, other: Any) -> Self:
+    def __mul__(self, other: object) -> Self:
         return self.apply(DimensionOperation.PROD, other)
 
-    def __floordiv__(self, other: Any) -> Self:
+    def __floordiv__(self, other: object) -> Self:
         return self.apply(DimensionOperation.FLOOR_DIV, other)
 
-    def __rsub__(self, other: Any) -> Self:
+    def __rsub__(self, other: object) -> Self:
         return self.apply(DimensionOperation.SUB, other, swap=True)
 
-    def __rfloordiv__(self, other: Any) -> Self:
+    def __rfloordiv__(self, other: object) -> Self:
         return self.apply(DimensionOperation.FLOOR_DIV, other, swap=True)
 
     __radd__, __rmul__ = __add__, __mul__
@@ -413,7 +413,7 @@ def from_text(text: str) -> DimsExprs:
         raise ValueError(str(error)) from None
 
 
-def _parse(tree: Any, make: IExprBuilder) -> IDimensionExpr:
+def _parse(tree: object, make: IExprBuilder) -> IDimensionExpr:
     if isinstance(tree, int) and not isinstance(tree, bool):
         return make.constant(tree)
     if not isinstance(tree, list) or not tree or not isinstance(tree[0], str):

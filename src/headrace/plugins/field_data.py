@@ -176,7 +176,7 @@ class PluginField:
     def __init__(
         self,
         name: str = "",
-        data: Any = None,
+        data: object = None,
         type: PluginFieldType = PluginFieldType.UNKNOWN,
     ) -> None:
         self.name = name
@@ -202,7 +202,7 @@ class PluginField:
         self._data = array.tobytes()
         self._size = len(self._data) // dtype.itemsize
 
-    def _array(self, data: Any) -> Array:
+    def _array(self, data: object) -> Array:
         """Of the field's type, or any array of a type that is bytes only."""
         if self.type in _OPAQUE:
             return np.asarray(data)

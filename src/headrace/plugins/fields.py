@@ -126,7 +126,7 @@ def _tensor(name: str, tensor: Any, where: str, notices: list[Finding]) -> Plugi
     return PluginField(name, array, FieldType.of(array.dtype))
 
 
-def plain_fields_of(values: Mapping[str, Any], creator: Any) -> PluginFieldCollection:
+def plain_fields_of(values: Mapping[str, object], creator: Any) -> PluginFieldCollection:
     """Fields from plain values (UFF, Caffe, code): numbers, texts, arrays, lists of them.
 
     Values that are no fields are ignored.

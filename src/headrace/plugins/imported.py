@@ -72,7 +72,7 @@ class ImportedPlugins:
         self,
         name: str,
         weights: Sequence[Array],
-        fields: Mapping[str, Any],
+        fields: Mapping[str, object],
         inputs: Tensors,
     ) -> Made:
         """As `make`, for a layer that the factory `takes`."""

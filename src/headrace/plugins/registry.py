@@ -356,7 +356,7 @@ def get_plugin_registry() -> PluginRegistry:
     return _global
 
 
-def _key(creator: Any, namespace: str) -> Key:
+def _key(creator: object, namespace: str) -> Key:
     where = f"creator {type(creator).__name__}"
     if not isinstance(creator, IPluginCreatorInterface):
         raise CustomLibraryError(

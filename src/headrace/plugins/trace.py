@@ -81,7 +81,7 @@ class Tracer:
         self.dropped = 0
         self._most = most
         self._lock = threading.Lock()
-        self._known: dict[int, tuple[Any, int]] = {}
+        self._known: dict[int, tuple[object, int]] = {}
         self._objects = 0
 
     def __enter__(self) -> Tracer:

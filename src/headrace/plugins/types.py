@@ -175,7 +175,7 @@ class NumberedEnum(Enum):
 class _Entries:
     """`__entries` of TensorRT's enums, by which Polygraphy knows them: name -> (member, text)."""
 
-    def __get__(self, member: Any, owner: type[NumberedEnum]) -> dict[str, tuple[Any, None]]:
+    def __get__(self, member: object, owner: type[NumberedEnum]) -> dict[str, tuple[Any, None]]:
         return {name: (value, None) for name, value in owner.__members__.items()}
 
 
@@ -343,7 +343,7 @@ class _Shape:
     def __set_name__(self, owner: type, name: str) -> None:
         self._slot = f"_{name}"
 
-    def __get__(self, holder: Any, owner: type) -> Any:
+    def __get__(self, holder: object, owner: type) -> Any:
         return self if holder is None else getattr(holder, self._slot)
 
     def __set__(self, holder: Any, value: Iterable[int]) -> None:

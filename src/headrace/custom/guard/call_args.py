@@ -150,7 +150,7 @@ def _inputs_args(entries: dict[str, Any], sizes: Sequence[int], folder: Path) ->
     return InputsArgs(network_from(entries["network"]), plain_count(entries["max-batch"], 1))
 
 
-def _load_args(entries: dict[str, Any], sizes: Sequence[int], folder: Path) -> CallArgs:
+def _load_args(entries: dict[str, object], sizes: Sequence[int], folder: Path) -> CallArgs:
     return LoadArgs(read_config(folder) if plain_flag(entries["config"]) else None)
 
 

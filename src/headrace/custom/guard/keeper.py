@@ -117,7 +117,7 @@ class Keeper:
         with self._lock:
             self._drop()
 
-    def _ask(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+    def _ask(self, request: dict[str, object], fds: list[int]) -> dict[str, Any]:
         for attempt in (1, 2):  # it may have been killed since the last time
             link = self._link or self._boot()
             try:
@@ -132,7 +132,7 @@ class Keeper:
         raise AssertionError
 
     def _exchange(
-        self, link: socket.socket, request: dict[str, Any], fds: list[int], timeout_s: float
+        self, link: socket.socket, request: dict[str, object], fds: list[int], timeout_s: float
     ) -> dict[str, Any]:
         link.settimeout(timeout_s)
         try:

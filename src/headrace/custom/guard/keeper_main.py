@@ -68,7 +68,7 @@ def _receive(link: socket.socket) -> tuple[bytes, list[int]]:
     return message, list(fds)
 
 
-def _start(link: socket.socket, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+def _start(link: socket.socket, request: dict[str, object], fds: list[int]) -> dict[str, Any]:
     threads = len(os.listdir("/proc/self/task"))
     if threads != 1:
         return {"error": f"the process that starts workers has {threads} threads"}
@@ -91,7 +91,7 @@ def _start(link: socket.socket, request: dict[str, Any], fds: list[int]) -> dict
     return {"pid": pid}
 
 
-def _reap(pid: int) -> dict[str, Any]:
+def _reap(pid: int) -> dict[str, object]:
     try:
         _, status = os.waitpid(pid, 0)
     except ChildProcessError:

@@ -392,7 +392,7 @@ class GuardedProcess:
         to: Places,
         timeout_s: float,
         what: str,
-        slots: Any = None,
+        slots: object = None,
     ) -> dict[str, Any]:
         """Post a request, wait, and read the JSON that comes beside the result."""
         worker.words[ipc.INPUT_SIZE] = worker.inputs.size

@@ -57,7 +57,7 @@ class LibraryWorker:
         self._words = control_words(page)
         self.inputs, self.outputs = SharedRegion(inputs), SharedRegion(outputs)
         self.library: CustomLibrary | None = None
-        self.kept: dict[int, Any] = {}
+        self.kept: dict[int, object] = {}
         self.parsers: list[tuple[ParserKind, Checked[Any, Any], str]] = []
         self._tensors = Tensors(results)
         self._call: Callable[[dict[str, Layer]], Any] | None = None
@@ -110,7 +110,7 @@ class LibraryWorker:
             words[i] = value
         return bool(self._channel.answer())
 
-    def _operation(self, out: Writer) -> dict[str, Any]:
+    def _operation(self, out: Writer) -> dict[str, object]:
         self.inputs.follow(self._words[ipc.INPUT_SIZE])
         request = json.loads(self.inputs.take(0, self._words[ipc.MESSAGE_BYTES]))
         module, _, name = request["do"].partition(":")

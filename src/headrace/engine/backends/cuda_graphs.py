@@ -40,7 +40,7 @@ class CapturedRun:
     def __init__(
         self,
         session: Any,
-        options: Any,
+        options: object,
         feeds: Mapping[str, Any],
         outputs: Sequence[tuple[TensorSpec, tuple[int, ...]]],
     ) -> None:
@@ -61,7 +61,7 @@ class CapturedRun:
         for _ in range(_RUNS):
             self._run(feeds)
 
-    def to_host(self, feeds: Mapping[str, Any]) -> list[Any]:
+    def to_host(self, feeds: Mapping[str, object]) -> list[Any]:
         """Run; the outputs as arrays."""
         self._run(feeds)
         arrays = []

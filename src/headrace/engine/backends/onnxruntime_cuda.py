@@ -139,7 +139,7 @@ class CudaRunner:
         return captured if first is thread and those == shapes else None
 
     def _run_captured(
-        self, captured: CapturedRun, feeds: Mapping[str, Any], to_host: bool
+        self, captured: CapturedRun, feeds: Mapping[str, object], to_host: bool
     ) -> Sequence[Any]:
         if to_host:
             return captured.to_host(feeds)
@@ -150,7 +150,7 @@ class CudaRunner:
         captured.to(feeds, tensors)
         return tensors
 
-    def _run(self, session: Any, feeds: Mapping[str, Any], to_host: bool) -> Sequence[Any]:
+    def _run(self, session: Any, feeds: Mapping[str, object], to_host: bool) -> Sequence[Any]:
         binding = session.io_binding()
         for name, value in feeds.items():
             if isinstance(value, np.ndarray):
@@ -178,7 +178,7 @@ class CudaRunner:
         pairs = zip(values, places, strict=True)
         return [value.numpy() if place is None else place for value, place in pairs]
 
-    def _places(self, feeds: Mapping[str, Any]) -> list[Array | None]:
+    def _places(self, feeds: Mapping[str, object]) -> list[Array | None]:
         """Memory for each output with a shape that is known before the run; None for others."""
         pairs = zip(self.outputs, self._shapes(feeds), strict=True)
         return [None if s is None else self._pinned.take(o.dtype, s) for o, s in pairs]

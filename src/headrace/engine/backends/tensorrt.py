@@ -225,7 +225,7 @@ class TensorRtRunner:
             finally:
                 self._idle.append(lane)
 
-    def _run(self, lane: _Lane, feeds: Mapping[str, Any], to_host: bool) -> Sequence[Any]:
+    def _run(self, lane: _Lane, feeds: Mapping[str, object], to_host: bool) -> Sequence[Any]:
         context, stream = lane.context, lane.stream
         borrowed: list[object] = []  # alive until the stream is done
         for spec in self.inputs:

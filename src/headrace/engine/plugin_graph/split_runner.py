@@ -150,7 +150,7 @@ class SplitRunner:
         values = self.run_all(feeds)
         return [values[name] for name in self._names]
 
-    def run_all(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
+    def run_all(self, feeds: Mapping[str, object]) -> dict[str, Array]:
         """Run, and return every value that passed between pieces and plugins.
 
         The next run uses some of the memory again.

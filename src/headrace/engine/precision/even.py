@@ -34,7 +34,7 @@ def even_out(
     graph = made.graph
     weights = {t.name: t for t in graph.initializer}
     taken = {n for node in graph.node for n in (node.name, *node.output)} | set(weights)
-    ordered: list[Any] = []
+    ordered: list[object] = []
     there: set[str] = set()
     for node in graph.node:
         name = node.input[0] if node.input else ""

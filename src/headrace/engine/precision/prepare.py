@@ -140,7 +140,7 @@ def sort_nodes(graph: Any) -> None:
     replace_all(graph.node, [graph.node[i] for i in done])
 
 
-def _inner_uses(node: Any) -> Iterator[str]:
+def _inner_uses(node: object) -> Iterator[str]:
     for inner in _subgraphs(node):
         yield from _uses(inner)
 

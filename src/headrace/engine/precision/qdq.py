@@ -233,7 +233,7 @@ def _quantised(
     scales: Mapping[str, float],
     nodes: list[str],
     operators: list[str],
-    options: dict[str, Any],
+    options: dict[str, object],
     narrow: bool,
 ) -> Proto:
     # The tools ship with ONNX Runtime; nothing is run here.

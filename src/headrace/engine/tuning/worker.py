@@ -34,7 +34,7 @@ Arrays: TypeAlias = "Mapping[str, Array]"
 
 def send(
     pipe: IO[bytes],
-    message: Mapping[str, Any],
+    message: Mapping[str, object],
     arrays: Arrays | None = None,
     raw: Sequence[bytes] = (),
 ) -> None:
@@ -217,7 +217,7 @@ class TuningWorker:
         self._environment = environment_for(current_gpu())
         self._environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
 
-    def ask(self, timeout_s: float, **request: Any) -> tuple[dict[str, Any], Arrays]:
+    def ask(self, timeout_s: float, **request: object) -> tuple[dict[str, Any], Arrays]:
         """One request and its answer, see `tune_worker`.
 
         Raises:

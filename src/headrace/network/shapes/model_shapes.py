@@ -13,7 +13,7 @@ from headrace.network.tensor_spec import TensorType
 
 _BOOL, _INT64 = 9, 7
 
-_Walk = Callable[[Any, dict[str, TensorType]], None]
+_Walk = Callable[[object, dict[str, TensorType]], None]
 """(nodes, infos): adds the types of the nodes' outputs."""
 
 

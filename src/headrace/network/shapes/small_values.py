@@ -74,7 +74,7 @@ def _int_divide(inputs: _Inputs, attributes: Attributes) -> Any:
     return np.trunc(a / b) if partial else _divide(a, b)
 
 
-def _unary(function: Callable[[Any], Any]) -> _Operation:
+def _unary(function: Callable[[Any], object]) -> _Operation:
     def run(inputs: _Inputs, attributes: Attributes) -> Any:
         return np.asarray(function(inputs[0]))
 

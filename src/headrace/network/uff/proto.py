@@ -165,7 +165,7 @@ def _orders(data: memoryview) -> list[int]:
     return []
 
 
-def _resolved(value: Any, shared: dict[str, Any]) -> Any:
+def _resolved(value: Any, shared: dict[str, object]) -> Any:
     seen = 0
     while isinstance(value, _Ref):
         seen += 1

@@ -302,7 +302,7 @@ class _V3(_Whole, IPluginV3, IPluginV3OneCore, IPluginV3OneBuild, IPluginV3OneRu
     ) -> bool:
         return self._formats(pos, [d.desc for d in in_out], num_inputs)
 
-    def attach_to_context(self, context: Any) -> Any:
+    def attach_to_context(self, context: object) -> Any:
         return self.clone()
 
     def get_fields_to_serialize(self) -> PluginFieldCollection:

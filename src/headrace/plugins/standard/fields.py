@@ -212,7 +212,7 @@ class Given:
 
     def pack(self) -> dict[str, Any]:
         """The values as JSON takes them; long lists as the bytes of their float32."""
-        packed: dict[str, Any] = {}
+        packed: dict[str, object] = {}
         for name, value in self._values.items():
             if isinstance(value, tuple) and len(value) > 16 and isinstance(value[0], float):
                 raw = np.array(value, "<f4").tobytes()

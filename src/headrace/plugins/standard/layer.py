@@ -48,7 +48,7 @@ class Decomposition:
         self.inputs, self.outputs = tuple(inputs), tuple(outputs)
         self.shapes = (*shapes, *[None] * (len(inputs) - len(shapes)))
         self.dtypes = (*dtypes, *[None] * (len(inputs) - len(dtypes)))
-        self.nodes: list[Any] = []
+        self.nodes: list[object] = []
 
     @property
     def dtype(self) -> DType:

@@ -64,7 +64,7 @@ class _Factory:
         return self._taken.create_plugin(layer, given, self._namespace, collection)
 
 
-def _plugins(*factories: Any, namespace: str) -> Any:
+def _plugins(*factories: object, namespace: str) -> Any:
     from headrace.plugins.imported import ImportedPlugins
     from headrace.plugins.registry import known_plugins
 

@@ -48,7 +48,7 @@ def create_network(builder: Any, flags: int) -> Any:
     return trt.INetworkDefinition(builder, builder.logger, flags, implicit=not flags & 1)
 
 
-def build_engine(builder: Any, network: Any, config: Any = None) -> Any:
+def build_engine(builder: Any, network: object, config: Any = None) -> Any:
     """IBuilder::buildEngineWithConfig, and buildCudaEngine of the generations before."""
     if config is None:
         config = _config_of(builder)
@@ -120,7 +120,7 @@ def _set_one(profile: Any, key: str, which: int, given: Any, give: Callable[...,
 _profiles: dict[int, tuple[Any, dict[str, list[Any]]]] = {}
 
 
-def _shapes(profile: Any) -> dict[str, list[Any]]:
+def _shapes(profile: object) -> dict[str, list[Any]]:
     return _profiles.setdefault(id(profile), (profile, {}))[1]
 
 

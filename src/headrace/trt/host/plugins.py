@@ -35,7 +35,7 @@ from headrace.plugins.types import (
 from headrace.trt.host.forwarding import Forwarding, fields_from
 
 
-def _as_it_is(answer: Any) -> Any:
+def _as_it_is(answer: object) -> Any:
     return answer
 
 
@@ -43,7 +43,7 @@ def _text(answer: str | None) -> str:
     return answer or ""
 
 
-def _asks(native_method: str, convert: Callable[[Any], Any] = _as_it_is) -> Any:
+def _asks(native_method: str, convert: Callable[[Any], object] = _as_it_is) -> Any:
     """Make a method that passes its arguments on, and converts the answer."""
 
     def method(self: Forwarding, *arguments: Any) -> Any:
@@ -52,7 +52,7 @@ def _asks(native_method: str, convert: Callable[[Any], Any] = _as_it_is) -> Any:
     return method
 
 
-def _has(native_method: str, convert: Callable[[Any], Any] = _as_it_is) -> Any:
+def _has(native_method: str, convert: Callable[[Any], object] = _as_it_is) -> Any:
     """Make a property that asks anew each time it is read."""
     return property(_asks(native_method, convert))
 
@@ -103,7 +103,7 @@ class _CppV2(_V2Plugin, IPluginV2):
         return bool(self.native.supports_format(int(dtype), int(format)))
 
     def configure_with_format(
-        self, ins: Any, outs: Any, dtype: DataType, format: TensorFormat, max_batch_size: int
+        self, ins: Any, outs: object, dtype: DataType, format: TensorFormat, max_batch_size: int
     ) -> None:
         self.native.configure_with_format(ins, outs, int(dtype), int(format), max_batch_size)
 

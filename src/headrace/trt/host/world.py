@@ -111,7 +111,7 @@ class PluginFactory:
     is_plugin = is_plugin_v2
 
     def create_plugin(
-        self, layer_name: str, weights: Sequence[Any], namespace: str = "", fields: Any = ()
+        self, layer_name: str, weights: Sequence[Any], namespace: str = "", fields: object = ()
     ) -> Any:
         """Make the plugin of a layer; it stays the factory's."""
         rows = [(int(w.dtype), w.numpy().tobytes(), w.size) for w in weights]
@@ -129,7 +129,7 @@ class World:
     factory = staticmethod(PluginFactory)
     fields = staticmethod(fields_from)
 
-    def call(self, target: Any, method: str, arguments: list[Any]) -> Any:
+    def call(self, target: Any, method: str, arguments: list[object]) -> Any:
         """Call a method of an object; of None a function, or refuse a null pointer."""
         if target is None:
             if method in _MAKERS:

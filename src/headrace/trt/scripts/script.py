@@ -64,7 +64,7 @@ _ABSENT = {
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Gives scripts our modules under the names they ask for."""
 
-    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+    def find_spec(self, fullname: str, path: Any = None, target: object = None) -> Any:
         if fullname in _ABSENT:
             raise ModuleNotFoundError(
                 f"no module named {fullname!r} under headrace exec: {_ABSENT[fullname]}",

@@ -97,7 +97,7 @@ def _write(reference: Any, kind: Any, value: int) -> None:
     target.value = value
 
 
-def _allocate(pointer: Any, size: Any, flags: Any = 0) -> int:
+def _allocate(pointer: Any, size: object, flags: Any = 0) -> int:
     try:
         _write(pointer, ctypes.c_void_p, memory.allocate(_number(size)))
     except (MemoryError, OverflowError):
@@ -112,7 +112,7 @@ def _free(pointer: Any) -> int:
     return _SUCCESS if not address or memory.release(address) else _INVALID_VALUE
 
 
-def _copy(target: Any, source: Any, size: Any, kind: Any = 4, stream: Any = None) -> int:
+def _copy(target: Any, source: object, size: Any, kind: Any = 4, stream: Any = None) -> int:
     try:
         memory.copy(_number(target), _number(source), _number(size))
     except ValueError:
@@ -120,7 +120,7 @@ def _copy(target: Any, source: Any, size: Any, kind: Any = 4, stream: Any = None
     return _SUCCESS
 
 
-def _fill(pointer: Any, value: Any, size: Any, stream: Any = None) -> int:
+def _fill(pointer: Any, value: object, size: Any, stream: Any = None) -> int:
     try:
         memory.fill(_number(pointer), _number(value), _number(size))
     except ValueError:
@@ -128,7 +128,7 @@ def _fill(pointer: Any, value: Any, size: Any, stream: Any = None) -> int:
     return _SUCCESS
 
 
-def _handle(pointer: Any, *flags: Any) -> int:
+def _handle(pointer: Any, *flags: object) -> int:
     """Streams and events: every one is the number 1."""
     _write(pointer, ctypes.c_void_p, 1)
     return _SUCCESS

@@ -132,12 +132,12 @@ def cudaMalloc(size: int) -> tuple[Any, ...]:
         return cudaError_t.cudaErrorMemoryAllocation, 0
 
 
-def cudaFree(pointer: Any) -> tuple[Any, ...]:
+def cudaFree(pointer: object) -> tuple[Any, ...]:
     address = _address(pointer)
     return (_OK if not address or memory.release(address) else _BAD,)
 
 
-def cudaMemcpy(target: Any, source: Any, size: int, kind: Any = 4) -> tuple[Any, ...]:
+def cudaMemcpy(target: Any, source: object, size: int, kind: Any = 4) -> tuple[Any, ...]:
     try:
         memory.copy(_address(target), _address(source), int(size))
     except (ValueError, TypeError):
@@ -158,7 +158,7 @@ def cudaMemGetInfo() -> tuple[Any, ...]:
     return _OK, page * os.sysconf("SC_AVPHYS_PAGES"), page * os.sysconf("SC_PHYS_PAGES")
 
 
-def _error_name(error: Any) -> tuple[Any, ...]:
+def _error_name(error: Any) -> tuple[object, ...]:
     return _OK, cudaError_t(int(error)).name.encode()
 
 
@@ -171,7 +171,7 @@ def _result(made: tuple[Any, ...]) -> tuple[Any, ...]:
     return (_DONE if int(made[0]) == 0 else CUresult.CUDA_ERROR_INVALID_VALUE, *made[1:])
 
 
-def _copied(target: Any, source: Any, size: int) -> tuple[Any, ...]:
+def _copied(target: Any, source: object, size: int) -> tuple[Any, ...]:
     return _result(cudaMemcpy(target, source, size))
 
 

@@ -40,11 +40,11 @@ class ndarray(np.ndarray[Any, Any]):
         np.copyto(self, array)
 
 
-def asnumpy(a: Any, *arguments: Any, **options: Any) -> Any:
+def asnumpy(a: Any, *arguments: object, **options: Any) -> Any:
     return np.asarray(a)
 
 
-def get_array_module(*arrays: Any) -> Any:
+def get_array_module(*arrays: object) -> Any:
     return sys.modules[__name__]
 
 

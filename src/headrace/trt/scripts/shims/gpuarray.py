@@ -62,7 +62,7 @@ class GPUArray(NDArrayOperatorsMixin):
         np.copyto(ary, self._array)
         return ary  # type: ignore[no-any-return]
 
-    def get_async(self, stream: Any = None, ary: Any = None) -> Array:
+    def get_async(self, stream: object = None, ary: object = None) -> Array:
         """As `get`."""
         return self.get(ary)
 
@@ -74,7 +74,7 @@ class GPUArray(NDArrayOperatorsMixin):
         """As `set`."""
         self.set(ary)
 
-    def fill(self, value: Any, stream: Any = None) -> GPUArray:
+    def fill(self, value: Any, stream: object = None) -> GPUArray:
         """Set every element."""
         self._array.fill(value)
         return self
@@ -94,14 +94,14 @@ class GPUArray(NDArrayOperatorsMixin):
         """View the same memory as one axis."""
         return self.reshape(-1)
 
-    def astype(self, dtype: Any, stream: Any = None) -> GPUArray:
+    def astype(self, dtype: Any, stream: object = None) -> GPUArray:
         """Make another array, of another type."""
         return to_gpu(self._array.astype(dtype))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self._array, dtype)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: object, **options: Any) -> Any:
         out = options.get("out", ())
         if out:
             options["out"] = tuple(o._array if isinstance(o, GPUArray) else o for o in out)
@@ -109,7 +109,7 @@ class GPUArray(NDArrayOperatorsMixin):
         made = getattr(ufunc, method)(*plain, **options)
         return out[0] if out else to_gpu(made)
 
-    def __getitem__(self, index: Any) -> GPUArray:
+    def __getitem__(self, index: object) -> GPUArray:
         """View a part of the memory; by a list or a mask, copy it."""
         index = index if isinstance(index, tuple) else (index,)
         rest = () if any(i is ... for i in index) else (...,)
@@ -143,7 +143,7 @@ class _Part:
     __index__ = __int__
 
 
-def to_gpu(ary: Any, allocator: Any = None) -> GPUArray:
+def to_gpu(ary: object, allocator: object = None) -> GPUArray:
     """Make an array with the values of another."""
     values = np.asarray(ary)
     made = GPUArray(values.shape, values.dtype, allocator)
@@ -151,17 +151,19 @@ def to_gpu(ary: Any, allocator: Any = None) -> GPUArray:
     return made
 
 
-def to_gpu_async(ary: Any, allocator: Any = None, stream: Any = None) -> GPUArray:
+def to_gpu_async(ary: object, allocator: object = None, stream: object = None) -> GPUArray:
     """As `to_gpu`."""
     return to_gpu(ary, allocator)
 
 
-def empty(shape: Any, dtype: Any, allocator: Any = None, order: str = "C") -> GPUArray:
+def empty(shape: Any, dtype: object, allocator: Any = None, order: str = "C") -> GPUArray:
     """Make an array without values."""
     return GPUArray(shape, dtype, allocator, order)
 
 
-def zeros(shape: Any, dtype: Any = np.float64, allocator: Any = None, order: str = "C") -> GPUArray:
+def zeros(
+    shape: Any, dtype: object = np.float64, allocator: Any = None, order: str = "C"
+) -> GPUArray:
     """Make an array of zeros."""
     return GPUArray(shape, dtype, allocator, order).fill(0)
 

@@ -72,7 +72,7 @@ class Event:
     def __init__(self, flags: int = 0) -> None:
         self._at = 0.0
 
-    def record(self, stream: Any = None) -> Event:
+    def record(self, stream: object = None) -> Event:
         self._at = time.perf_counter()
         return self
 
@@ -149,11 +149,11 @@ def mem_get_info() -> tuple[int, int]:
     return free, total
 
 
-def pagelocked_empty(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) -> Array:
+def pagelocked_empty(shape: Any, dtype: object, order: str = "C", mem_flags: int = 0) -> Array:
     return np.empty(shape, dtype, order)  # type: ignore[call-overload, no-any-return]
 
 
-def pagelocked_zeros(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) -> Array:
+def pagelocked_zeros(shape: Any, dtype: object, order: str = "C", mem_flags: int = 0) -> Array:
     return np.zeros(shape, dtype, order)  # type: ignore[call-overload, no-any-return]
 
 
