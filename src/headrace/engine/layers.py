@@ -13,7 +13,10 @@ from headrace.engine.backends import Backend, RunnerOptions, get_backend
 from headrace.engine.plan import MODEL_BLOB, WEIGHTS_BLOB, Plan
 
 if TYPE_CHECKING:
+    from onnx import ModelProto, NodeProto, ValueInfoProto
+
     from headrace._core.types import Array
+    from headrace.engine.backends.protocol import DLPackTensor
 
 
 _QUANTIZED = ("QLinear", "ConvInteger", "MatMulInteger", "QAttention", "QGemm")
@@ -62,7 +65,7 @@ def layers_of(plan: Plan) -> tuple[LayerInfo, ...]:
     return layers_of_model(model)
 
 
-def layers_of_model(model: Any) -> tuple[LayerInfo, ...]:
+def layers_of_model(model: ModelProto) -> tuple[LayerInfo, ...]:
     """`layers_of` for a ModelProto."""
     graph = model.graph
     weights = {t.name: (t.data_type, math.prod(t.dims)) for t in graph.initializer}
@@ -94,7 +97,7 @@ def layers_of_model(model: Any) -> tuple[LayerInfo, ...]:
     return tuple(layers)
 
 
-def _precision(node: Any, kind: int, made_by: dict[str, Any]) -> str:
+def _precision(node: NodeProto, kind: int, made_by: dict[str, NodeProto]) -> str:
     if node.op_type in ("QuantizeLinear", "DequantizeLinear"):
         return "int8"
     if any(node.op_type.startswith(word) for word in _QUANTIZED):
@@ -105,7 +108,7 @@ def _precision(node: Any, kind: int, made_by: dict[str, Any]) -> str:
     return _FLOATS.get(kind) or _OTHERS.get(kind, "")
 
 
-def _inferred(model: Any) -> list[Any]:
+def _inferred(model: ModelProto) -> list[ValueInfoProto]:
     """Types and shapes of the tensors inside, as ONNX derives them."""
     import onnx
 
@@ -133,7 +136,7 @@ class ProfilingBackend(Backend, Protocol):
     """A runtime that times layers."""
 
     def profile(
-        self, model: bytes, options: RunnerOptions, feeds: Mapping[str, Any], runs: int
+        self, model: bytes, options: RunnerOptions, feeds: Mapping[str, DLPackTensor], runs: int
     ) -> list[tuple[str, list[float]]]:
         """Layers in order, each with its milliseconds of every run."""
         ...

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headrace._core.errors import ModelError
 from headrace._core.findings import Finding
 from headrace.network.network import Network
 from headrace.network.versions import stamp_older
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto
 
 
 def model_bytes(
@@ -32,7 +35,7 @@ def model_bytes(
     return serialized(proto, where)
 
 
-def fix_axes(graph: Any, shape: tuple[int | None, ...]) -> None:
+def fix_axes(graph: GraphProto, shape: tuple[int | None, ...]) -> None:
     """Fix the axes of the first input of a GraphProto to `shape`; its batch stays."""
     replaced: dict[str, int] = {}
     ambiguous: set[str] = set()  # Paddle's exporter calls every free axis "?"
@@ -50,7 +53,7 @@ def fix_axes(graph: Any, shape: tuple[int | None, ...]) -> None:
                 axis.dim_value = replaced[axis.dim_param]
 
 
-def serialized(proto: Any, where: str) -> bytes:
+def serialized(proto: ModelProto, where: str) -> bytes:
     """Serialise a ModelProto.
 
     Raises:

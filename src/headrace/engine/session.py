@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from headrace.engine.backends import PlacingRunner, Runner, RunnerOptions
 from headrace.engine.backends.protocol import DLPackTensor, device_of
 from headrace.engine.plan_header import PlanHeader
 from headrace.network.tensor_spec import TensorSpec
+
+if TYPE_CHECKING:
+    from headrace.engine.backends.protocol import Outputs
 
 
 class OutputMemory(Protocol):
@@ -133,7 +136,7 @@ class Session:
         return self._runner
 
     def _run(
-        self, runner: Runner, feeds: Mapping[str, Any], to_host: bool = True
+        self, runner: Runner, feeds: Mapping[str, DLPackTensor], to_host: bool = True
     ) -> Sequence[Array]:
         try:
             if to_host and self._placing is not None and self.output_memory is not None:
@@ -202,7 +205,7 @@ class Session:
     def __repr__(self) -> str:
         return f"Session({self._where}: {', '.join(map(str, self.inputs))})"
 
-    def _check_names(self, inputs: Mapping[str, Any]) -> None:
+    def _check_names(self, inputs: Mapping[str, DLPackTensor]) -> None:
         if inputs.keys() != self._by_name.keys():
             missing = [n for n in self._by_name if n not in inputs]
             extra = [n for n in inputs if n not in self._by_name]
@@ -212,12 +215,12 @@ class Session:
                 "; ".join(found), where=self._where, expected=", ".join(map(str, self.inputs))
             )
 
-    def _checked(self, inputs: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
+    def _checked(self, inputs: Mapping[str, DLPackTensor]) -> tuple[dict[str, Any], int]:
         self._check_names(inputs)
         feeds = {}
         items = -1
         for name, spec in self._by_name.items():
-            array = inputs[name]
+            array: Any = inputs[name]
             if not isinstance(array, np.ndarray):
                 array = self._placed(name, array)
             batched = name in self.batched_inputs
@@ -255,7 +258,7 @@ class Session:
             )
         return tensor
 
-    def _refuse_shape(self, spec: TensorSpec, array: Any, items: int | None) -> None:
+    def _refuse_shape(self, spec: TensorSpec, array: DLPackTensor, items: int | None) -> None:
         axes = ["?" if d is None else str(d) for d in spec.shape]
         if items is not None:
             axes[:1] = [str(items) if items >= 0 else f"1..{self.max_batch}"]
@@ -266,7 +269,7 @@ class Session:
             expected=want,
         )
 
-    def _named(self, arrays: Sequence[Any], size: int, real: int) -> dict[str, Any]:
+    def _named(self, arrays: Outputs, size: int, real: int) -> dict[str, Any]:
         named = {}
         for spec, array in zip(self.outputs, arrays, strict=True):
             if not array.shape or array.shape[0] != size:
@@ -333,7 +336,7 @@ class FreeSession(Session):
         outputs = self._run(runner, feeds, to_host)
         return {spec.name: array for spec, array in zip(self.outputs, outputs, strict=True)}
 
-    def _check(self, spec: TensorSpec, tensor: Any, named: dict[str, int]) -> None:
+    def _check(self, spec: TensorSpec, tensor: DLPackTensor, named: dict[str, int]) -> None:
         shape = tuple(tensor.shape)
         fits = len(shape) == len(spec.shape)
         for want, have in zip(spec.shape, shape, strict=False):

@@ -14,12 +14,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headrace._core.errors import ModelError
 from headrace._core.files import os_errors, os_reason
 
 if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto, NodeProto, TensorProto
+
     from headrace.network.network import Network
 
 INITIALIZER = "initializer"
@@ -38,14 +40,14 @@ class ExternalRange:
     size_bytes: int
 
 
-def tensors_of(model: Any) -> Iterator[tuple[str, Any]]:
+def tensors_of(model: ModelProto) -> Iterator[tuple[str, TensorProto]]:
     """Yield description and TensorProto of every tensor: initialisers, attributes, at any depth."""
     yield from _of_graph(model.graph)
     for function in model.functions:
         yield from _of_nodes(function.node)
 
 
-def _of_graph(graph: Any) -> Iterator[tuple[str, Any]]:
+def _of_graph(graph: GraphProto) -> Iterator[tuple[str, TensorProto]]:
     for tensor in graph.initializer:
         yield f"{INITIALIZER} {tensor.name!r}", tensor
     for sparse in graph.sparse_initializer:
@@ -54,7 +56,7 @@ def _of_graph(graph: Any) -> Iterator[tuple[str, Any]]:
     yield from _of_nodes(graph.node)
 
 
-def _of_nodes(nodes: Iterable[Any]) -> Iterator[tuple[str, object]]:
+def _of_nodes(nodes: Iterable[NodeProto]) -> Iterator[tuple[str, TensorProto]]:
     for node in nodes:
         label = f"node {node.name!r} ({node.op_type})"
         for attribute in node.attribute:
@@ -73,7 +75,7 @@ def _of_nodes(nodes: Iterable[Any]) -> Iterator[tuple[str, object]]:
                 yield from _of_graph(graph)
 
 
-def check_tensors(model: Any, path: Path) -> list[ExternalRange]:
+def check_tensors(model: ModelProto, path: Path) -> list[ExternalRange]:
     """Check that every tensor of `model` (a ModelProto read from `path`) has the data it promises.
 
     Returns:
@@ -112,7 +114,7 @@ def _bits(data_type: int, where: str) -> int | None:
         raise ModelError(f"unknown tensor element type {data_type}", where=where) from error
 
 
-def _check_inline(tensor: Any, count: int, bits: int | None, where: str) -> None:
+def _check_inline(tensor: TensorProto, count: int, bits: int | None, where: str) -> None:
     shape = "x".join(map(str, tensor.dims)) or "scalar"
     if tensor.HasField("raw_data"):
         expected = (count * (bits or 0) + 7) // 8
@@ -142,7 +144,7 @@ def _check_inline(tensor: Any, count: int, bits: int | None, where: str) -> None
         raise ModelError(f"holds {found} values, its shape {shape} needs {expected}", where=where)
 
 
-def _external_range(tensor: Any, size_bytes: int, model: Path, where: str) -> ExternalRange:
+def _external_range(tensor: TensorProto, size_bytes: int, model: Path, where: str) -> ExternalRange:
     info = {entry.key: entry.value for entry in tensor.external_data}
     location = info.get("location", "")
     path = locate(location, model, where=where)
@@ -211,7 +213,7 @@ def locate(location: str, model: Path, *, where: str) -> Path:
     )
 
 
-def fold(model: Any, ranges: list[ExternalRange], path: Path) -> None:
+def fold(model: ModelProto, ranges: list[ExternalRange], path: Path) -> None:
     """Read external data into `model` (a ModelProto), in place. `ranges` are `check_tensors`'s."""
     from onnx import TensorProto
 
@@ -231,7 +233,7 @@ _INLINE_BYTES = 1 << 16  # smaller ones stay in the graph: shapes and axes that 
 _ALIGNMENT = 64
 
 
-def split_proto(network: Network) -> tuple[Any, memoryview]:
+def split_proto(network: Network) -> tuple[ModelProto, memoryview]:
     """Split the large tensors from a graph.
 
     Returns a ModelProto with these tensors as external data in `WEIGHTS_FILE`, and the bytes of

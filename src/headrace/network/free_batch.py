@@ -7,12 +7,17 @@ declared are rewritten. Whether the result is right is for the caller to find ou
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headrace._core.errors import ModelError
+from headrace._core.types import Array
 from headrace.network.network import Network
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto, NodeProto
+
 
 _BATCH = "batch"
 
@@ -48,7 +53,7 @@ def free_batch(network: Network) -> Network:
 class _Editor:
     """Rewrites a ModelProto in place."""
 
-    def __init__(self, proto: Any) -> None:
+    def __init__(self, proto: ModelProto) -> None:
         self.graph = proto.graph
         self.dims = _known_dims(proto)
         self.constants = _constants(self.graph)
@@ -84,12 +89,12 @@ class _Editor:
             axis.dim_param = _BATCH
         del self.graph.value_info[:]  # they say 1
 
-    def _constant(self, name: str, array: Any) -> None:
+    def _constant(self, name: str, array: Array) -> None:
         from onnx import numpy_helper
 
         self.graph.initializer.append(numpy_helper.from_array(array, name))
 
-    def _reshape(self, node: Any) -> Any:
+    def _reshape(self, node: NodeProto) -> Array | None:
         target = self.constants.get(node.input[1])
         if target is None or not target.size:
             return None  # computed from the shape at hand, as it should be
@@ -110,17 +115,18 @@ class _Editor:
             raise ModelError(f"node {node.name!r} (Reshape) reads 0 as a length")
         return new
 
-    def _resize(self, node: Any) -> Any:
+    def _resize(self, node: NodeProto) -> Array | None:
         sizes = self.constants.get(node.input[3])
         dims = self.dims.get(node.input[0])
         if sizes is None or any(a.name == "axes" for a in node.attribute):
             return None
         if not dims or len(dims) != len(sizes) or not all(isinstance(d, int) for d in dims):
             raise ModelError(f"node {node.name!r} (Resize) to a size that is written in")
-        return (sizes / np.array(dims)).astype(np.float32)
+        scales: Array = (sizes / np.array(dims)).astype(np.float32)
+        return scales
 
 
-def _constants(graph: Any) -> dict[str, Any]:
+def _constants(graph: GraphProto) -> dict[str, Array]:
     """Small whole numbers that the graph holds."""
     from onnx import TensorProto, numpy_helper
 
@@ -141,7 +147,7 @@ def _constants(graph: Any) -> dict[str, Any]:
     return found
 
 
-def _known_dims(proto: Any) -> dict[str, list[int | None]]:
+def _known_dims(proto: ModelProto) -> dict[str, list[int | None]]:
     import onnx
 
     try:

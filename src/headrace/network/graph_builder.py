@@ -112,7 +112,9 @@ class GraphBuilder:
         self._inputs.append(blob)
         return blob
 
-    def constant(self, array: npt.ArrayLike, dtype: Any = np.float32, name: str = "") -> Blob:
+    def constant(
+        self, array: npt.ArrayLike, dtype: npt.DTypeLike = np.float32, name: str = ""
+    ) -> Blob:
         """A constant tensor; equal small ones are shared."""
         data = np.ascontiguousarray(array, dtype=dtype)
         if np.ndim(array) == 0:
@@ -133,7 +135,7 @@ class GraphBuilder:
         inputs: Sequence[Blob | None],
         shape: Shape | None,
         *,
-        dtype: Any = np.float32,
+        dtype: npt.DTypeLike = np.float32,
         **attributes: Any,
     ) -> Blob:
         """One operator with one output of this shape; None: known only when it runs."""
@@ -143,7 +145,7 @@ class GraphBuilder:
         self,
         op: str,
         inputs: Sequence[Blob | None],
-        outputs: Sequence[tuple[Shape | None, object]],
+        outputs: Sequence[tuple[Shape | None, npt.DTypeLike]],
         *,
         domain: str = "",
         name: str = "",
@@ -249,7 +251,9 @@ class GraphBuilder:
         )
         return ir.Model(graph, ir_version=_IR_VERSION, producer_name=self._producer)
 
-    def _blob(self, name: str, shape: Shape | None, dtype: Any, fixed: bool = False) -> Blob:
+    def _blob(
+        self, name: str, shape: Shape | None, dtype: npt.DTypeLike, fixed: bool = False
+    ) -> Blob:
         kind = ir.TensorType(ir.DataType.from_numpy(np.dtype(dtype)))
         if shape is None:
             return Blob(ir.Value(name=name, type=kind), (), fixed=fixed)

@@ -15,6 +15,8 @@ from headrace.network.model_bytes import foreign
 from headrace.network.network import Network
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from headrace._core.types import Array
 
 
@@ -29,16 +31,20 @@ class PluginMaker(Protocol):
         name: str,
         weights: Sequence[Array],
         fields: Mapping[str, object],
-        inputs: Sequence[tuple[Shape, Any]],
-    ) -> list[tuple[Shape, Any]]:
+        inputs: Sequence[tuple[Shape, npt.DTypeLike]],
+    ) -> list[tuple[Shape, npt.DTypeLike]]:
         """As `make`, for a layer that it takes."""
 
     def fields(self, kind: str) -> dict[str, str] | None:
         """Fields of a type of plugins, name to type (INT32 …); None if it is unknown."""
 
     def make(
-        self, name: str, kind: str, fields: Mapping[str, Any], inputs: Sequence[tuple[Shape, Any]]
-    ) -> list[tuple[Shape, Any]] | None:
+        self,
+        name: str,
+        kind: str,
+        fields: Mapping[str, object],
+        inputs: Sequence[tuple[Shape, npt.DTypeLike]],
+    ) -> list[tuple[Shape, npt.DTypeLike]] | None:
         """Make a node; return the (shape, type) of its outputs, None if the type is unknown.
 
         Shapes have the batch first (1 without inputs).
@@ -59,7 +65,7 @@ def plugin_nodes(
     graph: GraphBuilder,
     kind: str,
     inputs: Sequence[Blob],
-    outputs: Sequence[tuple[Shape, object]],
+    outputs: Sequence[tuple[Shape, npt.DTypeLike]],
     *,
     name: str,
     picture: Blob,

@@ -14,7 +14,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import onnx_ir
     import onnx_ir as ir
+    from onnx import NodeProto
 
 
 __all__ = ["ir", "node_from_proto"]
@@ -72,7 +74,7 @@ if not TYPE_CHECKING:
     ir = _imported()
 
 
-def node_from_proto(node: Any) -> Any:
+def node_from_proto(node: NodeProto) -> onnx_ir.Node:
     """The `ir.Node` of a NodeProto by itself, its inputs without types.
 
     The library calls a model invalid, in a log, whose values are not declared: here they are.

@@ -18,6 +18,7 @@ from headrace.network.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
     import onnx_ir as ir
+    from onnx import GraphProto, ModelProto
 
 MAX_MODEL_BYTES = 2**31 - 2**20  # a protobuf message ends at 2 GiB; room for the graph itself
 RUNTIME_DOMAINS = frozenset({"com.microsoft", "com.microsoft.nchwc", "com.ms.internal.nhwc"})
@@ -198,7 +199,7 @@ class Network:
         tensors = (v.const_value for v in self.model.graph.initializers.values())
         return sum(t.nbytes for t in tensors if t is not None) > MAX_MODEL_BYTES
 
-    def graph_proto(self) -> Any:
+    def graph_proto(self) -> GraphProto:
         """A new ModelProto of the network; weights that are external data stay so."""
         from headrace.network.ir import ir
 
@@ -210,7 +211,7 @@ class Network:
                 f"the graph cannot be written: {''.join(cause)[:200]}", where=self._where()
             ) from error
 
-    def to_proto(self) -> Any:
+    def to_proto(self) -> ModelProto:
         """A new ModelProto of the network, all weights inside.
 
         Raises:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import stat
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import ModelError
 from headrace._core.files import os_reason, sha256_of
 from headrace.network.external_data import check_tensors
 from headrace.network.model_bytes import HEAD_BYTES, looks_like
 from headrace.network.network import Network
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto
+
 
 _FIELDS = {  # of ModelProto: number -> wire type, name
     1: (0, "ir_version"),
@@ -117,7 +121,7 @@ def network_from_onnx_bytes(data: bytes, path: Path, *, needs_inputs: bool = Tru
     return Network(model, path=path, size_bytes=size, sha256=digest, external_locations=external)
 
 
-def _check_sparse(graph: Any, where: str) -> None:
+def _check_sparse(graph: GraphProto, where: str) -> None:
     """`onnx_ir` leaves sparse initializers out."""
     for sparse in graph.sparse_initializer:
         raise ModelError(
@@ -154,7 +158,7 @@ def _check_text(message: Any, where: str) -> None:
                 )
 
 
-def _check_opsets(proto: Any, where: str) -> None:
+def _check_opsets(proto: ModelProto, where: str) -> None:
     import onnx
 
     newest = onnx.defs.onnx_opset_version()

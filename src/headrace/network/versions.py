@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import onnx
@@ -69,7 +69,7 @@ def _has_new_types(proto: onnx.ModelProto) -> bool:
 
     known = onnx.TensorProto.INT4  # numbers rise with time; INT4 came with IR 10
 
-    def new(value: Any) -> bool:
+    def new(value: onnx.ValueInfoProto) -> bool:
         return bool(value.type.tensor_type.elem_type > known)
 
     graph = proto.graph

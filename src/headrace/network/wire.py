@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,11 @@ class WireError(Exception):
     """The bytes are no protobuf message; the text has the place."""
 
 
-def fields(data: memoryview) -> Iterator[tuple[int, int, Any]]:
+Value: TypeAlias = Any
+"""A number or a view of bytes, as the wire type says."""
+
+
+def fields(data: memoryview) -> Iterator[tuple[int, int, Value]]:
     """(field number, wire type, value) of one message.
 
     A value is an int (varint: unsigned), or a memoryview of the bytes (8, 4, or as many as the
@@ -93,7 +97,7 @@ def signed(value: int) -> int:
     return value - 2**64 if value >= 2**63 else value
 
 
-def varints(wire: int, value: Any) -> list[int]:
+def varints(wire: int, value: Value) -> list[int]:
     """The int64s of one occurrence of a repeated field, packed or not."""
     if wire == VARINT:
         return [signed(value)]
@@ -106,23 +110,23 @@ def varints(wire: int, value: Any) -> list[int]:
     return found
 
 
-def floats(wire: int, value: Any) -> npt.NDArray[np.float32]:
+def floats(wire: int, value: Value) -> npt.NDArray[np.float32]:
     """The floats of one occurrence of a repeated field, packed or single; a view."""
     return _numbers(wire, value, FIXED32, "<f4")
 
 
-def doubles(wire: int, value: Any) -> npt.NDArray[np.float64]:
+def doubles(wire: int, value: Value) -> npt.NDArray[np.float64]:
     """The doubles of one occurrence of a repeated field, packed or single; a view."""
     return _numbers(wire, value, FIXED64, "<f8")
 
 
-def _numbers(wire: int, value: Any, single: int, dtype: str) -> Array:
+def _numbers(wire: int, value: Value, single: int, dtype: str) -> Array:
     if wire not in (single, BYTES) or len(value) % np.dtype(dtype).itemsize:
         raise WireError("a list of numbers has a broken length or another kind")
     return np.frombuffer(value, dtype=dtype)
 
 
-def number(wire: int, value: Any) -> float:
+def number(wire: int, value: Value) -> float:
     """One double or float."""
     if wire == FIXED64:
         return float(struct.unpack("<d", value)[0])
@@ -131,14 +135,14 @@ def number(wire: int, value: Any) -> float:
     raise WireError("a number has another kind")
 
 
-def text(wire: int, value: Any) -> str:
+def text(wire: int, value: Value) -> str:
     """One string; bytes that are not UTF-8 are replaced."""
     if wire != BYTES:
         raise WireError("a text has another kind")
     return bytes(value).decode(errors="replace")
 
 
-def message(wire: int, value: Any) -> memoryview:
+def message(wire: int, value: Value) -> memoryview:
     """The bytes of one message."""
     if wire != BYTES:
         raise WireError("a number stands where a message is expected")

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from headrace.plugins.expressions import DimsExprs, IExprBuilder
 from headrace.plugins.field_data import PluginFieldCollection
@@ -73,7 +73,7 @@ class _Plugin:
         """Generation of the interface in the top byte, version of TensorRT below."""
         return self.GENERATION << 24 | TENSORRT_VERSION
 
-    def clone(self) -> Any:
+    def clone(self) -> object:
         """A new object with the same parameters and namespace, usable as it is."""
         raise missing(self, "clone")
 
@@ -95,7 +95,7 @@ class _Plugin:
 class _Attachable:
     """The part of plugins of the version-2 line that know their context."""
 
-    def attach_to_context(self, cudnn: Any, cublas: Any, allocator: Any) -> None:
+    def attach_to_context(self, cudnn: object, cublas: object, allocator: object) -> None:
         """This clone now belongs to an execution context. Handles are None here."""
 
     def detach_from_context(self) -> None:
@@ -244,7 +244,7 @@ class IPluginV2DynamicExt(_Plugin, _Attachable):
         outputs: Sequence[int],
         workspace: int,
         stream: int,
-    ) -> Any:
+    ) -> object:
         """Compute. Raise on failure; the result is ignored."""
         raise missing(self, "enqueue")
 
@@ -282,11 +282,11 @@ class IPluginV3(IVersionedInterface):
 
     _info = InterfaceInfo("PLUGIN", 1, 0)
 
-    def get_capability_interface(self, type: PluginCapabilityType) -> Any:
+    def get_capability_interface(self, type: PluginCapabilityType) -> object:
         """The object that has the methods of that capability; by default the plugin itself."""
         return self
 
-    def clone(self) -> Any:
+    def clone(self) -> object:
         """A new object with the same parameters, fully initialised."""
         raise missing(self, "clone")
 
@@ -384,13 +384,13 @@ class IPluginV3OneRuntime(IPluginCapability):
 
     _info = InterfaceInfo("PLUGIN_V3ONE_RUNTIME", 1, 0)
 
-    def set_tactic(self, tactic: int) -> Any:
+    def set_tactic(self, tactic: int) -> object:
         """Compute this way from now on."""
         return 0
 
     def on_shape_change(
         self, inp: Sequence[PluginTensorDesc], out: Sequence[PluginTensorDesc]
-    ) -> Any:
+    ) -> object:
         """Shapes of the following `enqueue` calls; before the first one, and after each change."""
         return 0
 
@@ -402,11 +402,11 @@ class IPluginV3OneRuntime(IPluginCapability):
         outputs: Sequence[int],
         workspace: int,
         stream: int,
-    ) -> Any:
+    ) -> object:
         """Compute. Raise on failure."""
         raise missing(self, "enqueue")
 
-    def attach_to_context(self, resource_context: IPluginResourceContext) -> Any:
+    def attach_to_context(self, resource_context: IPluginResourceContext) -> object:
         """A new plugin bound to that context, normally a clone."""
         raise missing(self, "attach_to_context")
 
@@ -421,7 +421,7 @@ class IPluginResource:
     def __init__(self) -> None:
         """Subclasses call it, as in the original."""
 
-    def clone(self) -> Any:
+    def clone(self) -> object:
         """Make the copy that the registry keeps when the resource is first acquired."""
         raise missing(self, "clone")
 
@@ -436,10 +436,10 @@ class IPluginResourceContext:
         error_recorder, gpu_allocator: those of the execution context; None here.
     """
 
-    error_recorder: Any
-    gpu_allocator: Any
+    error_recorder: object
+    gpu_allocator: object
 
-    def __init__(self, error_recorder: Any = None, gpu_allocator: Any = None) -> None:
+    def __init__(self, error_recorder: object = None, gpu_allocator: object = None) -> None:
         self.error_recorder = error_recorder
         self.gpu_allocator = gpu_allocator
 
@@ -466,11 +466,11 @@ class IPluginCreator(IPluginCreatorInterface):
 
     _info = InterfaceInfo("PLUGIN CREATOR_V1", 1, 0)
 
-    def create_plugin(self, name: str, field_collection: PluginFieldCollection) -> Any:
+    def create_plugin(self, name: str, field_collection: PluginFieldCollection) -> object:
         """A plugin for the layer `name`; None is a failure."""
         raise missing(self, "create_plugin")
 
-    def deserialize_plugin(self, name: str, serialized_plugin: bytes) -> Any:
+    def deserialize_plugin(self, name: str, serialized_plugin: bytes) -> object:
         """Make a plugin from the bytes of `serialize`; None is a failure."""
         raise missing(self, "deserialize_plugin")
 
@@ -482,7 +482,7 @@ class IPluginCreatorV3One(IPluginCreatorInterface):
 
     def create_plugin(
         self, name: str, field_collection: PluginFieldCollection, phase: TensorRTPhase
-    ) -> Any:
+    ) -> object:
         """A plugin for the layer `name`.
 
         Args:
@@ -492,3 +492,7 @@ class IPluginCreatorV3One(IPluginCreatorInterface):
             phase: what the plugin is for.
         """
         raise missing(self, "create_plugin")
+
+
+AnyCreator: TypeAlias = IPluginCreator | IPluginCreatorV3One
+"""A creator of either line."""

@@ -46,7 +46,7 @@ class Instance:
 
     __slots__ = ("_done", "_faces", "layer", "name", "plugin")
 
-    def __init__(self, plugin: Any, layer: str, name: str = "") -> None:
+    def __init__(self, plugin: object, layer: str, name: str = "") -> None:
         self.plugin = plugin
         self.layer = layer
         self.name = name or trace.label(plugin)
@@ -58,7 +58,7 @@ class Instance:
         """For errors: plugin and layer."""
         return _where(self.name, self.layer)
 
-    def call(self, phase: Phase, method: str, *arguments: Any, face: object = None) -> Any:
+    def call(self, phase: Phase, method: str, *arguments: object, face: object = None) -> object:
         """Call `method`, on the capability `face` if given.
 
         Raises:
@@ -72,7 +72,7 @@ class Instance:
                 raise _failed(error, method, self.where) from error
         return _traced(phase, self.layer, self.where, target, method, arguments)
 
-    def get(self, phase: Phase, attribute: str, face: Any = None) -> Any:
+    def get(self, phase: Phase, attribute: str, face: object = None) -> object:
         """Read an attribute (`num_outputs` …).
 
         Raises:
@@ -98,7 +98,7 @@ class Instance:
                 trace.record((phase, self.layer, target, attribute, ()), value, started, text)
         return value
 
-    def face(self, phase: Phase, kind: PluginCapabilityType) -> Any:
+    def face(self, phase: Phase, kind: PluginCapabilityType) -> object:
         """The object with the methods of `kind`, of a plugin of version 3.
 
         Raises:
@@ -113,15 +113,17 @@ class Instance:
             raise wrong(self, method, text, "the same object every time")
         return found
 
-    def known(self, kind: PluginCapabilityType) -> Any:
+    def known(self, kind: PluginCapabilityType) -> object:
         """A capability that was asked for already."""
         return self._faces[kind]
 
-    def ask(self, phase: Phase, kind: PluginCapabilityType, method: str, *arguments: Any) -> Any:
+    def ask(
+        self, phase: Phase, kind: PluginCapabilityType, method: str, *arguments: object
+    ) -> object:
         """Call a method of a capability."""
         return self.call(phase, method, *arguments, face=self.face(phase, kind))
 
-    def read(self, phase: Phase, kind: PluginCapabilityType, attribute: str) -> Any:
+    def read(self, phase: Phase, kind: PluginCapabilityType, attribute: str) -> object:
         """Read an attribute of a capability."""
         return self.get(phase, attribute, face=self.face(phase, kind))
 
@@ -152,7 +154,7 @@ class Instance:
         self._done = True
         self.quietly(phase, "destroy")
 
-    def quietly(self, phase: Phase, method: str, *arguments: Any) -> None:
+    def quietly(self, phase: Phase, method: str, *arguments: object) -> None:
         """Call a method on the way out: a failure is printed, and the rest goes on."""
         try:
             self.call(phase, method, *arguments)
@@ -195,7 +197,9 @@ class Rollback:
             instance.destroy()
 
 
-def call_creator(creator: Any, phase: Phase, layer: str, method: str, *arguments: Any) -> Any:
+def call_creator(
+    creator: object, phase: Phase, layer: str, method: str, *arguments: object
+) -> object:
     """Call a creator; the result is a plugin.
 
     Raises:
@@ -219,7 +223,7 @@ def none_in_scripts(method: Callable[..., object]) -> Callable[..., Any]:
     """
 
     @wraps(method)
-    def answering(*arguments: object, **named: object) -> Any:
+    def answering(*arguments: object, **named: object) -> object:
         try:
             return method(*arguments, **named)
         except HeadraceError as error:
@@ -237,8 +241,8 @@ def wrong(instance: Instance, method: str, found: str, expected: str) -> PluginE
 
 
 def _traced(
-    phase: Phase, layer: str, where: str, target: Any, method: str, arguments: tuple[Any, ...]
-) -> Any:
+    phase: Phase, layer: str, where: str, target: object, method: str, arguments: tuple[object, ...]
+) -> object:
     call = phase, layer, target, method, arguments
     trace.begin(call)
     started = time.perf_counter()
@@ -273,5 +277,5 @@ def _where(name: str, layer: str) -> str:
     return f"plugin {name}, layer {layer!r}" if layer else f"plugin {name}"
 
 
-def _what(value: Any) -> str:
+def _what(value: object) -> str:
     return "None" if value is None else f"a {type(value).__name__}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import PluginError
 from headrace._core.text import shortened
@@ -18,19 +18,23 @@ from headrace.plugins.field_data import PluginField, PluginFieldCollection
 from headrace.plugins.trace import Phase
 from headrace.plugins.types import MAX_DIMS, DataType
 
+if TYPE_CHECKING:
+    from typing import TypeGuard
+
+
 MAX_OUTPUTS = 1024
 MAX_SIZE = 2**40
 MAX_TEXT = 1024
 
 
-def as_count(instance: Instance, attribute: str, value: Any) -> int:
+def as_count(instance: Instance, attribute: str, value: object) -> int:
     """A number of outputs."""
     if not _is_int(value) or not 1 <= value <= MAX_OUTPUTS:
         raise _bad(instance, attribute, value, f"a number of outputs, 1 to {MAX_OUTPUTS}")
     return int(value)
 
 
-def as_text(instance: Instance, attribute: str, value: Any, *, empty: bool = False) -> str:
+def as_text(instance: Instance, attribute: str, value: object, *, empty: bool = False) -> str:
     """A name, version or namespace."""
     if isinstance(value, str) and (value or empty):
         with suppress(UnicodeEncodeError):  # bytes of C++ that are no UTF-8
@@ -40,7 +44,7 @@ def as_text(instance: Instance, attribute: str, value: Any, *, empty: bool = Fal
     raise _bad(instance, attribute, value, f"text of {least} to {MAX_TEXT - 1} bytes, UTF-8")
 
 
-def as_bool(instance: Instance, method: str, value: Any) -> bool:
+def as_bool(instance: Instance, method: str, value: object) -> bool:
     """A yes or no; 1 and 0 will do."""
     if isinstance(value, bool) or type(value).__name__ == "bool":  # NumPy's too
         return bool(value)
@@ -49,7 +53,7 @@ def as_bool(instance: Instance, method: str, value: Any) -> bool:
     raise wrong(instance, method, _short(value), "True or False")
 
 
-def as_status(instance: Instance, method: str, value: Any) -> None:
+def as_status(instance: Instance, method: str, value: object) -> None:
     """A status: 0, None, True and False are success."""
     if _is_int(value) and value != 0:
         raise wrong(instance, method, f"status {value}", "0")
@@ -58,27 +62,27 @@ def as_status(instance: Instance, method: str, value: Any) -> None:
 
 
 def status_of(
-    instance: Instance, phase: Phase, method: str, *arguments: Any, face: object = None
+    instance: Instance, phase: Phase, method: str, *arguments: object, face: object = None
 ) -> None:
     """Call a method that returns a status."""
     as_status(instance, method, instance.call(phase, method, *arguments, face=face))
 
 
-def as_size(instance: Instance, method: str, value: Any) -> int:
+def as_size(instance: Instance, method: str, value: object) -> int:
     """A number of bytes."""
     if not _is_int(value) or not 0 <= value <= MAX_SIZE:
         raise wrong(instance, method, _short(value), "a number of bytes >= 0")
     return int(value)
 
 
-def as_type(instance: Instance, method: str, value: Any) -> DataType:
+def as_type(instance: Instance, method: str, value: object) -> DataType:
     """The element type of an output."""
     if not isinstance(value, DataType):
         raise wrong(instance, method, _short(value), "a DataType")
     return value
 
 
-def as_types(instance: Instance, method: str, value: Any, count: int) -> tuple[DataType, ...]:
+def as_types(instance: Instance, method: str, value: object, count: int) -> tuple[DataType, ...]:
     """Element types of `count` outputs."""
     values = _sequence(instance, method, value, "DataType", count)
     return tuple(as_type(instance, method, v) for v in values)
@@ -112,13 +116,13 @@ def as_exprs(instance: Instance, method: str, value: Any) -> DimsExprs:
     return made
 
 
-def as_all_exprs(instance: Instance, method: str, value: Any, count: int) -> list[DimsExprs]:
+def as_all_exprs(instance: Instance, method: str, value: object, count: int) -> list[DimsExprs]:
     """Symbolic shapes of `count` outputs."""
     values = _sequence(instance, method, value, "DimsExprs", count)
     return [as_exprs(instance, method, v) for v in values]
 
 
-def as_blob(instance: Instance, method: str, value: Any, size: int | None = None) -> bytes:
+def as_blob(instance: Instance, method: str, value: object, size: int | None = None) -> bytes:
     """Serialised bytes, as many as were announced; text counts as its bytes, as there."""
     if isinstance(value, str):
         value = value.encode()
@@ -153,7 +157,7 @@ def as_fields(instance: Instance, method: str, value: Any) -> PluginFieldCollect
 
 
 def _sequence(
-    instance: Instance, method: str, value: Any, of: str, count: int | None
+    instance: Instance, method: str, value: object, of: str, count: int | None
 ) -> Sequence[Any]:
     if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
         raise wrong(instance, method, _short(value), f"a list of {of}")
@@ -165,15 +169,15 @@ def _sequence(
     return values
 
 
-def _bad(instance: Instance, attribute: str, value: Any, expected: str) -> PluginError:
+def _bad(instance: Instance, attribute: str, value: object, expected: str) -> PluginError:
     return PluginError(f"{attribute} is {_short(value)}", where=instance.where, expected=expected)
 
 
-def _is_int(value: Any) -> bool:
+def _is_int(value: object) -> TypeGuard[int]:
     return hasattr(value, "__index__") and not isinstance(value, bool)
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     try:
         text = repr(value)
     except Exception:

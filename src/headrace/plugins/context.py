@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from headrace.plugins.expressions import Shaped, evaluate
 from headrace.plugins.layer import EngineSpec, Shape, refuse
 from headrace.plugins.memory import Block, LentMemory
 from headrace.plugins.types import DataType, PluginTensorDesc, TensorFormat
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
 @dataclass(slots=True)

@@ -31,7 +31,7 @@ GUESSED_RANK = 4
 class DecoratedPlugin(IPluginV3, IPluginV3OneCore, IPluginV3OneBuildV2, IPluginV3OneRuntime):
     """Asks the functions of a `PluginDefinition`."""
 
-    def __init__(self, definition: PluginDefinition, attributes: Mapping[str, Any]) -> None:
+    def __init__(self, definition: PluginDefinition, attributes: Mapping[str, object]) -> None:
         IPluginV3.__init__(self)
         self.definition = definition
         self.attributes = dict(attributes)
@@ -43,7 +43,7 @@ class DecoratedPlugin(IPluginV3, IPluginV3OneCore, IPluginV3OneBuildV2, IPluginV
         self._declared: list[DataType] = []
         self._aliases: list[int] = [-1] * self.num_outputs
 
-    def clone(self) -> Any:
+    def clone(self) -> object:
         """See `IPluginV3`."""
         made = DecoratedPlugin(self.definition, self.attributes)
         made.__dict__.update(self.__dict__)
@@ -88,7 +88,7 @@ class DecoratedPlugin(IPluginV3, IPluginV3OneCore, IPluginV3OneBuildV2, IPluginV
         """See `IPluginV3OneBuildV2`."""
         return self._aliases[output_index]
 
-    def supports_format_combination(self, pos: int, in_out: Any, num_inputs: int) -> bool:
+    def supports_format_combination(self, pos: int, in_out: Sequence[Any], num_inputs: int) -> bool:
         """See `IPluginV3OneBuild`."""
         asked = [in_out[i].desc.type for i in range(pos + 1)]
         if in_out[pos].desc.format != TensorFormat.LINEAR:
@@ -96,7 +96,7 @@ class DecoratedPlugin(IPluginV3, IPluginV3OneCore, IPluginV3OneBuildV2, IPluginV
         return any(list(types[: pos + 1]) == asked for types, _ in self._offers(in_out, num_inputs))
 
     def _offers(
-        self, in_out: Any, count: int
+        self, in_out: Sequence[Any], count: int
     ) -> list[tuple[tuple[DataType, ...], tuple[int, ...]]]:
         if self.definition.tune is None:
             first = [in_out[i].desc.type for i in range(len(in_out))]
@@ -124,7 +124,7 @@ class DecoratedPlugin(IPluginV3, IPluginV3OneCore, IPluginV3OneBuildV2, IPluginV
         """See `IPluginV3OneRuntime`."""
         self.tactic = tactic
 
-    def attach_to_context(self, resource_context: object) -> Any:
+    def attach_to_context(self, resource_context: object) -> object:
         """See `IPluginV3OneRuntime`."""
         return self.clone()
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,12 @@ from headrace._core.types import Array
 from headrace.plugins.expressions import DimsExprs, SizeTensor, SymbolicExtent
 from headrace.plugins.memory import array_at
 from headrace.plugins.types import DataType, DimensionOperation, TensorFormat
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from headrace.plugins.expressions import Extent
+    from headrace.plugins.types import PluginTensorDesc
 
 
 class ShapeExpr(SymbolicExtent):
@@ -37,13 +43,13 @@ class ShapeExpr(SymbolicExtent):
             raise RuntimeError(f"{self!r} is not known while building")
         return self.expr.get_constant_value()
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: Any) -> Any:
         return self.apply(DimensionOperation.EQUAL, other)
 
-    def __lt__(self, other: object) -> ShapeExpr:
+    def __lt__(self, other: Extent) -> ShapeExpr:
         return self.apply(DimensionOperation.LESS, other)
 
-    def __gt__(self, other: object) -> ShapeExpr:
+    def __gt__(self, other: Extent) -> ShapeExpr:
         return self.apply(DimensionOperation.LESS, other, swap=True)
 
     __hash__ = None  # type: ignore[assignment]
@@ -55,17 +61,17 @@ class ShapeExpr(SymbolicExtent):
         return f"ShapeExpr({self.expr!r})"
 
 
-def cdiv(first: Any, second: object) -> ShapeExpr:
+def cdiv(first: Extent, second: Extent) -> ShapeExpr:
     """Division rounded up."""
     return ShapeExpr(first).apply(DimensionOperation.CEIL_DIV, second)
 
 
-def max(first: Any, second: object) -> ShapeExpr:
+def max(first: Extent, second: Extent) -> ShapeExpr:
     """The greater extent."""
     return ShapeExpr(first).apply(DimensionOperation.MAX, second)
 
 
-def min(first: Any, second: object) -> ShapeExpr:
+def min(first: Extent, second: Extent) -> ShapeExpr:
     """The smaller extent."""
     return ShapeExpr(first).apply(DimensionOperation.MIN, second)
 
@@ -75,7 +81,7 @@ class ShapeExprs(Sequence[ShapeExpr]):
 
     __slots__ = ("_axes",)
 
-    def __init__(self, axes: Iterable[Any] | int = ()) -> None:
+    def __init__(self, axes: Iterable[Extent] | int = ()) -> None:
         if isinstance(axes, int):
             axes = [0] * axes
         self._axes = [ShapeExpr(a) for a in axes]
@@ -86,7 +92,7 @@ class ShapeExprs(Sequence[ShapeExpr]):
     def __getitem__(self, index: Any) -> Any:
         return self._axes[index]
 
-    def __setitem__(self, index: int, value: Any) -> None:
+    def __setitem__(self, index: int, value: Extent) -> None:
         self._axes[index] = ShapeExpr(value)
 
     def __iter__(self) -> Iterator[ShapeExpr]:
@@ -116,7 +122,7 @@ class TensorDesc:
 
     def __init__(
         self,
-        shape_expr: Iterable[object],
+        shape_expr: Iterable[Extent],
         dtype: DataType,
         format: TensorFormat = TensorFormat.LINEAR,
         scale: float | None = None,
@@ -134,7 +140,7 @@ class TensorDesc:
         return self._shape
 
     @shape_expr.setter
-    def shape_expr(self, value: Iterable[Any]) -> None:
+    def shape_expr(self, value: Iterable[Extent]) -> None:
         self._shape = ShapeExprs(value)
 
     @property
@@ -168,7 +174,7 @@ class SizeTensorDesc(TensorDesc):
     Made by `size_tensor`.
     """
 
-    def __init__(self, opt: Any, upper_bound: Any) -> None:
+    def __init__(self, opt: Extent, upper_bound: Extent) -> None:
         super().__init__((), DataType.INT32)
         self.opt, self.upper_bound = ShapeExpr(opt), ShapeExpr(upper_bound)
         self._size = SizeTensor(-1, self.opt.expr, self.upper_bound.expr)
@@ -182,7 +188,7 @@ class SizeTensorDesc(TensorDesc):
         return ShapeExpr(self._size)
 
 
-def size_tensor(opt: object, upper_bound: object) -> SizeTensorDesc:
+def size_tensor(opt: Extent, upper_bound: Extent) -> SizeTensorDesc:
     """Describe a scalar output that holds the length of an axis.
 
     Args:
@@ -192,7 +198,7 @@ def size_tensor(opt: object, upper_bound: object) -> SizeTensorDesc:
     return SizeTensorDesc(opt, upper_bound)
 
 
-def from_shape_expr(shape_expr: Iterable[Any], dtype: DataType, **more: Any) -> TensorDesc:
+def from_shape_expr(shape_expr: Iterable[Extent], dtype: DataType, **more: Any) -> TensorDesc:
     """An output of that shape and type."""
     return TensorDesc(shape_expr, dtype, **more)
 
@@ -206,9 +212,10 @@ class Tensor:
         aliased: the input whose memory it is, or None.
     """
 
-    def __init__(self, address: int, desc: Any, *, writable: bool) -> None:
+    def __init__(self, address: int, desc: PluginTensorDesc, *, writable: bool) -> None:
         self.data_ptr = address
-        self.dtype: DataType = desc.type
+        assert desc.type is not None
+        self.dtype = desc.type
         self.shape = tuple(desc.dims)
         self.format = desc.format
         self.scale = desc.scale
@@ -236,14 +243,14 @@ class Tensor:
         """
         return array_at(self.data_ptr, self.shape, self.dtype, writable=self._writable)
 
-    def __array__(self, dtype: Any = None, copy: object = None) -> Array:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: Any = None) -> Array:
         array = self.numpy()
         if dtype is not None and np.dtype(dtype) != array.dtype:
             return array.astype(dtype)
         return array.copy() if copy else array
 
     @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
+    def __cuda_array_interface__(self) -> dict[str, object]:
         """For shims of GPU libraries: the address is the host's."""
         return {
             "version": 3,

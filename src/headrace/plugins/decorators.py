@@ -77,7 +77,7 @@ class Signature:
     attributes: Mapping[str, Any]
     outputs: int
 
-    def bind(self, inputs: Sequence[Any], given: Mapping[str, object]) -> dict[str, Any]:
+    def bind(self, inputs: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
         """The attributes, all there and of their types.
 
         Raises:
@@ -104,7 +104,7 @@ def signature_of(function: Callable[..., Any], plugin_id: str) -> Signature:
     except NameError as error:
         raise ValueError(f"{plugin_id}: an annotation cannot be read: {error}") from error
     inputs: list[str] = []
-    attributes: dict[str, Any] = {}
+    attributes: dict[str, object] = {}
     for name, parameter in inspect.signature(function).parameters.items():
         if name not in hints:
             raise ValueError(f"{plugin_id}: argument {name} has no annotation")
@@ -139,7 +139,7 @@ def _attribute(hint: Any, name: str, plugin_id: str) -> Any:
     )
 
 
-def _outputs(hint: Any, plugin_id: str) -> int:
+def _outputs(hint: object, plugin_id: str) -> int:
     if isinstance(hint, type) and issubclass(hint, TensorDesc):
         return 1
     parts = typing.get_args(hint)
@@ -244,7 +244,7 @@ def register(plugin_id: str, *, lazy_register: bool = False) -> Callable[[Any], 
     return decorate
 
 
-def impl(plugin_id: str) -> Callable[[Any], Any]:
+def impl(plugin_id: str) -> Callable[[Any], object]:
     """Register the function that computes a plugin.
 
     It is called as `function(t0: Tensor, …, attributes…, outputs, stream)`, with `tactic` last if
@@ -274,7 +274,7 @@ def impl(plugin_id: str) -> Callable[[Any], Any]:
     return decorate
 
 
-def autotune(plugin_id: str) -> Callable[[Any], Any]:
+def autotune(plugin_id: str) -> Callable[[Any], object]:
     """Register the function that lists the types to choose from.
 
     It takes the inputs, attributes and `outputs` as `TensorDesc`, and returns a list of
@@ -288,7 +288,7 @@ def autotune(plugin_id: str) -> Callable[[Any], Any]:
     return decorate
 
 
-def aot_impl(plugin_id: str) -> Callable[[Any], Any]:
+def aot_impl(plugin_id: str) -> Callable[[Any], object]:
     """Kept, but not run: its result is code for a GPU. A plugin needs an `impl` here."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -303,10 +303,10 @@ class AppliedPlugin:
     """`op.namespace.name(…)`: a plugin applied to tensors, for `network.add_plugin`."""
 
     definition: PluginDefinition
-    inputs: tuple[Any, ...]
-    attributes: dict[str, Any]
+    inputs: tuple[object, ...]
+    attributes: dict[str, object]
 
-    def plugin(self, aot: bool | None = None) -> Any:
+    def plugin(self, aot: bool | None = None) -> object:
         """The plugin object, of version 3.
 
         Raises:
@@ -335,7 +335,7 @@ class _Namespace:
         if get_plugin_registry().find(name, "1", self._namespace) is None:
             _register(made)
 
-        def call(*inputs: Any, **attributes: object) -> AppliedPlugin:
+        def call(*inputs: object, **attributes: object) -> AppliedPlugin:
             values = made.signature.bind(inputs, attributes)
             return AppliedPlugin(made, inputs, values)
 

@@ -9,7 +9,6 @@ Source: tensorrt-plugins spec 1 (explicit batch), 2.1 to 2.4, 3, 4.1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -151,7 +150,7 @@ class BatchedLayer(LayerPlugin):
     ) -> list[DimsExprs]:
         return self._shapes(self.instance, inputs, "parse")
 
-    def _shapes(self, instance: Instance, inputs: Sequence[Shape], phase: Any) -> list[DimsExprs]:
+    def _shapes(self, instance: Instance, inputs: Sequence[Shape], phase: Phase) -> list[DimsExprs]:
         items = [self._item(instance, i, dims) for i, dims in enumerate(inputs)]
         make = IExprBuilder()
         batch = inputs[0][0] if inputs and inputs[0] else -1
@@ -271,7 +270,7 @@ class BatchedContext(ContextPlugin):
         checks.status_of(instance, "run", "execute_async", *given)
 
 
-def _generation(plugin: Any) -> Generation:
+def _generation(plugin: object) -> Generation:
     if isinstance(plugin, IPluginV2IOExt):
         return "V2IOExt"
     return "V2Ext" if isinstance(plugin, IPluginV2Ext) else "V2"
@@ -436,7 +435,9 @@ def described(
     return ins, outs
 
 
-def _shapes(instance: Instance, count: int, inputs: Sequence[Shape], phase: Any) -> list[DimsExprs]:
+def _shapes(
+    instance: Instance, count: int, inputs: Sequence[Shape], phase: Phase
+) -> list[DimsExprs]:
     method = "get_output_dimensions"
     exprs = [symbols(dims, i) for i, dims in enumerate(inputs)]
     found = [
@@ -457,7 +458,7 @@ def _workspace(
     instance: Instance,
     tensors: tuple[list[DynamicPluginTensorDesc], list[DynamicPluginTensorDesc]],
     which: str,
-    phase: Any,
+    phase: Phase,
 ) -> int:
     ins, outs = (
         [PluginTensorDesc(getattr(d, which), d.desc.type, d.desc.format) for d in part]

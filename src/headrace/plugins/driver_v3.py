@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -45,15 +45,19 @@ from headrace.plugins.types import (
     TensorFormat,
 )
 
+if TYPE_CHECKING:
+    from typing import Any
+
+
 CORE, BUILD, RUNTIME = PluginCapabilityType
 TIMING_RUNS = 3
 Tensors = tuple[list[DynamicPluginTensorDesc], list[DynamicPluginTensorDesc]]
-_timings: dict[tuple[Any, ...], int] = {}
+_timings: dict[tuple[object, ...], int] = {}
 """Timing cache: (type, version, timing_cache_id, types, shapes, tactics) -> fastest tactic."""
 
 
 def _must(
-    instance: Instance, phase: Phase, kind: PluginCapabilityType, method: str, *arguments: Any
+    instance: Instance, phase: Phase, kind: PluginCapabilityType, method: str, *arguments: object
 ) -> None:
     """Call a method of a capability that returns a status."""
     checks.as_status(instance, method, instance.ask(phase, kind, method, *arguments))
@@ -350,7 +354,7 @@ def _types(
 @contextmanager
 def _trial_memory(
     trial: Instance, arrays: Sequence[Sequence[Array]], workspace_bytes: int
-) -> Iterator[tuple[tuple[Any, ...], Callable[[], None]]]:
+) -> Iterator[tuple[tuple[object, ...], Callable[[], None]]]:
     """Lend memory for a trial: addresses of tensors and workspace, the stream, and its wait."""
     ins, outs = ([address_of(a) for a in part] for part in arrays)
     stage = stage_for([trial])

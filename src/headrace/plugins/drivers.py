@@ -66,7 +66,7 @@ LIVES: dict[Generation, Life] = {
 
 
 def add_layer(
-    plugin: Any,
+    plugin: object,
     *,
     layer: str,
     input_types: Sequence[DataType],

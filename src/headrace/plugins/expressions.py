@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeAlias
 
 from headrace._core.errors import PluginError
 from headrace.plugins.types import MAX_DIMS, DimensionOperation
@@ -225,10 +225,14 @@ class DimsExprs(Sequence[IDimensionExpr]):
         return f"DimsExprs({', '.join(map(repr, self._axes))})"
 
 
-def _expression(value: Any) -> IDimensionExpr:
+def _expression(value: object) -> IDimensionExpr:
     if not isinstance(value, IDimensionExpr):
         raise TypeError(f"{value!r} is not an IDimensionExpr; expr_builder.constant() makes one")
     return value
+
+
+Extent: TypeAlias = "int | IDimensionExpr | SymbolicExtent"
+"""A number of elements, known or not."""
 
 
 class SymbolicExtent:
@@ -247,7 +251,7 @@ class SymbolicExtent:
         else:
             self.expr = value if isinstance(value, IDimensionExpr) else _BUILDER.constant(value)
 
-    def apply(self, op: DimensionOperation, other: Any, *, swap: bool = False) -> Self:
+    def apply(self, op: DimensionOperation, other: Extent, *, swap: bool = False) -> Self:
         """Apply an operation.
 
         `swap`: True makes `other` the first operand.
@@ -255,22 +259,22 @@ class SymbolicExtent:
         pair = (self.expr, SymbolicExtent(other).expr)
         return type(self)(_BUILDER.operation(op, *(pair[::-1] if swap else pair)))
 
-    def __add__(self, other: object) -> Self:
+    def __add__(self, other: Extent) -> Self:
         return self.apply(DimensionOperation.SUM, other)
 
-    def __sub__(self, other: object) -> Self:
+    def __sub__(self, other: Extent) -> Self:
         return self.apply(DimensionOperation.SUB, other)
 
-    def __mul__(self, other: object) -> Self:
+    def __mul__(self, other: Extent) -> Self:
         return self.apply(DimensionOperation.PROD, other)
 
-    def __floordiv__(self, other: object) -> Self:
+    def __floordiv__(self, other: Extent) -> Self:
         return self.apply(DimensionOperation.FLOOR_DIV, other)
 
-    def __rsub__(self, other: object) -> Self:
+    def __rsub__(self, other: Extent) -> Self:
         return self.apply(DimensionOperation.SUB, other, swap=True)
 
-    def __rfloordiv__(self, other: object) -> Self:
+    def __rfloordiv__(self, other: Extent) -> Self:
         return self.apply(DimensionOperation.FLOOR_DIV, other, swap=True)
 
     __radd__, __rmul__ = __add__, __mul__
@@ -429,7 +433,7 @@ def _parse(tree: object, make: IExprBuilder) -> IDimensionExpr:
     raise ValueError(f"the shape has an unknown part {kind[:20]!r}")
 
 
-def _index(value: Any) -> int:
+def _index(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 4096:
         raise ValueError("the shape has an index that is none")
     return value

@@ -8,7 +8,7 @@ their values.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,11 +18,15 @@ from headrace._core.types import Array, DType
 from headrace.plugins.memory import bfloat16_bits
 from headrace.plugins.types import NumberedEnum
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
 _RAW_FORMATS = frozenset({"B", "b", "c", "<B", "<b", "@B", "@b"})
 _SHOWN = 5
 
 
-def raw_bytes(data: Any) -> bytes | None:
+def raw_bytes(data: object) -> bytes | None:
     """The bytes of a buffer without an element type; None for anything else."""
     if isinstance(data, (bytes, bytearray)):
         return bytes(data)
@@ -33,7 +37,7 @@ def raw_bytes(data: Any) -> bytes | None:
     return None
 
 
-def values_of(data: Any, dtype: DType, name: str, kind: str) -> Array:
+def values_of(data: object, dtype: DType, name: str, kind: str) -> Array:
     """Numbers as an array of `dtype`.
 
     `name` and `kind` are those of the field, for messages.
@@ -69,7 +73,7 @@ def values_of(data: Any, dtype: DType, name: str, kind: str) -> Array:
     return made
 
 
-def _refused(data: Any, name: str, kind: str, dtype: DType) -> PluginError:
+def _refused(data: object, name: str, kind: str, dtype: DType) -> PluginError:
     if isinstance(data, np.ndarray):
         values = data.reshape(-1)[:_SHOWN].tolist()
         rest = ", …" if data.size > _SHOWN else ""
@@ -110,7 +114,7 @@ class PluginFieldType(NumberedEnum):
         return _READ_AS.get(self, np.dtype(np.int8))
 
     @classmethod
-    def of(cls, dtype: Any) -> PluginFieldType:
+    def of(cls, dtype: npt.DTypeLike) -> PluginFieldType:
         """The field type of a NumPy array; UNKNOWN if there is none."""
         return _OF.get(np.dtype(dtype), cls.UNKNOWN)
 
@@ -186,7 +190,7 @@ class PluginField:
         if data is not None:
             self._take(data)
 
-    def _take(self, data: Any) -> None:
+    def _take(self, data: object) -> None:
         dtype = self.type.numpy
         if isinstance(data, str) and dtype.itemsize == 1:
             data = data.encode()
@@ -230,7 +234,7 @@ class PluginField:
         return np.frombuffer(self._data, dtype)
 
     @data.setter
-    def data(self, value: Any) -> None:
+    def data(self, value: object) -> None:
         if value is not None:
             self._take(value)
         else:

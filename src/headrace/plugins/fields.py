@@ -17,6 +17,8 @@ from headrace.plugins.field_data import PluginField, PluginFieldCollection, Plug
 if TYPE_CHECKING:
     import onnx_ir as ir
 
+    from headrace.plugins.base import AnyCreator
+
 NODE_ATTRIBUTES = frozenset(
     {"plugin_version", "plugin_namespace", "tensorrt_plugin_shape_input_indices"}
 )
@@ -126,7 +128,7 @@ def _tensor(name: str, tensor: Any, where: str, notices: list[Finding]) -> Plugi
     return PluginField(name, array, FieldType.of(array.dtype))
 
 
-def plain_fields_of(values: Mapping[str, object], creator: Any) -> PluginFieldCollection:
+def plain_fields_of(values: Mapping[str, object], creator: AnyCreator) -> PluginFieldCollection:
     """Fields from plain values (UFF, Caffe, code): numbers, texts, arrays, lists of them.
 
     Values that are no fields are ignored.
@@ -144,7 +146,7 @@ def plain_fields_of(values: Mapping[str, object], creator: Any) -> PluginFieldCo
     return PluginFieldCollection(found)
 
 
-def _must_fit(wanted: PluginField, value: Any, where: str) -> None:
+def _must_fit(wanted: PluginField, value: object, where: str) -> None:
     limits = integer_limits(wanted.type)
     if limits is None:
         return
@@ -158,7 +160,7 @@ def _must_fit(wanted: PluginField, value: Any, where: str) -> None:
             )
 
 
-def _whole_numbers(value: Any) -> list[int]:
+def _whole_numbers(value: object) -> list[int]:
     """Those in a value; of an array, which may be large, the least and the greatest."""
     if isinstance(value, (list, tuple)):
         return [number for number in value if isinstance(number, int)]

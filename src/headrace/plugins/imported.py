@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
 from headrace._core.errors import PluginError
-from headrace._core.types import Array, DType
+from headrace._core.types import Array
 from headrace.network.network import Network
 from headrace.plugins.base import IPluginCreatorV3One
 from headrace.plugins.calls import Instance, call_creator
@@ -24,9 +24,13 @@ from headrace.plugins.negotiate import closest, network_types
 from headrace.plugins.registry import PluginRegistry
 from headrace.plugins.types import TensorRTPhase
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
 Shape = tuple[int, ...]
-Tensors = Sequence[tuple[Shape, Any]]
-Made: TypeAlias = "list[tuple[Shape, DType]]"
+Tensors: TypeAlias = "Sequence[tuple[Shape, npt.DTypeLike]]"
+Made: TypeAlias = "list[tuple[Shape, npt.DTypeLike]]"
 
 
 class LayerFactory(Protocol):
@@ -36,7 +40,7 @@ class LayerFactory(Protocol):
         """Whether it makes the layer of that name."""
         ...
 
-    def create(self, layer: str, weights: Sequence[Array], fields: Mapping[str, Any]) -> Any:
+    def create(self, layer: str, weights: Sequence[Array], fields: Mapping[str, object]) -> object:
         """The layer's plugin, which stays the factory's."""
         ...
 
@@ -82,7 +86,9 @@ class ImportedPlugins:
             raise PluginError("createPlugin returned null", where=f"layer {name!r}")
         return self._added(made, name, inputs)
 
-    def make(self, name: str, kind: str, fields: Mapping[str, Any], inputs: Tensors) -> Made | None:
+    def make(
+        self, name: str, kind: str, fields: Mapping[str, object], inputs: Tensors
+    ) -> Made | None:
         """The layer of a node.
 
         `fields` are plain values; `inputs` (shape, type) have the batch as axis 0, -1.

@@ -7,12 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headrace._core.errors import EngineError, ModelError
 from headrace.network.network import RUNTIME_DOMAINS, Network
 from headrace.plugins.fields import attribute_names
 from headrace.plugins.registry import PluginRegistry, get_plugin_registry, without_creators
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
+    from onnx import GraphProto, NodeProto
+
+    from headrace.plugins.base import AnyCreator
+
 
 IN_CPP = (
     "or write it in C++: REGISTER_TENSORRT_PLUGIN(<its creator>), compiled by headrace compile, "
@@ -34,7 +41,9 @@ class UnknownOperatorsError(EngineError):
         return UnknownOperatorsError(replace(self.finding, remedies=remedies))
 
 
-def is_unknown(node: Any, opsets: dict[str, int], functions: frozenset[tuple[str, str]]) -> bool:
+def is_unknown(
+    node: NodeProto, opsets: dict[str, int], functions: frozenset[tuple[str, str]]
+) -> bool:
     """Whether a `NodeProto` is neither ONNX's, nor a runtime's, nor a function of the model."""
     import onnx
 
@@ -60,7 +69,7 @@ def is_builtin(op_type: str, opset: int) -> bool:
     return True
 
 
-def text_of(node: Any, attribute: str, default: str) -> str:
+def text_of(node: NodeProto, attribute: str, default: str) -> str:
     """A text attribute of a `NodeProto`."""
     for found in node.attribute:
         if found.name == attribute:
@@ -68,7 +77,7 @@ def text_of(node: Any, attribute: str, default: str) -> str:
     return default
 
 
-def find_creator(node: Any, registry: PluginRegistry) -> Any | None:
+def find_creator(node: NodeProto, registry: PluginRegistry) -> AnyCreator | None:
     """Find the creator for a `NodeProto` by its type, `plugin_version` and `plugin_namespace`.
 
     Without a namespace the node's domain is tried too.
@@ -80,14 +89,16 @@ def find_creator(node: Any, registry: PluginRegistry) -> Any | None:
 
 def _find(
     registry: PluginRegistry, kind: str, version: str, namespace: str, domain: str
-) -> Any | None:
+) -> AnyCreator | None:
     creator = registry.find(kind, version, namespace)
     if creator is None and domain and not namespace:
         creator = registry.find(kind, version, domain)
     return creator
 
 
-def check_control_flow(graph: Any, is_plugin: Callable[[Any], bool], where: str) -> None:
+def check_control_flow(
+    graph: GraphProto, is_plugin: Callable[[NodeProto], bool], where: str
+) -> None:
     """Refuse plugins inside the bodies of If, Loop and Scan, at any depth.
 
     Raises:
@@ -111,11 +122,11 @@ def check_control_flow(graph: Any, is_plugin: Callable[[Any], bool], where: str)
                 check_control_flow(body, is_plugin, where)
 
 
-def _name(node: Any) -> str:
+def _name(node: NodeProto) -> str:
     return node.name or f"{node.op_type}_{''.join(node.output[:1])}"
 
 
-def unknown_nodes(network: Network) -> Iterator[Any]:
+def unknown_nodes(network: Network) -> Iterator[ir.Node]:
     """Nodes of the network (`onnx_ir.Node`) that ONNX does not know."""
     names = {(u.domain, u.name) for u in network.unknown_operators()}
     for node in network.model.graph.all_nodes():
@@ -180,6 +191,6 @@ def _hints(name: str, version: str, namespace: str, registry: PluginRegistry) ->
     return near
 
 
-def _text(node: Any, attribute: str, default: str) -> str:
+def _text(node: ir.Node, attribute: str, default: str) -> str:
     found = node.attributes.get(attribute)
     return str(found.value) if found is not None else default

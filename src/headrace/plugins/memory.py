@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,10 @@ from headrace._core._native import memory_view
 from headrace._core.gpu.cuda import AnyMemory
 from headrace._core.types import Array, DType
 from headrace.plugins.types import DataType
+
+if TYPE_CHECKING:
+    from typing import Any
+
 
 Block = tuple[int, int, bool, str]
 """First address, first address behind it, whether it may be written to, what it is."""
@@ -42,7 +46,9 @@ def address_of(array: Array) -> int:
     return int(array.ctypes.data)
 
 
-def array_at(address: int, shape: Sequence[int], dtype: Any, *, writable: bool = False) -> Array:
+def array_at(
+    address: int, shape: Sequence[int], dtype: npt.DTypeLike | DataType, *, writable: bool = False
+) -> Array:
     """View memory as an array, without a copy.
 
     Args:
@@ -70,11 +76,13 @@ def array_at(address: int, shape: Sequence[int], dtype: Any, *, writable: bool =
     return np.ndarray(axes, kind, memory_view(int(address), size, writable))
 
 
-def _numpy(dtype: Any) -> DType:
+def _numpy(dtype: npt.DTypeLike | DataType) -> DType:
     return dtype.numpy if isinstance(dtype, DataType) else np.dtype(dtype)
 
 
-def read_at(address: int, shape: Sequence[int], dtype: Any, *, stream: int = 0) -> Array:
+def read_at(
+    address: int, shape: Sequence[int], dtype: npt.DTypeLike | DataType, *, stream: int = 0
+) -> Array:
     """Read the values at an address: a view of host memory, a copy of the GPU's.
 
     BF16 gives float32. Work queued in `stream` comes before reading the GPU's memory.
@@ -95,7 +103,9 @@ def read_at(address: int, shape: Sequence[int], dtype: Any, *, stream: int = 0) 
     return array
 
 
-def write_at(address: int, array: Array, dtype: Any, *, stream: int = 0) -> None:
+def write_at(
+    address: int, array: Array, dtype: npt.DTypeLike | DataType, *, stream: int = 0
+) -> None:
     """Write values, converted to a type, at an address.
 
     BF16 takes the nearest numbers. Work queued in `stream` comes before that on a GPU.
@@ -127,7 +137,7 @@ def may_write(address: int) -> bool:
     return True
 
 
-def _check(address: int, size: int, writable: bool, shape: Any, dtype: Any) -> None:
+def _check(address: int, size: int, writable: bool, shape: Sequence[int], dtype: Any) -> None:
     for start, stop, may_write, what in _lent.blocks:
         if not start <= address < stop:
             continue

@@ -7,7 +7,6 @@ around the plugin; all of them LINEAR. Source: tensorrt-plugins spec 6.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from headrace._core.errors import PluginError
 from headrace._core.types import DType
@@ -157,8 +156,8 @@ def negotiate(
 
 def _descs(
     tensors: Sequence[DynamicPluginTensorDesc], chosen: Sequence[DataType], dynamic: bool
-) -> list[Any]:
-    descs: list[Any] = []
+) -> list[object]:
+    descs: list[object] = []
     for index, tensor in enumerate(tensors):
         if index < len(chosen):
             desc = PluginTensorDesc(tensor.desc.dims, chosen[index], TensorFormat.LINEAR)

@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from headrace._core.errors import ModelError, PluginError
 from headrace._core.findings import Finding
-from headrace._core.types import Array, DType
+from headrace._core.types import Array, Arrays, DType
 from headrace.network.network import Network
 from headrace.network.shapes.graph_shapes import ShapeView
 from headrace.network.shapes.protos import small_constants
@@ -33,10 +33,18 @@ from headrace.plugins.registry import PluginRegistry
 from headrace.plugins.static_shapes import decided_by_values
 from headrace.plugins.types import TensorRTPhase
 
+if TYPE_CHECKING:
+    import onnx_ir
+    from onnx import ModelProto, NodeProto
+
+    from headrace.plugins.base import AnyCreator
+
+
 Shape = tuple[int | str | None, ...]
 SHAPE_INPUTS = "tensorrt_plugin_shape_input_indices"
-Measure = Callable[[Any, Sequence[str], Mapping[str, Shape], Mapping[str, Array]],
-                   Mapping[str, Array]]  # fmt: skip
+Measure: TypeAlias = (
+    "Callable[[ModelProto, Sequence[str], Mapping[str, Shape], Mapping[str, Array]], Arrays]"
+)
 """(model, names, shapes of the inputs, stand-ins for plugin outputs) -> what running the graph up
 to these values gives."""
 
@@ -85,7 +93,7 @@ class Resolved:
     was.
     """
 
-    proto: Any
+    proto: ModelProto
     nodes: list[PluginNode]
     view: ShapeView
     notices: list[Finding]
@@ -105,7 +113,7 @@ def has_plugins(network: Network) -> bool:
 
 def resolve(
     network: Network,
-    proto: Any,
+    proto: ModelProto,
     views: Views,
     registry: PluginRegistry,
     measure: Measure,
@@ -134,7 +142,7 @@ class _Resolver:
     def __init__(
         self,
         network: Network,
-        proto: Any,
+        proto: ModelProto,
         views: Views,
         registry: PluginRegistry,
         measure: Measure,
@@ -155,7 +163,7 @@ class _Resolver:
         self.constants = small_constants(self.proto)
         self.stand_ins: dict[str, list[Array]] = {}
 
-    def _is_plugin(self, node: Any) -> bool:
+    def _is_plugin(self, node: NodeProto) -> bool:
         if node.name in self.network.plugins:
             return True
         unknown = is_unknown(node, self.opsets, self.functions)
@@ -196,7 +204,7 @@ class _Resolver:
                 self._add(node, live, created=False)
         return Resolved(self.proto, self.nodes, self.free, self.notices, self.changed)
 
-    def _native(self, node: Any) -> None:
+    def _native(self, node: NodeProto) -> None:
         """The domain of a built-in operator is not looked at."""
         if node.domain and is_builtin(node.op_type, self.opsets.get("", 1)):
             text = f"node {node.name!r}: {node.domain}::{node.op_type} is taken for ONNX's own"
@@ -212,7 +220,7 @@ class _Resolver:
         for done in self.nodes:
             self._tell(done)
 
-    def _create(self, node: Any, at: int, creator: Any) -> LayerPlugin | int:
+    def _create(self, node: NodeProto, at: int, creator: AnyCreator) -> LayerPlugin | int:
         """The layer, or the number of nodes that stand in its place."""
         plain, shape_inputs = _split_inputs(node, f"{self.where}, node {node.name!r}")
         known = [self._known(name) if name else None for name in node.input]
@@ -237,8 +245,8 @@ class _Resolver:
         return layer
 
     def _made(
-        self, node: Any, creator: Any, known: Sequence[TensorType | None]
-    ) -> tuple[Any, Instance]:
+        self, node: NodeProto, creator: AnyCreator, known: Sequence[TensorType | None]
+    ) -> tuple[onnx_ir.Node, Instance]:
         """Make the plugin of a node; the node as `onnx_ir` sees it, and the plugin."""
         from headrace.network.ir import ir, node_from_proto
 
@@ -254,7 +262,7 @@ class _Resolver:
         name = f"{creator.name} version {creator.plugin_version}"
         return ir_node, Instance(made, node.name, name)
 
-    def _decomposed(self, at: int, ir_node: Any, user: Instance) -> int | None:
+    def _decomposed(self, at: int, ir_node: onnx_ir.Node, user: Instance) -> int | None:
         """How many ONNX nodes the plugin gave to stand in its place; None if it gave none."""
         nodes = self._onnx_nodes(ir_node, user)
         if nodes is None:
@@ -266,15 +274,15 @@ class _Resolver:
         self._see_again()
         return len(nodes)
 
-    def _onnx_nodes(self, ir_node: Any, user: Instance) -> list[Any] | None:
+    def _onnx_nodes(self, ir_node: onnx_ir.Node, user: Instance) -> list[NodeProto] | None:
         """ONNX nodes that the plugin gives to stand in its place, if it does."""
         if not callable(getattr(user.plugin, "to_onnx", None)):
             return None
         opset = self.opsets.get("", 1)
-        nodes = user.call("parse", "to_onnx", ir_node, opset)
-        if nodes is None:
+        given: Any = user.call("parse", "to_onnx", ir_node, opset)
+        if given is None:
             return None
-        nodes = list(nodes)
+        nodes = list(given)
         for made in nodes:
             if not hasattr(made, "op_type") or is_unknown(made, self.opsets, frozenset()):
                 raise PluginError(
@@ -284,7 +292,7 @@ class _Resolver:
                 )
         return nodes
 
-    def _add(self, node: Any, layer: LayerPlugin, *, created: bool) -> None:
+    def _add(self, node: NodeProto, layer: LayerPlugin, *, created: bool) -> None:
         where = f"{self.where}, node {node.name!r}"
         plain, shape_inputs = _split_inputs(node, where)
         if len(node.output) > layer.num_outputs:
@@ -344,7 +352,7 @@ class _Resolver:
                 axes.append(None)
         return tuple(axes)
 
-    def _output_types(self, node: Any, found: PluginNode) -> list[DType]:
+    def _output_types(self, node: NodeProto, found: PluginNode) -> list[DType]:
         layer = found.layer
         declared = layer.output_types([closest(i.dtype) for i in found.infos])
         inputs = [i.dtype for i in found.infos]
@@ -366,7 +374,7 @@ class _Resolver:
                 value.type.tensor_type.elem_type = kind
         return types
 
-    def _ranges(self, node: Any, found: PluginNode) -> list[Ranges]:
+    def _ranges(self, node: NodeProto, found: PluginNode) -> list[Ranges]:
         made = []
         for index in range(len(self.views.profiles)):
             parts = [self._at(node, found, 3 * index + i) for i in range(3)]
@@ -374,7 +382,7 @@ class _Resolver:
             made.append(Ranges(parts[0][0], parts[1][0], parts[2][0], values))
         return made
 
-    def _at(self, node: Any, found: PluginNode, index: int) -> tuple[Any, Any]:
+    def _at(self, node: NodeProto, found: PluginNode, index: int) -> tuple[Any, Any]:
         """Shapes of the inputs, and values of the shape inputs, in one view."""
         view, feeds = self.fixed[index]
         shapes: list[tuple[int, ...] | None] = []
@@ -402,7 +410,7 @@ class _Resolver:
     def _known(self, name: str) -> TensorType | None:
         return self.free.known([name])[0]
 
-    def _dtype(self, name: str, node: Any) -> DType:
+    def _dtype(self, name: str, node: NodeProto) -> DType:
         """Type of an input; float of one that is left out."""
         if not name:
             return np.dtype(np.float32)
@@ -417,14 +425,14 @@ class _Resolver:
             )
         return dtype
 
-    def _shape(self, name: str, node: Any) -> Shape:
+    def _shape(self, name: str, node: NodeProto) -> Shape:
         known = self._known(name)
         shape = None if known is None else known.axes
         if shape is None or not all(isinstance(d, int) for d in shape[1:]):
             shape = self._fixed_axes(name, node, shape)
         return shape
 
-    def _fixed_axes(self, name: str, node: Any, shape: Shape | None) -> Shape:
+    def _fixed_axes(self, name: str, node: NodeProto, shape: Shape | None) -> Shape:
         """Fix axes that inference does not know.
 
         An axis is fixed if the numbers of a run do not decide it, and runs with the least and the
@@ -450,7 +458,7 @@ class _Resolver:
         self.free.tell(name, TensorType.of(last.dtype, found))
         return found
 
-    def _measured(self, name: str, node: Any, index: int = 2) -> Array:
+    def _measured(self, name: str, node: NodeProto, index: int = 2) -> Array:
         """The value in one of the fixed views of the first profile."""
         _, feeds = self.fixed[index]
         return self.measure(self.proto, [name], feeds, self._stand_ins(index))[name]
@@ -487,7 +495,7 @@ def _stand_in(name: str, shape: Sequence[int], dtype: DType, where: str) -> Arra
         ) from error
 
 
-def _split_inputs(node: Any, where: str) -> tuple[list[str], list[str]]:
+def _split_inputs(node: NodeProto, where: str) -> tuple[list[str], list[str]]:
     """Inputs and shape inputs."""
     count = len(node.input)
     chosen: set[int] = set()
@@ -504,7 +512,7 @@ def _split_inputs(node: Any, where: str) -> tuple[list[str], list[str]]:
     return plain, [node.input[i] for i in sorted(chosen)]
 
 
-def _unique(node: Any, taken: Counter[str]) -> str:
+def _unique(node: NodeProto, taken: Counter[str]) -> str:
     if node.name and taken[node.name] == 1:
         return str(node.name)
     base = node.name or f"{node.op_type}_{node.output[0] if node.output else ''}"
@@ -515,7 +523,7 @@ def _unique(node: Any, taken: Counter[str]) -> str:
     return name
 
 
-def _inlined(proto: Any, registry: PluginRegistry) -> Any:
+def _inlined(proto: ModelProto, registry: PluginRegistry) -> ModelProto:
     """Functions of the model are inlined where plugins may stand in them."""
     functions = frozenset((f.domain, f.name) for f in proto.functions)
     for function in proto.functions:

@@ -11,7 +11,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import headrace
 from headrace._core.errors import CustomLibraryError, HeadraceError
@@ -29,6 +29,10 @@ from headrace.plugins.loading import (
     loading,
     note_loaded,
 )
+
+if TYPE_CHECKING:
+    from headrace.plugins.base import AnyCreator
+
 
 TWINS: dict[str, Path] = {}
 """Name of a compiled library, without its folder -> file of plugins that stands for it."""
@@ -61,7 +65,9 @@ def without_creators(registry: PluginRegistry) -> list[Path]:
     return [path for path in loaded_files() if not registry.come_from(path)]
 
 
-def open_plugin_file(path: Path, registry: PluginRegistry) -> tuple[Any, list[Any]]:
+def open_plugin_file(
+    path: Path, registry: PluginRegistry
+) -> tuple[ModuleType | None, list[AnyCreator]]:
     """Load a file; the module, and the creators in it that are not registered yet.
 
     Raises:
@@ -86,7 +92,7 @@ def open_plugin_file(path: Path, registry: PluginRegistry) -> tuple[Any, list[An
     )
 
 
-def creators_of(module: ModuleType, registry: PluginRegistry, path: Path) -> list[Any]:
+def creators_of(module: ModuleType, registry: PluginRegistry, path: Path) -> list[AnyCreator]:
     """The creators of a module that were not registered when it ran.
 
     Raises:
@@ -135,8 +141,8 @@ class LoadedLibrary:
     """A library and the creators that came with it; the handle for `deregister_library`."""
 
     path: Path
-    creators: tuple[Any, ...]
-    module: Any = None
+    creators: tuple[AnyCreator, ...]
+    module: ModuleType | None = None
 
 
 class PluginRegistry:
@@ -152,7 +158,7 @@ class PluginRegistry:
         replaceable: ids of creators that give way to others of the same triple (standard plugins).
     """
 
-    error_recorder: Any
+    error_recorder: object
     parent_search_enabled: bool
 
     def __init__(self, parent: PluginRegistry | None = None) -> None:
@@ -161,12 +167,12 @@ class PluginRegistry:
         self.error_recorder = None
         self.notices: list[Finding] = []
         self.replaceable: set[int] = set()
-        self._creators: dict[Key, Any] = {}
+        self._creators: dict[Key, AnyCreator] = {}
         self._origins: dict[Key, Path | None] = {}
         self._resources: dict[str, list[Any]] = {}
         self._lock = threading.RLock()
 
-    def register_creator(self, creator: Any, plugin_namespace: str = "") -> bool:
+    def register_creator(self, creator: AnyCreator, plugin_namespace: str = "") -> bool:
         """Add a creator, and set its namespace.
 
         The same file loaded again replaces its own creators; a standard plugin gives way.
@@ -195,7 +201,7 @@ class PluginRegistry:
         log.debug("Registered plugin creator - %s::%s version %s", key[2], key[0], key[1])
         return True
 
-    def deregister_creator(self, creator: Any) -> bool:
+    def deregister_creator(self, creator: AnyCreator | None) -> bool:
         """Remove a creator; False if it is not here."""
         with self._lock:
             for key, known in self._creators.items():
@@ -204,7 +210,7 @@ class PluginRegistry:
                     return True
         return False
 
-    def find(self, name: str, version: str = "1", namespace: str = "") -> Any | None:
+    def find(self, name: str, version: str = "1", namespace: str = "") -> AnyCreator | None:
         """The creator of that name, version and namespace, here or in a parent; None if absent."""
         with self._lock:
             creator = self._creators.get((name, version, namespace))
@@ -218,7 +224,7 @@ class PluginRegistry:
             return self.parent.find(name, version, namespace)
         return None
 
-    def get_creator(self, type: str, version: str, plugin_namespace: str = "") -> Any | None:
+    def get_creator(self, type: str, version: str, plugin_namespace: str = "") -> AnyCreator | None:
         """As `find`; logs an error if there is none."""
         creator = self.find(type, version, plugin_namespace)
         if creator is None:
@@ -228,19 +234,21 @@ class PluginRegistry:
             )  # fmt: skip
         return creator
 
-    def get_plugin_creator(self, type: str, version: str, plugin_namespace: str = "") -> Any | None:
+    def get_plugin_creator(
+        self, type: str, version: str, plugin_namespace: str = ""
+    ) -> AnyCreator | None:
         """As `get_creator`, for creators of the version-2 line only."""
         creator = self.get_creator(type, version, plugin_namespace)
         return creator if isinstance(creator, IPluginCreator) else None
 
     @property
-    def all_creators(self) -> list[Any]:
+    def all_creators(self) -> list[AnyCreator]:
         """The creators of this registry."""
         with self._lock:
             return list(self._creators.values())
 
     @property
-    def all_creators_recursive(self) -> list[Any]:
+    def all_creators_recursive(self) -> list[AnyCreator]:
         """The creators of this registry and its parents."""
         above = self.parent.all_creators_recursive if self.parent is not None else []
         return [*self.all_creators, *above]
@@ -331,7 +339,7 @@ class PluginRegistry:
     def _called(self) -> str:
         return "Local registry" if self.parent is not None else "Global registry"
 
-    def _note_collision(self, key: Key, creator: Any, origin: Path | None) -> None:
+    def _note_collision(self, key: Key, creator: AnyCreator, origin: Path | None) -> None:
         other = self._origins.get(key)
         name, version, namespace = key
         text = (
@@ -446,7 +454,7 @@ def _register(thing: Any, registry: PluginRegistry) -> None:
     if inspect.ismodule(thing):
         made = creators_of(thing, registry, Path(thing.__file__ or thing.__name__))
     elif inspect.isclass(thing):
-        made = [thing()]
+        made = [cast("AnyCreator", thing())]
     else:
         made = thing(registry) or []
     for creator in made:

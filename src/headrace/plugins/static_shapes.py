@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from onnx import GraphProto
+
 
 _COUNTS = frozenset({  # the extents of what these give are found out by computing it
     "NonZero", "Unique", "Compress", "NonMaxSuppression", "If", "Loop", "Scan", "SequenceMap",
@@ -19,7 +23,7 @@ _EXTENTS = {  # operands that are extents, places or numbers of elements
 }  # fmt: skip
 
 
-def decided_by_values(graph: Any, name: str, given: Collection[str]) -> bool:
+def decided_by_values(graph: GraphProto, name: str, given: Collection[str]) -> bool:
     """Whether the shape of value `name` may depend on more than the shapes of the inputs.
 
     It stops at the values in `given`: their shapes are known, their numbers are not.

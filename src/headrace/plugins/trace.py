@@ -19,7 +19,7 @@ from typing import Any, Literal
 from headrace._core.text import shortened
 
 Phase = Literal["register", "parse", "build", "save", "load", "run", "destroy"]
-Call = tuple[Phase, str, Any, str, tuple[Any, ...]]
+Call = tuple[Phase, str, object, str, tuple[object, ...]]
 """Phase, layer, object, method or attribute, arguments."""
 MAX_TEXT = 80
 
@@ -115,7 +115,7 @@ class Tracer:
         """The calls as text, a line each."""
         return "\n".join(str(call) for call in self.calls)
 
-    def add(self, call: Call, result: Any, seconds: float, error: str, made: bool) -> None:
+    def add(self, call: Call, result: object, seconds: float, error: str, made: bool) -> None:
         """Record one call; see `record`."""
         phase, layer, target, method, arguments = call
         with self._lock:
@@ -151,14 +151,14 @@ class Tracer:
             PluginCall(number, phase, layer, known, label(target), method, words, "", 0.0), False
         )
 
-    def _text(self, value: Any) -> str:
+    def _text(self, value: object) -> str:
         """A value in short; objects that this trace knows by their numbers."""
         if getattr(type(value), "__repr__", None) == object.__repr__:  # says only an address
             known = self._alive(value)
             return f"{label(value)}#{known}" if known else label(value)
         return _short(value)
 
-    def _alive(self, target: Any) -> int:
+    def _alive(self, target: object) -> int:
         """The number of an object, 0 if it has none yet."""
         known = self._known.get(id(target))
         if known is None:
@@ -166,12 +166,12 @@ class Tracer:
         alive = known[0]() if isinstance(known[0], weakref.ref) else known[0]
         return known[1] if alive is target else 0
 
-    def _number(self, target: Any) -> int:
+    def _number(self, target: object) -> int:
         known = self._alive(target)
         if known:
             return known
         try:
-            handle: Any = weakref.ref(target)
+            handle: object = weakref.ref(target)
         except TypeError:
             handle = target
         self._objects += 1
@@ -207,7 +207,9 @@ def begin(call: Call) -> None:
         tracer.begin(call)
 
 
-def record(call: Call, result: Any, started: float, error: str = "", *, made: bool = False) -> None:
+def record(
+    call: Call, result: object, started: float, error: str = "", *, made: bool = False
+) -> None:
     """Report a call to every open tracer; it began at `started` (`time.perf_counter`)."""
     seconds = time.perf_counter() - started
     for tracer in tuple(_open):

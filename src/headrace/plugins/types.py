@@ -133,7 +133,7 @@ class Dims4(_Fixed):
     _rank = 4
 
 
-def _axis(value: Any) -> int:
+def _axis(value: object) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{value!r} is not the extent of an axis")
     return int(value.__index__())
@@ -147,7 +147,7 @@ class NumberedEnum(Enum):
     """
 
     @classmethod
-    def _missing_(cls, value: object) -> Any:
+    def _missing_(cls, value: object) -> object:
         """Find the member for a number of any kind, such as NumPy's or another release's enum."""
         return cls._value2member_map_.get(index(value)) if hasattr(value, "__index__") else None
 
@@ -185,10 +185,10 @@ setattr(NumberedEnum, "__entries", _Entries())
 class OrderedEnum(NumberedEnum):
     """One of those that TensorRT orders; a member is compared with members of its own enum."""
 
-    def __lt__(self, other: Any) -> bool:
+    def __lt__(self, other: object) -> bool:
         return bool(self.value < other.value) if type(other) is type(self) else NotImplemented
 
-    def __le__(self, other: Any) -> bool:
+    def __le__(self, other: object) -> bool:
         return bool(self.value <= other.value) if type(other) is type(self) else NotImplemented
 
 
@@ -346,7 +346,7 @@ class _Shape:
     def __get__(self, holder: object, owner: type) -> Any:
         return self if holder is None else getattr(holder, self._slot)
 
-    def __set__(self, holder: Any, value: Iterable[int]) -> None:
+    def __set__(self, holder: object, value: Iterable[int]) -> None:
         setattr(holder, self._slot, Dims(value))
 
 

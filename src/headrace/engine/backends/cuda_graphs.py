@@ -7,7 +7,7 @@ processor for 2.28; one of 8 items 2.08 ms for 3.54.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -15,9 +15,19 @@ from headrace._core.errors import EngineError
 from headrace._core.gpu.cuda import Stream, entered
 from headrace._core.gpu.cuda_kernels import PinnedPool
 from headrace._core.gpu.cuda_tensors import CudaTensor, Imported
+from headrace._core.types import Array
 from headrace.network.tensor_spec import TensorSpec
 
+if TYPE_CHECKING:
+    import onnxruntime
+
+
 _RUNS = 3  # ONNX Runtime captures at the second one, or at the third
+
+
+class _Place(Protocol):
+    @property
+    def pointer(self) -> int: ...
 
 
 class CapturedRun:
@@ -39,7 +49,7 @@ class CapturedRun:
 
     def __init__(
         self,
-        session: Any,
+        session: onnxruntime.InferenceSession,
         options: object,
         feeds: Mapping[str, Any],
         outputs: Sequence[tuple[TensorSpec, tuple[int, ...]]],
@@ -61,7 +71,7 @@ class CapturedRun:
         for _ in range(_RUNS):
             self._run(feeds)
 
-    def to_host(self, feeds: Mapping[str, object]) -> list[Any]:
+    def to_host(self, feeds: Mapping[str, Any]) -> list[Array]:
         """Run; the outputs as arrays."""
         self._run(feeds)
         arrays = []
@@ -73,7 +83,7 @@ class CapturedRun:
             self._stream.wait()
         return arrays
 
-    def to(self, feeds: Mapping[str, Any], places: Sequence[Any]) -> None:
+    def to(self, feeds: Mapping[str, Any], places: Sequence[_Place]) -> None:
         """Run, and copy the outputs to tensors of their shapes on the GPU: the next run takes ours.
 
         Args:
@@ -87,7 +97,7 @@ class CapturedRun:
             self._stream.wait()
 
     def _run(self, feeds: Mapping[str, Any]) -> None:
-        kept: list[Any] = []  # until the copies are done
+        kept: list[object] = []  # until the copies are done
         with entered(self._stream.gpu):
             for name, mine in self._inputs.items():
                 value = feeds[name]

@@ -15,7 +15,10 @@ from headrace.engine.backends.onnxruntime_common import SILENT, ort, session_opt
 from headrace.network.external_data import WEIGHTS_FILE
 
 if TYPE_CHECKING:
+    import onnxruntime
+
     from headrace._core.types import Array
+    from headrace.engine.backends.protocol import DLPackTensor
     from headrace.engine.plugin_graph.plugins_in_runtime import CallbackGraph, PluginCallbacks
 
 
@@ -37,7 +40,7 @@ class OnnxRuntimeRunner:
         model: bytes,
         options: RunnerOptions,
         weights: memoryview | None = None,
-        register: Callable[[Any], None] | None = None,
+        register: Callable[[onnxruntime.SessionOptions], None] | None = None,
     ) -> None:
         settings = session_options(options)
         try:
@@ -150,7 +153,7 @@ class OnnxRuntimeBackend:
         )
 
     def profile(
-        self, model: bytes, options: RunnerOptions, feeds: Mapping[str, Any], runs: int
+        self, model: bytes, options: RunnerOptions, feeds: Mapping[str, DLPackTensor], runs: int
     ) -> list[tuple[str, list[float]]]:
         """See `headrace.engine.layers.ProfilingBackend`."""
         with tempfile.TemporaryDirectory(prefix="headrace-profile-") as folder:
@@ -176,7 +179,7 @@ class OnnxRuntimeBackend:
         return [(name, _by_run(ms, runs + 1)[1:]) for name, ms in times.items()]
 
 
-def _register(operators: _native.OrtOperators, settings: Any) -> None:
+def _register(operators: _native.OrtOperators, settings: onnxruntime.SessionOptions) -> None:
     """Register operators with the options of one session; any exception: it takes none."""
     # the library is headrace itself; the runtime does not say for which session it asks
     operators.register_with(lambda: settings.register_custom_ops_library(_native.__file__))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +12,10 @@ from headrace.engine.backends import RunnerOptions
 from headrace.engine.backends.onnxruntime_package import import_onnxruntime
 from headrace.engine.machine import usable_cores
 from headrace.network.tensor_spec import TensorSpec
+
+if TYPE_CHECKING:
+    import onnxruntime
+
 
 ort = import_onnxruntime()
 
@@ -46,7 +50,7 @@ _NODE = (
 _UNREGISTERED = re.compile(r"(\S+\(-?\d+\)) is not a registered function/op")
 
 
-def session_options(options: RunnerOptions) -> Any:
+def session_options(options: RunnerOptions) -> onnxruntime.SessionOptions:
     """Translate `options` to ONNX Runtime's settings."""
     settings = ort.SessionOptions()
     settings.log_severity_level = SILENT
@@ -62,7 +66,7 @@ def session_options(options: RunnerOptions) -> Any:
     return settings
 
 
-def spec(arg: Any) -> TensorSpec:
+def spec(arg: onnxruntime.NodeArg) -> TensorSpec:
     """Describe an input or output.
 
     Raises:

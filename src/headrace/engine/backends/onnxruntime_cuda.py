@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +22,13 @@ from headrace.engine.backends.cuda_graphs import CapturedRun
 from headrace.engine.backends.onnxruntime_common import SILENT, ort, session_options, spec, worded
 from headrace.engine.backends.onnxruntime_package import gpu_fix, why_no_cuda
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import onnxruntime
+
+    from headrace.engine.backends.protocol import DLPackTensor, Outputs
+
+
 _NAME = "onnxruntime-cuda"
 _PROVIDER = "CUDAExecutionProvider"
 _NO_MEMORY = re.compile(r"out of memory|failed to allocate memory|bad_alloc", re.IGNORECASE)
@@ -33,7 +40,7 @@ exhaustive default; YOLOX-nano 6,158 and 5,757."""
 class OrtTensor:
     """An output that stayed on the GPU; speaks DLPack."""
 
-    def __init__(self, value: Any, dtype: DType) -> None:
+    def __init__(self, value: onnxruntime.OrtValue, dtype: DType) -> None:
         self._value = value
         self.dtype = dtype
 
@@ -51,10 +58,10 @@ class OrtTensor:
         array: Array = self._value.numpy()
         return array
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         return self.numpy() if dtype is None else self.numpy().astype(dtype)
 
-    def __dlpack__(self, **_: Any) -> Any:
+    def __dlpack__(self, **_: object) -> object:
         # complete: the run has waited for its outputs, so no stream has to
         return self._value._ortvalue.__dlpack__()
 
@@ -91,15 +98,17 @@ class CudaRunner:
                 expected="the CUDA and cuDNN that onnxruntime-gpu was built for",
                 fix=gpu_fix(),
             )
-        self._session: Any = session
+        self._session: onnxruntime.InferenceSession = session
         self._run_options = _run_options(graph=-1 if options.graph else None)
         self.inputs = tuple(spec(arg) for arg in session.get_inputs())
         self.outputs = tuple(spec(arg) for arg in session.get_outputs())
         self._pinned = PinnedPool()
         self._batched = options.batched
-        self._captured: tuple[threading.Thread, Any, CapturedRun] | None = None  # with its shapes
+        self._captured: tuple[threading.Thread, object, CapturedRun] | None = (
+            None  # with its shapes
+        )
 
-    def run(self, feeds: Mapping[str, Any], *, to_host: bool = True) -> Sequence[Any]:
+    def run(self, feeds: Mapping[str, DLPackTensor], *, to_host: bool = True) -> Outputs:
         session = self._session
         if session is None:
             raise EngineError("the session is closed")
@@ -114,7 +123,9 @@ class CudaRunner:
         except Exception as error:
             raise _failed(error) from error
 
-    def _captured_run(self, session: Any, feeds: Mapping[str, Any]) -> CapturedRun | None:
+    def _captured_run(
+        self, session: onnxruntime.InferenceSession, feeds: Mapping[str, DLPackTensor]
+    ) -> CapturedRun | None:
         """The run as a graph, if it is that of the first shapes, in the first thread.
 
         ONNX Runtime keeps graphs for each thread. None is captured while videos are decoded on the
@@ -139,8 +150,8 @@ class CudaRunner:
         return captured if first is thread and those == shapes else None
 
     def _run_captured(
-        self, captured: CapturedRun, feeds: Mapping[str, object], to_host: bool
-    ) -> Sequence[Any]:
+        self, captured: CapturedRun, feeds: Mapping[str, DLPackTensor], to_host: bool
+    ) -> Outputs:
         if to_host:
             return captured.to_host(feeds)
         tensors = []
@@ -150,7 +161,12 @@ class CudaRunner:
         captured.to(feeds, tensors)
         return tensors
 
-    def _run(self, session: Any, feeds: Mapping[str, object], to_host: bool) -> Sequence[Any]:
+    def _run(
+        self,
+        session: onnxruntime.InferenceSession,
+        feeds: Mapping[str, DLPackTensor],
+        to_host: bool,
+    ) -> Outputs:
         binding = session.io_binding()
         for name, value in feeds.items():
             if isinstance(value, np.ndarray):
@@ -178,12 +194,12 @@ class CudaRunner:
         pairs = zip(values, places, strict=True)
         return [value.numpy() if place is None else place for value, place in pairs]
 
-    def _places(self, feeds: Mapping[str, object]) -> list[Array | None]:
+    def _places(self, feeds: Mapping[str, DLPackTensor]) -> list[Array | None]:
         """Memory for each output with a shape that is known before the run; None for others."""
         pairs = zip(self.outputs, self._shapes(feeds), strict=True)
         return [None if s is None else self._pinned.take(o.dtype, s) for o, s in pairs]
 
-    def _shapes(self, feeds: Mapping[str, Any]) -> list[tuple[int, ...] | None]:
+    def _shapes(self, feeds: Mapping[str, DLPackTensor]) -> list[tuple[int, ...] | None]:
         """The shape of each output if it is known before the run."""
         rows = next(iter(feeds.values())).shape[0] if self._batched and feeds else None
         shapes: list[tuple[int, ...] | None] = []
@@ -199,7 +215,7 @@ class CudaRunner:
         self._session = self._captured = None
 
 
-def _run_options(graph: int | None) -> Any:
+def _run_options(graph: int | None) -> onnxruntime.RunOptions:
     """Options of a run; `graph`: number of the CUDA graph that it is, -1 for none."""
     options = ort.RunOptions()
     options.log_severity_level = SILENT

@@ -11,10 +11,14 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headrace._core.errors import EngineError
 from headrace._core.gpu.cuda import driver_cuda, why_no_gpu
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
 
 CPU_PACKAGE, GPU_PACKAGE = "onnxruntime", "onnxruntime-gpu"
 _REMOVE = f"pip uninstall -y {CPU_PACKAGE} {GPU_PACKAGE} && pip install "
@@ -65,12 +69,13 @@ def gpu_fix() -> str:
     return f"{_REMOVE}'{GPU_PACKAGE}[cuda,cudnn]{most}'"
 
 
-def import_onnxruntime() -> Any:
+def import_onnxruntime() -> ModuleType:
     """Import ONNX Runtime, whichever package it comes from.
 
     Raises:
         EngineError: it is not installed, cannot be imported, or lacks files.
     """
+    module: ModuleType | None
     try:
         module = import_module("onnxruntime")
         lacks = next((name for name in _NEEDED if not hasattr(module, name)), None)
@@ -78,7 +83,7 @@ def import_onnxruntime() -> Any:
     except (Exception, SystemExit) as error:  # half a package fails in any way
         missing = isinstance(error, ModuleNotFoundError) and error.name == "onnxruntime"
         module, why = None, "" if missing else f"{type(error).__name__}: {error}"
-    if why is None:
+    if module is not None and why is None:
         return module
     installed, places = packages(), _places()
     if why or installed:
@@ -96,7 +101,7 @@ def import_onnxruntime() -> Any:
     raise EngineError(text, expected="one whole package of ONNX Runtime", fix=fixes)
 
 
-def why_no_cuda(module: Any) -> str | None:
+def why_no_cuda(module: ModuleType) -> str | None:
     """Why an imported ONNX Runtime cannot compute on a GPU, or None."""
     try:
         providers = module.get_available_providers()

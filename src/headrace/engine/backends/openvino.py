@@ -6,10 +6,10 @@ import re
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import openvino as ov
@@ -25,6 +25,12 @@ from headrace.network import wire
 from headrace.network.external_data import WEIGHTS_FILE
 from headrace.network.tensor_spec import TensorSpec
 
+if TYPE_CHECKING:
+    import openvino
+
+    from headrace.engine.backends.protocol import DLPackTensor
+
+
 _NODE = (
     re.compile(r"ONNX node '<Node\((?P<op>\w+)\): (?P<node>[^>]*)>'"),
     re.compile(r"\[CPU\] (?P<op>\w+) node with name '(?P<node>[^']*)'"),
@@ -38,19 +44,19 @@ _SOURCE = re.compile(
 
 
 @cache
-def _core() -> Any:
+def _core() -> openvino.Core:
     return ov.Core()
 
 
 class _Variant:
     """A model compiled for one batch size, or for all; requests are made as they are needed."""
 
-    def __init__(self, model: Any, settings: Mapping[str, Any]) -> None:
+    def __init__(self, model: openvino.CompiledModel, settings: Mapping[str, object]) -> None:
         self._compiled = _core().compile_model(model, "CPU", dict(settings))
         # a model that does not use an input is compiled without it
         self._names = [port.get_names() for port in self._compiled.inputs]
-        self._idle: deque[Any] = deque()
-        self._placing: deque[Any] = deque()
+        self._idle: deque[openvino.InferRequest] = deque()
+        self._placing: deque[openvino.InferRequest] = deque()
         # where a shape is only known afterwards, OpenVINO 2026.4 may write elsewhere unseen
         self._static = [port.get_partial_shape().is_static for port in self._compiled.outputs]
 
@@ -113,7 +119,7 @@ class OpenVinoRunner:
         self._any: _Variant | None = None
         self._fixed: _Variant | None = None
         self._fixed_size: int | None = None
-        self._checked: set[Any] = set()
+        self._checked: set[Hashable] = set()
         self._batched = options.batched
         self._lock = threading.Lock()
         try:
@@ -122,7 +128,7 @@ class OpenVinoRunner:
             self.inputs = tuple(map(_spec, read.inputs, names))
             self.outputs = tuple(_spec(port) for port in read.outputs)
             self._free_batch = options.batched and _has_free_batch(read.inputs[0])
-            self._model: Any = read
+            self._model: openvino.Model = read
             if not options.batched:
                 self._any = _Variant(read, self._settings)
             elif not self._free_batch:
@@ -193,19 +199,19 @@ class OpenVinoRunner:
             self._fixed = self._any = self._model = None
 
 
-def _computed_in(options: RunnerOptions) -> Any:
+def _computed_in(options: RunnerOptions) -> openvino.Type:
     able = backend.capabilities()
     if options.half is None or options.half.upper() not in able:
         return ov.Type.f32
     return ov.Type.f16 if options.half == "fp16" else ov.Type.bf16
 
 
-def _has_free_batch(port: Any) -> bool:
+def _has_free_batch(port: openvino.Output) -> bool:
     shape = port.get_partial_shape()
     return bool(shape.rank.is_static and len(shape) > 0 and shape[0].is_dynamic)
 
 
-def _with_batch(model: Any, size: int) -> Any:
+def _with_batch(model: openvino.Model, size: int) -> openvino.Model:
     """Copy `model`, its free first axes set to `size`.
 
     Raises:
@@ -222,7 +228,7 @@ def _with_batch(model: Any, size: int) -> Any:
     return fixed
 
 
-def _input_names(read: Any, model: bytes) -> list[str]:
+def _input_names(read: openvino.Model, model: bytes) -> list[str]:
     """Names of the inputs; one that is only handed on has lost its own, and gets it back."""
     graph = _messages(memoryview(model), 7)[0]
     declared = {_text(value, 1) for value in _messages(graph, 11)}
@@ -251,7 +257,7 @@ def _text(data: memoryview, number: int) -> str:
     return wire.text(wire.BYTES, _messages(data, number)[0])
 
 
-def _spec(port: Any, name: str | None = None) -> TensorSpec:
+def _spec(port: openvino.Output, name: str | None = None) -> TensorSpec:
     name = name or next(iter(sorted(port.get_names())), "")
     kind = port.get_element_type()
     try:
@@ -305,7 +311,7 @@ class OpenVinoBackend:
         return frozenset(_core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"))
 
     def profile(
-        self, model: bytes, options: RunnerOptions, feeds: Mapping[str, Any], runs: int
+        self, model: bytes, options: RunnerOptions, feeds: Mapping[str, DLPackTensor], runs: int
     ) -> list[tuple[str, list[float]]]:
         """See `headrace.engine.layers.ProfilingBackend`."""
         settings = {

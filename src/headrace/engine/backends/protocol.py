@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from headrace.network.tensor_spec import TensorSpec
 
@@ -56,20 +56,20 @@ class DLPackTensor(Protocol):
     """A NumPy array, or a tensor of PyTorch, CuPy, ONNX Runtime … that need not be on the host."""
 
     @property
-    def shape(self) -> Any:
+    def shape(self) -> Sequence[int]:
         """Extents of the axes."""
         ...
 
-    def __dlpack__(self) -> Any: ...
+    def __dlpack__(self) -> object: ...
 
-    def __dlpack_device__(self) -> tuple[Any, Any]: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
 
 
 # Source: DLPack's header, DLDeviceType. Pinned and managed memory can be read by the host as it is.
 _CPU, _CUDA, _CUDA_HOST, _CUDA_MANAGED = 1, 2, 3, 13
 
 
-def device_of(tensor: Any) -> str:
+def device_of(tensor: object) -> str:
     """Where `tensor` lives: `cpu`, `cuda:0`, or `device 7:0` for kinds that have no name here."""
     ask = getattr(tensor, "__dlpack_device__", None)
     if ask is None:
@@ -78,6 +78,10 @@ def device_of(tensor: Any) -> str:
     if kind in (_CPU, _CUDA_HOST, _CUDA_MANAGED):
         return "cpu"
     return f"cuda:{int(number)}" if kind == _CUDA else f"device {int(kind)}:{int(number)}"
+
+
+Outputs: TypeAlias = Sequence[Any]
+"""Arrays, or tensors that lie where the runtime left them."""
 
 
 class Runner(Protocol):
@@ -92,7 +96,7 @@ class Runner(Protocol):
     outputs: tuple[TensorSpec, ...]
     device: str
 
-    def run(self, feeds: Mapping[str, DLPackTensor], *, to_host: bool = True) -> Sequence[Any]:
+    def run(self, feeds: Mapping[str, DLPackTensor], *, to_host: bool = True) -> Outputs:
         """All outputs, in binding order; new ones at each run.
 
         Args:
@@ -113,9 +117,7 @@ class Runner(Protocol):
 class PlacingRunner(Runner, Protocol):
     """A runner that can write outputs into given arrays."""
 
-    def run_into(
-        self, feeds: Mapping[str, DLPackTensor], places: Mapping[str, Array]
-    ) -> Sequence[Any]:
+    def run_into(self, feeds: Mapping[str, DLPackTensor], places: Mapping[str, Array]) -> Outputs:
         """`run`, each output that `places` names being written into that array if it can be.
 
         Args:

@@ -12,7 +12,7 @@ import re
 import threading
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,6 +31,12 @@ from headrace._core.types import Array, DType
 from headrace.engine.backends import PluginKey, RunnerOptions
 from headrace.engine.backends.onnxruntime_package import gpu_fix
 from headrace.network.tensor_spec import TensorSpec
+
+if TYPE_CHECKING:
+    import tensorrt
+
+    from headrace.engine.backends.protocol import DLPackTensor, Outputs
+
 
 try:
     import tensorrt as trt
@@ -55,7 +61,7 @@ class _Log(trt.ILogger):  # type: ignore[misc]
         super().__init__()
         self.errors: list[str] = []
 
-    def log(self, severity: Any, message: str) -> None:
+    def log(self, severity: tensorrt.ILogger.Severity, message: str) -> None:
         if severity <= trt.ILogger.ERROR and len(self.errors) < 20:
             self.errors.append(" ".join(str(message).split()))
 
@@ -97,7 +103,7 @@ def _only_chip() -> str:
     return _shown(chip) if chip == _TURING or not _chips() else ""
 
 
-def _plugin_registry() -> Any:
+def _plugin_registry() -> tensorrt.IPluginRegistry:
     """TensorRT's, with the plugins that come with it; None: TensorRT-RTX has no plugins."""
     register = getattr(trt, "init_libnvinfer_plugins", None)
     if register is None or not hasattr(trt, "get_plugin_registry"):
@@ -151,7 +157,7 @@ def _compile(model: bytes, options: RunnerOptions) -> bytes:
     return bytes(built)
 
 
-def _unparsed(parser: Any) -> EngineError:
+def _unparsed(parser: tensorrt.OnnxParser) -> EngineError:
     found, where = [], None
     for i in range(min(parser.num_errors, 3)):
         error = parser.get_error(i)
@@ -164,7 +170,7 @@ def _unparsed(parser: Any) -> EngineError:
 class _Lane:
     """One execution context with its stream and buffers: one run at a time."""
 
-    def __init__(self, engine: Any) -> None:
+    def __init__(self, engine: tensorrt.ICudaEngine) -> None:
         self.stream = Stream()
         self.context = engine.create_execution_context()
         if self.context is None:
@@ -192,7 +198,7 @@ class TensorRtRunner:
         engine = self._runtime.deserialize_cuda_engine(data)
         if engine is None:
             raise EngineError(f"{_MODULE} cannot load the engine: {_said('it does not say why')}")
-        self._engine: Any = engine
+        self._engine: tensorrt.ICudaEngine = engine
         names = [engine.get_tensor_name(i) for i in range(engine.num_io_tensors)]
         mode = trt.TensorIOMode.INPUT
         inputs = [n for n in names if engine.get_tensor_mode(n) == mode]
@@ -212,7 +218,7 @@ class TensorRtRunner:
         shape = tuple(self._engine.get_tensor_shape(name))
         return TensorSpec(name, dtype, tuple(None if d < 0 else d for d in shape))
 
-    def run(self, feeds: Mapping[str, Any], *, to_host: bool = True) -> Sequence[Any]:
+    def run(self, feeds: Mapping[str, DLPackTensor], *, to_host: bool = True) -> Outputs:
         if self._engine is None:
             raise EngineError("the session is closed")
         with entered(self._gpu):
@@ -225,7 +231,7 @@ class TensorRtRunner:
             finally:
                 self._idle.append(lane)
 
-    def _run(self, lane: _Lane, feeds: Mapping[str, object], to_host: bool) -> Sequence[Any]:
+    def _run(self, lane: _Lane, feeds: Mapping[str, object], to_host: bool) -> Outputs:
         context, stream = lane.context, lane.stream
         borrowed: list[object] = []  # alive until the stream is done
         for spec in self.inputs:

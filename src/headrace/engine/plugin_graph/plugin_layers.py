@@ -24,7 +24,10 @@ from headrace.plugins.nodes import Resolved, Shape, Views, has_plugins, resolve
 from headrace.plugins.registry import PluginRegistry, known_plugins
 
 if TYPE_CHECKING:
+    from onnx import ModelProto
+
     from headrace._core.types import Array
+    from headrace.plugins.nodes import Measure
 
 
 BATCH = "headrace_batch"
@@ -163,9 +166,9 @@ def _elsewhere(network: Network, registry: PluginRegistry) -> tuple[Any, int]:
         return host, getattr(network.plugins, "number", 0)
     names = {op.name for op in network.unknown_operators()}
     hosts = {
-        id(c.host): c.host
+        id(host): host
         for c in registry.all_creators
-        if c.name in names and getattr(c, "host", None) is not None
+        if c.name in names and (host := getattr(c, "host", None)) is not None
     }
     if len(hosts) > 1:
         raise PluginError(
@@ -191,7 +194,11 @@ def _described(resolved: Resolved) -> bytes:
 
 
 def _views(
-    proto: Any, inputs: Sequence[TensorSpec], max_batch: int, batched: bool, profiles: Profiles
+    proto: ModelProto,
+    inputs: Sequence[TensorSpec],
+    max_batch: int,
+    batched: bool,
+    profiles: Profiles,
 ) -> Views:
     values = {v.name: v for v in proto.graph.input}
     free: dict[str, Shape] = {}
@@ -224,11 +231,11 @@ def _views(
     return Views(free, tuple(found))
 
 
-def _measure(inputs: Sequence[TensorSpec]) -> Any:
+def _measure(inputs: Sequence[TensorSpec]) -> Measure:
     """Make a function that runs a part of the graph on noise, to see its shapes."""
 
     def measure(
-        proto: Any,
+        proto: ModelProto,
         names: Sequence[str],
         shapes: Mapping[str, Shape],
         stand_ins: Mapping[str, Array],
@@ -247,7 +254,7 @@ def _measure(inputs: Sequence[TensorSpec]) -> Any:
 
 
 def _upstream(
-    proto: Any, names: Sequence[str], feeds: Mapping[str, Array]
+    proto: ModelProto, names: Sequence[str], feeds: Mapping[str, Array]
 ) -> tuple[bytes, list[str]]:
     """Cut out the part of a graph that makes `names`, beginning at the values in `feeds`.
 

@@ -6,7 +6,7 @@ Plugins take the same time beside any runtime, and need not exist in the process
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from headrace.engine.plugin_graph.split import names_read
 from headrace.engine.plugin_graph.split_runner import SplitRunner
 from headrace.network.network import Network
 from headrace.network.tensor_spec import TensorSpec
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
 
 Bake = Callable[[Network], bytes]
 
@@ -83,7 +87,7 @@ class PluginTiming:
 
 
 def _without_plugins(
-    proto: Any,
+    proto: ModelProto,
     plugins: Mapping[str, tuple[Sequence[str], Sequence[str]]],
     feeds: Mapping[str, Array],
 ) -> tuple[bytes, list[str]]:

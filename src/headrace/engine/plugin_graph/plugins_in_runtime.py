@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,6 +25,12 @@ from headrace.engine.plugin_graph.plugin_record import PluginRecord
 from headrace.plugins.context import ContextPlugin
 from headrace.plugins.layer import EnginePlugin, EngineSpec
 from headrace.plugins.memory import array_at
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+    from headrace.engine.backends.protocol import DLPackTensor, Outputs
+
 
 Shape = tuple[int, ...]
 Lent = tuple[int, Shape]
@@ -92,12 +98,12 @@ class CallbackGraph:
     `RUN_ID` is its last input; `nodes` are in the order in which they run.
     """
 
-    model: Any
+    model: ModelProto
     nodes: tuple[CallbackNode, ...]
     domain: str = DOMAIN
 
 
-def element_types(proto: Any) -> dict[str, int]:
+def element_types(proto: ModelProto) -> dict[str, int]:
     """Collect the ONNX element types of the values of a graph; 0 where it does not declare one."""
     graph = proto.graph
     types = {v.name: v.type.tensor_type.elem_type
@@ -109,7 +115,7 @@ def element_types(proto: Any) -> dict[str, int]:
 
 
 def callback_graph(
-    proto: Any,
+    proto: ModelProto,
     types: Mapping[str, int],
     records: Sequence[PluginRecord],
     plugins: Sequence[EnginePlugin],
@@ -278,11 +284,11 @@ class CallbackRunner:
         # plugins end with the runner even if it is not closed
         self._finalizer = weakref.finalize(self, pool.close)
 
-    def run(self, feeds: Mapping[str, Any], *, to_host: bool = True) -> Sequence[Any]:
+    def run(self, feeds: Mapping[str, DLPackTensor], *, to_host: bool = True) -> Outputs:
         """See `Runner.run`."""
         run_id, run = self._calls.begin()
         failure = None
-        outputs: Sequence[Any] = ()
+        outputs: Outputs = ()
         try:
             outputs = self._runner.run({**feeds, RUN_ID: np.array([run_id], np.int32)})
         except EngineError as error:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headrace._core.errors import EngineError
 from headrace._core.types import Array
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
+
 
 _RANDOM = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial",
            "Bernoulli", "Dropout"}  # fmt: skip
@@ -50,7 +54,7 @@ class SplitGraph:
     """
 
     def __init__(
-        self, proto: Any, sections: tuple[GraphSection, ...], constants: frozenset[str]
+        self, proto: ModelProto, sections: tuple[GraphSection, ...], constants: frozenset[str]
     ) -> None:
         graph = proto.graph
         self.proto, self._constants = proto, constants
@@ -111,7 +115,7 @@ class SplitGraph:
 
 
 def split_graph(
-    proto: Any, plugins: Mapping[str, tuple[Sequence[str], Sequence[str]]]
+    proto: ModelProto, plugins: Mapping[str, tuple[Sequence[str], Sequence[str]]]
 ) -> SplitGraph:
     """Find where a graph is split at its plugin nodes.
 
@@ -123,18 +127,18 @@ def split_graph(
     return _Splitter(proto, plugins).run()
 
 
-def _infos(graph: Any) -> dict[str, Any]:
+def _infos(graph: GraphProto) -> dict[str, ValueInfoProto]:
     return {v.name: v for v in (*graph.value_info, *graph.input, *graph.output)}
 
 
-def _value(node: Any) -> Any | None:
+def _value(node: NodeProto) -> TensorProto | None:
     """The tensor of a Constant node, if it has one."""
     return next((a.t for a in node.attribute if a.name == "value" and a.HasField("t")), None)
 
 
 class _Splitter:
     def __init__(
-        self, proto: Any, plugins: Mapping[str, tuple[Sequence[str], Sequence[str]]]
+        self, proto: ModelProto, plugins: Mapping[str, tuple[Sequence[str], Sequence[str]]]
     ) -> None:
         self.proto, self.graph, self.plugins = proto, proto.graph, plugins
         self.initializers = {t.name: t for t in self.graph.initializer}
@@ -295,7 +299,7 @@ class _Splitter:
         )  # fmt: skip
 
 
-def names_read(node: Any) -> list[str]:
+def names_read(node: NodeProto) -> list[str]:
     """List the values a node reads, with those that its If, Loop or Scan bodies capture."""
     names = list(node.input)
     for attribute in node.attribute:

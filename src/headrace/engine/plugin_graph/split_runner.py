@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,12 @@ from headrace.engine.plugin_graph.plugin_record import PluginRecord
 from headrace.engine.plugin_graph.split import Piece, SplitGraph
 from headrace.network.shapes.protos import read_type
 from headrace.network.tensor_spec import TensorSpec
+
+if TYPE_CHECKING:
+    from onnx import ModelProto, ValueInfoProto
+
+    from headrace.engine.backends.protocol import DLPackTensor
+
 
 _OMITTED = np.empty(0, np.float32)
 
@@ -130,7 +136,7 @@ class SplitRunner:
 
     def __init__(
         self,
-        proto: Any,
+        proto: ModelProto,
         sections: Sequence[_OpenSection],
         constants: Mapping[str, Array],
         pool: ContextPool,
@@ -145,7 +151,7 @@ class SplitRunner:
         # plugins end with the runner even if it is not closed
         self._finalizer = weakref.finalize(self, pool.close)
 
-    def run(self, feeds: Mapping[str, Any], *, to_host: bool = True) -> list[Array]:
+    def run(self, feeds: Mapping[str, DLPackTensor], *, to_host: bool = True) -> list[Array]:
         """See `Runner.run`."""
         values = self.run_all(feeds)
         return [values[name] for name in self._names]
@@ -188,7 +194,7 @@ class SplitRunner:
                 section.runner.close()
 
 
-def _spec(value: Any) -> TensorSpec:
+def _spec(value: ValueInfoProto) -> TensorSpec:
     known = read_type(value.type)
     if known is None:
         raise EngineError(f"the type of output {value.name!r} is not known")

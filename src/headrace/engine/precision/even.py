@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
@@ -13,6 +13,10 @@ from headrace.engine.precision.choice import TensorChoice
 from headrace.engine.precision.prepare import Proto, captured_names, replace_all
 from headrace.engine.precision.ranges import Floats, by_group, is_convolution
 from headrace.network.graph_builder import fresh
+
+if TYPE_CHECKING:
+    from onnx import GraphProto
+
 
 _ALIKE = 0.9  # correlation of the values under the places of a kernel
 _MOST_FLIPS = 256
@@ -129,7 +133,7 @@ def evened(name: str) -> str:
     return f"{name}_even"
 
 
-def set_ranges(graph: Any, tensors: Mapping[str, TensorChoice]) -> None:
+def set_ranges(graph: GraphProto, tensors: Mapping[str, TensorChoice]) -> None:
     """Let the pairs of activations store unsigned bytes over their own range, in place."""
     ranges = {**tensors} | {evened(n): t for n, t in tensors.items() if t.factors}
     taken = {tensor.name for tensor in graph.initializer}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import onnx
@@ -31,6 +31,9 @@ from headrace.engine.precision.qdq import MIN_OPSET, Layout, to_qdq
 from headrace.network.graph_builder import fresh
 from headrace.network.ir import ir
 from headrace.network.network import Network
+
+if TYPE_CHECKING:
+    from onnx import GraphProto
 
 
 def cast_outputs(
@@ -78,7 +81,7 @@ def cast_outputs(
     return notices
 
 
-def _end_with(graph: Any, name: str, want: int, scale: float, taken: set[str]) -> None:
+def _end_with(graph: GraphProto, name: str, want: int, scale: float, taken: set[str]) -> None:
     """Give the tensor `name` another type, and its old one another name."""
     inner = fresh(f"{name}_inner", taken)
     there = False
@@ -421,7 +424,7 @@ class Variants:
         return as_network(made, self._network)
 
 
-def _prune(graph: Any) -> None:
+def _prune(graph: GraphProto) -> None:
     """Drop nodes and weights that no output needs."""
     needed = {value.name for value in graph.output} | captured_names(graph)
     for index in reversed(range(len(graph.node))):

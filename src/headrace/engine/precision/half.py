@@ -7,15 +7,20 @@ if it sums squares. Tensors between a converted and a kept node are cast once ea
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from onnx import TensorProto, defs, helper, numpy_helper
 
 from headrace.engine.precision.prepare import PrecisionReport, Proto, captured_names, replace_all
 from headrace.network.graph_builder import fresh
+
+if TYPE_CHECKING:
+    import onnx
+    from onnx import NodeProto
+
 
 Kind = Literal["fp16", "bf16"]
 LARGEST_FP16 = 65504.0
@@ -87,7 +92,7 @@ class _Pass:
     def run(self) -> PrecisionReport:
         graph = self.graph
         outputs = {v.name for v in graph.output}
-        nodes: list[Any] = []
+        nodes: list[NodeProto] = []
         native: dict[str, int] = {}
         renamed: dict[str, str] = {}
         for node in graph.node:
@@ -126,7 +131,7 @@ class _Pass:
 
     def _cast_to(
         self, target: int, name: str, have: int, renamed: Mapping[str, str]
-    ) -> Iterator[Any]:
+    ) -> Iterator[NodeProto]:
         """The node that makes `name` available as `target`, unless it is or there is one."""
         if have == target or (name, target) in self.made:
             return
@@ -154,7 +159,7 @@ class _Pass:
 
         tensor.CopyFrom(numpy_helper.from_array(values.astype(ml_dtypes.bfloat16), made))
 
-    def _signature(self, node: Any) -> _Signature | None:
+    def _signature(self, node: NodeProto) -> _Signature | None:
         """The parts of the node that become half; None if it stays as it is, the reason noted."""
         touches = [n for n in (*node.input, *node.output) if self.types.get(n) == self.single]
         if not touches or (self.only is not None and node.name not in self.only):
@@ -166,7 +171,7 @@ class _Pass:
         self.report.converted.append(node.name)
         return signature
 
-    def _judge(self, node: Any) -> tuple[str, _Signature | None]:
+    def _judge(self, node: NodeProto) -> tuple[str, _Signature | None]:
         if node.name in self.keep:
             return "asked for", None
         if any(a.HasField("g") or a.graphs for a in node.attribute):
@@ -188,7 +193,9 @@ class _Pass:
         allowed = {c.type_param_str: c.allowed_type_strs for c in schema.type_constraints}
         word = "tensor(float16)" if self.kind == "fp16" else "tensor(bfloat16)"
 
-        def ports(names: Any, formal: Any) -> list[bool]:
+        def ports(
+            names: Sequence[str], formal: Sequence[onnx.defs.OpSchema.FormalParameter]
+        ) -> list[bool]:
             last = len(formal) - 1
             return [
                 self.types.get(name) == self.single
@@ -206,13 +213,13 @@ class _Pass:
             return f"{node.op_type} has no {self.kind} form in this opset", None
         return "", signature
 
-    def _narrow_cast(self, node: Any, signature: _Signature) -> None:
+    def _narrow_cast(self, node: NodeProto, signature: _Signature) -> None:
         to = next(a for a in node.attribute if a.name == "to")
         if to.i == self.single:
             to.i = self.half
             signature.outputs = [True]
 
-    def _does_not_fit(self, node: Any) -> str | None:
+    def _does_not_fit(self, node: NodeProto) -> str | None:
         for name in node.input:
             tensor = self.weights.get(name)
             if tensor is None or tensor.data_type != self.single:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import onnx
@@ -14,7 +14,11 @@ from onnx import numpy_helper, shape_inference, version_converter
 from headrace._core.errors import ModelError
 from headrace.network.graph_builder import fresh
 
-Proto = Any  # onnx.ModelProto, which has no types
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto, NodeProto
+
+
+Proto: TypeAlias = "ModelProto"
 
 
 @dataclass(slots=True)
@@ -67,19 +71,19 @@ def opset_of(proto: Proto) -> int:
     return next((o.version for o in proto.opset_import if o.domain in ("", "ai.onnx")), 1)
 
 
-def captured_names(graph: Any) -> set[str]:
+def captured_names(graph: GraphProto) -> set[str]:
     """Names that graphs inside nodes (If, Loop, Scan) may take from around them."""
     return {name for node in graph.node for inner in _subgraphs(node) for name in _uses(inner)}
 
 
-def _subgraphs(node: Any) -> Iterator[Any]:
+def _subgraphs(node: NodeProto) -> Iterator[GraphProto]:
     for attribute in node.attribute:
         if attribute.HasField("g"):
             yield attribute.g
         yield from attribute.graphs
 
 
-def _uses(graph: Any) -> Iterable[str]:
+def _uses(graph: GraphProto) -> Iterable[str]:
     for node in graph.node:
         yield from node.input
         for inner in _subgraphs(node):
@@ -87,7 +91,7 @@ def _uses(graph: Any) -> Iterable[str]:
     yield from (value.name for value in graph.output)
 
 
-def _name_nodes(graph: Any) -> None:
+def _name_nodes(graph: GraphProto) -> None:
     taken = {node.name for node in graph.node}
     seen: set[str] = set()
     for index, node in enumerate(graph.node):
@@ -96,7 +100,7 @@ def _name_nodes(graph: Any) -> None:
         seen.add(node.name)
 
 
-def _lift_constants(graph: Any) -> None:
+def _lift_constants(graph: GraphProto) -> None:
     """Constant nodes with a tensor become initialisers of the same name."""
     outputs = {value.name for value in graph.output}
     kept = []
@@ -112,7 +116,7 @@ def _lift_constants(graph: Any) -> None:
         replace_all(graph.node, kept)
 
 
-def replace_all(repeated: Any, items: list[Any]) -> None:
+def replace_all(repeated: Any, items: Sequence[Any]) -> None:
     """Put messages, some of them its own, into a repeated field in the place of all it has."""
     copies = [type(item)() for item in items]
     for copy, item in zip(copies, items, strict=True):
@@ -121,7 +125,7 @@ def replace_all(repeated: Any, items: list[Any]) -> None:
     repeated.extend(copies)
 
 
-def sort_nodes(graph: Any) -> None:
+def sort_nodes(graph: GraphProto) -> None:
     """Put every node behind the makers of its inputs; otherwise the order stays."""
     producers = {name: i for i, node in enumerate(graph.node) for name in node.output if name}
     needs = [
@@ -140,7 +144,7 @@ def sort_nodes(graph: Any) -> None:
     replace_all(graph.node, [graph.node[i] for i in done])
 
 
-def _inner_uses(node: object) -> Iterator[str]:
+def _inner_uses(node: NodeProto) -> Iterator[str]:
     for inner in _subgraphs(node):
         yield from _uses(inner)
 

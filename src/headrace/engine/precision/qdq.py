@@ -12,7 +12,7 @@ import logging
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import onnx
@@ -23,6 +23,10 @@ from headrace.engine.precision.choice import TensorChoice
 from headrace.engine.precision.even import even_out, evened, set_ranges
 from headrace.engine.precision.prepare import PrecisionReport, Proto, sort_nodes
 from headrace.network.graph_builder import fresh
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto, NodeProto
+
 
 MIN_OPSET = 13  # scales per channel
 WEIGHTED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
@@ -113,7 +117,10 @@ def _tensors(proto: Proto) -> set[str]:
 
 
 def _why_not(
-    node: Any, weights: Mapping[str, Any], scales: Mapping[str, float], keep: Collection[str]
+    node: NodeProto,
+    weights: Mapping[str, TensorProto],
+    scales: Mapping[str, float],
+    keep: Collection[str],
 ) -> str | None:
     if node.name in keep:
         return "asked for"
@@ -142,7 +149,7 @@ def _insert(
     given = {name: scale for name, scale in scales.items() if scale > 0}
     weighted = set(chosen)
     nodes, operators = chosen, list(WEIGHTED)
-    options: dict[str, Any] = {
+    options: dict[str, object] = {
         "ActivationSymmetric": True,
         "WeightSymmetric": True,
         "QuantizeBias": layout == "all",
@@ -171,7 +178,7 @@ def _insert(
     return made
 
 
-def _only_for(graph: Any, chosen: Collection[str]) -> None:
+def _only_for(graph: GraphProto, chosen: Collection[str]) -> None:
     """Let nodes that are not chosen, and the model's outputs, take tensors as they were.
 
     The tools put a pair behind a tensor for everyone who takes it.
@@ -196,7 +203,7 @@ def _only_for(graph: Any, chosen: Collection[str]) -> None:
             node.output[index] = back.get(name) or ends.get(name, name)
 
 
-def _around_128(graph: Any) -> None:
+def _around_128(graph: GraphProto) -> None:
     """Let every pair of activations store unsigned bytes with the zero point 128."""
     taken = {tensor.name for tensor in graph.initializer}
     zero = fresh("zero_point_128", taken)
@@ -211,7 +218,7 @@ def _around_128(graph: Any) -> None:
     graph.initializer.append(numpy_helper.from_array(np.array(128, np.uint8), zero))
 
 
-def _all_scaled(node: Any, proto: Proto, scales: Mapping[str, float]) -> bool:
+def _all_scaled(node: NodeProto, proto: Proto, scales: Mapping[str, float]) -> bool:
     """Whether a node's float activations all have scales, its output included."""
     return node.op_type in _CHAINED and all(
         name in scales for name in (*node.input[:1], *node.output[:1])
@@ -268,7 +275,8 @@ def _quantised(
         extra_options={**options, "TensorQuantOverrides": overrides},
     )
     quantizer.quantize_model()
-    return quantizer.model.model
+    quantized: ModelProto = quantizer.model.model
+    return quantized
 
 
 @contextmanager

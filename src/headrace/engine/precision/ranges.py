@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,10 @@ from onnx import numpy_helper
 from headrace._core.types import Array
 from headrace.engine.precision.choice import TensorChoice
 from headrace.engine.precision.prepare import Proto
+
+if TYPE_CHECKING:
+    from onnx import NodeProto, TensorProto
+
 
 Floats = npt.NDArray[np.float64]
 Samples = npt.NDArray[np.float32]
@@ -144,12 +148,12 @@ def _moments(sample: Samples) -> tuple[tuple[tuple[float, ...], ...], tuple[floa
     return directions, _rounded(np.sqrt(np.maximum(left, 0)), 4)
 
 
-def is_convolution(node: Any, weights: Mapping[str, Any]) -> bool:
+def is_convolution(node: NodeProto, weights: Mapping[str, TensorProto]) -> bool:
     """True for convolutions with weights in the graph."""
     return node.op_type == "Conv" and len(node.input) > 1 and node.input[1] in weights
 
 
-def by_group(node: Any, weights: Mapping[str, Any]) -> Floats:
+def by_group(node: NodeProto, weights: Mapping[str, TensorProto]) -> Floats:
     """(groups, inputs, outputs, kernel) of a convolution's weights."""
     kernel = numpy_helper.to_array(weights[node.input[1]]).astype(np.float64)
     group = next((a.i for a in node.attribute if a.name == "group"), 1)

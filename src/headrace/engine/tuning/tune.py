@@ -383,7 +383,7 @@ class _Contest:
                 _out(attempt, error, timeout_s)
 
     def _ask(
-        self, attempt: _Try, timeout_s: float, *, do: str = "run", **more: Any
+        self, attempt: _Try, timeout_s: float, *, do: str = "run", **more: object
     ) -> tuple[dict[str, Any], Mapping[str, Array]]:
         return self._worker.ask(
             timeout_s,

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate
 from time import monotonic, perf_counter
-from typing import IO, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -27,6 +27,10 @@ from headrace._core.gpu.visible_gpus import environment_for
 from headrace._core.processes import ModuleProcess, ProcessEnd, die_with_parent, start_module
 from headrace._core.text import error_text
 from headrace._core.types import Array
+
+if TYPE_CHECKING:
+    from headrace.engine.backends.protocol import Runner
+
 
 SIZES = struct.Struct("<QQQ")
 Arrays: TypeAlias = "Mapping[str, Array]"
@@ -84,7 +88,7 @@ class _Bench:
 
     def __init__(self, models: Sequence[bytes], feeds: Arrays, max_batch: int) -> None:
         self._models, self._feeds, self._max_batch = models, feeds, max_batch
-        self._runners: dict[tuple[int, str], Any] = {}
+        self._runners: dict[tuple[int, str], Runner] = {}
 
     def answer(self, asked: Mapping[str, Any]) -> tuple[dict[str, Any], Arrays]:
         from headrace.engine.backends import get_backend

@@ -9,13 +9,19 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headrace._core.proto_text import Scalar
 from headrace.network.caffe.fields import Fields
 from headrace.network.caffe.lowering import CaffeLowering
 from headrace.network.graph_builder import BATCH, PLUGIN_DOMAIN, Blob, GraphBuilder
 from headrace.network.importer import PluginMaker, plugin_nodes
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from headrace.network.graph_builder import Shape
+
 
 _AXES = 3
 _SUFFIXES = ("", "_TRT")
@@ -73,7 +79,10 @@ def _inputs(ctx: CaffeLowering) -> list[Blob]:
 
 
 def _placed(
-    ctx: CaffeLowering, plugins: PluginMaker, inputs: Sequence[Blob], made: Sequence[Any]
+    ctx: CaffeLowering,
+    plugins: PluginMaker,
+    inputs: Sequence[Blob],
+    made: Sequence[tuple[Shape, npt.DTypeLike]],
 ) -> list[Blob]:
     blobs = plugin_nodes(
         plugins,
@@ -93,10 +102,10 @@ def _placed(
     ]
 
 
-def _values(ctx: CaffeLowering, kind: str, names: Mapping[str, str]) -> dict[str, Any]:
+def _values(ctx: CaffeLowering, kind: str, names: Mapping[str, str]) -> dict[str, object]:
     """Return the values of the text for a plugin's fields: `min_size` fits minSize and min_size."""
     by_name = {_plain(name): name for name in names}
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     groups = [ctx.layer.fields.message(n) for n in ctx.layer.fields.groups()]
     for group in groups:
         for entry in group.names():
@@ -120,12 +129,12 @@ def _plain(name: str) -> str:
     return re.sub("_", "", name).lower()
 
 
-def _value(group: Fields, name: str, declared: str) -> Any:
+def _value(group: Fields, name: str, declared: str) -> object:
     scalars = [_scalar(group, name, s, declared) for s in group.scalars(name)]
     return scalars[0] if len(scalars) == 1 else scalars
 
 
-def _scalar(group: Fields, name: str, scalar: Scalar, declared: str) -> Any:
+def _scalar(group: Fields, name: str, scalar: Scalar, declared: str) -> object:
     """A value as the field's type wants it; as it is written where the type leaves that open."""
     value = _plain_value(scalar)
     if declared in _INTEGERS or (declared in _OPEN and isinstance(value, int)):
@@ -145,7 +154,7 @@ def _scalar(group: Fields, name: str, scalar: Scalar, declared: str) -> Any:
     return value
 
 
-def _plain_value(scalar: Scalar) -> Any:
+def _plain_value(scalar: Scalar) -> float | int | str:
     word = scalar.text.lower()
     if scalar.kind == "number":
         is_integer = re.fullmatch(r"[+-]?(0x[0-9a-f]+|0|[1-9]\d*|0[0-7]+)", word) is not None

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headrace._core.errors import ModelError
 from headrace.network.shapes.protos import read_type
 from headrace.network.tensor_spec import Axes, TensorType
+
+if TYPE_CHECKING:
+    from onnx import ModelProto, ValueInfoProto
+
 
 SMALL = 1024
 """Initialisers of at most so many elements may be shapes, and are kept for inference."""
@@ -22,7 +26,7 @@ class ShapeView:
         inputs: shapes of graph inputs that replace those in the model.
     """
 
-    def __init__(self, proto: Any, inputs: Mapping[str, Axes] | None = None) -> None:
+    def __init__(self, proto: ModelProto, inputs: Mapping[str, Axes] | None = None) -> None:
         self._model = _light(proto)
         self._declared = {v.name: v for v in proto.graph.value_info}
         for value in self._model.graph.input:
@@ -52,7 +56,7 @@ class ShapeView:
         if self._known is not None:
             self._known[name] = known
 
-    def infos(self) -> list[Any]:
+    def infos(self) -> list[ValueInfoProto]:
         """Make a `ValueInfoProto` for every value of known type."""
         import onnx
 
@@ -94,7 +98,7 @@ class ShapeView:
         return found
 
 
-def _light(proto: Any) -> Any:
+def _light(proto: ModelProto) -> ModelProto:
     """The model without weights: they become inputs of known shape."""
     import onnx
 
@@ -120,7 +124,7 @@ def _light(proto: Any) -> Any:
     return light
 
 
-def _write_shape(value: Any, shape: Axes) -> None:
+def _write_shape(value: ValueInfoProto, shape: Axes) -> None:
     dims = value.type.tensor_type.shape.dim
     if not value.type.tensor_type.HasField("shape") or len(dims) != len(shape):
         raise ModelError(f"input {value.name!r} has {len(dims)} axes", expected=f"{len(shape)}")

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from headrace._core.types import Array, Arrays
 from headrace.network.shapes.node_shapes import InferenceError, Shape, infer_node
 from headrace.network.shapes.protos import constant_type, read_type
 from headrace.network.tensor_spec import TensorType
 
+if TYPE_CHECKING:
+    from onnx import NodeProto
+
+
 _BOOL, _INT64 = 9, 7
 
-_Walk = Callable[[object, dict[str, TensorType]], None]
+_Walk: TypeAlias = "Callable[[Iterable[NodeProto], dict[str, TensorType]], None]"
 """(nodes, infos): adds the types of the nodes' outputs."""
+
+
+Unknown: TypeAlias = "Callable[[NodeProto, dict[str, TensorType]], list[TensorType | None] | None]"
+"""Gives the types of the outputs of a node that ONNX does not define; None if it cannot."""
 
 
 class ModelShapes:
@@ -26,7 +35,7 @@ class ModelShapes:
             None.
     """
 
-    def __init__(self, model: bytes, unknown: Any = None) -> None:
+    def __init__(self, model: bytes, unknown: Unknown | None = None) -> None:
         import onnx
 
         proto = onnx.ModelProto()
@@ -47,10 +56,10 @@ class ModelShapes:
         self._outputs = [value.name for value in proto.graph.output]
         del proto.graph.initializer[:]
         self._proto = proto  # nodes live in it
-        self._known: dict[Any, dict[str, Shape | None]] = {}
+        self._known: dict[Hashable, dict[str, Shape | None]] = {}
 
     def outputs(
-        self, shapes: Mapping[str, Shape], values: Mapping[str, Any] | None = None
+        self, shapes: Mapping[str, Shape], values: Arrays | None = None
     ) -> dict[str, Shape | None]:
         """Shapes of the outputs: -1 for axes that depend on the data, None if nothing is known.
 
@@ -69,16 +78,14 @@ class ModelShapes:
             self._known[key] = self._work_out(shapes, values)
         return self._known[key]
 
-    def _work_out(
-        self, shapes: Mapping[str, Shape], values: Mapping[str, Any]
-    ) -> dict[str, Shape | None]:
+    def _work_out(self, shapes: Mapping[str, Shape], values: Arrays) -> dict[str, Shape | None]:
         infos = dict(self._constants)
         for name, axes in shapes.items():
             infos[name] = TensorType(self._declared[name].elem, tuple(axes), values.get(name))
         self._walk(self._nodes, infos)
         return {n: infos[n].shape if n in infos else None for n in self._outputs}
 
-    def _walk(self, nodes: Any, infos: dict[str, TensorType]) -> None:
+    def _walk(self, nodes: Iterable[NodeProto], infos: dict[str, TensorType]) -> None:
         for node in nodes:
             try:
                 if node.op_type == "Loop" and node.domain in ("", "ai.onnx"):
@@ -96,7 +103,9 @@ class ModelShapes:
                         infos[name] = known
 
 
-def _loop_types(node: Any, infos: dict[str, TensorType], walk: _Walk) -> list[TensorType | None]:
+def _loop_types(
+    node: NodeProto, infos: dict[str, TensorType], walk: _Walk
+) -> list[TensorType | None]:
     """Describe the outputs of a `Loop`; None for an output of which nothing is known.
 
     Axes of a handed-on value that the body changes are unknown. The walk through the body is
@@ -133,14 +142,14 @@ def _loop_types(node: Any, infos: dict[str, TensorType], walk: _Walk) -> list[Te
     return [*state, *stacked]
 
 
-def _first_condition(node: Any, infos: dict[str, TensorType]) -> Any:
+def _first_condition(node: NodeProto, infos: dict[str, TensorType]) -> Array | None:
     if len(node.input) < 2 or not node.input[1]:
         return np.array(True)
     info = infos.get(node.input[1])
     return None if info is None or info.known is None else info.known.reshape(())
 
 
-def _turns(node: Any, infos: dict[str, TensorType], going: TensorType | None) -> int:
+def _turns(node: NodeProto, infos: dict[str, TensorType], going: TensorType | None) -> int:
     """Number of turns if it is a constant and nothing ends the loop before; else -1."""
     first = _first_condition(node, infos)
     count = infos.get(node.input[0]) if node.input[0] else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,13 @@ from headrace._core.types import Array
 from headrace.network.shapes.protos import MAX_VALUES, read_type, type_proto
 from headrace.network.shapes.small_values import compute
 from headrace.network.tensor_spec import TensorType
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    from onnx import AttributeProto, NodeProto
+
+    from headrace.network.shapes.small_values import Attributes
+
 
 Shape = tuple[int, ...]
 """Extents; -1 for a free one."""
@@ -25,7 +32,10 @@ class InferenceError(ValueError):
 
 
 def infer_node(
-    node: Any, infos: Mapping[str, TensorType], opset: int, domains: Mapping[str, int] | None = None
+    node: NodeProto,
+    infos: Mapping[str, TensorType],
+    opset: int,
+    domains: Mapping[str, int] | None = None,
 ) -> list[TensorType | None]:
     """Infer the type of each output of `node`; None for an output of which nothing is known.
 
@@ -49,12 +59,12 @@ def infer_node(
     return found
 
 
-def attributes_of(node: Any) -> dict[str, Any]:
+def attributes_of(node: NodeProto) -> dict[str, Any]:
     """Attributes of an `onnx.NodeProto` as Python values; tensors as arrays."""
     return {a.name: _attribute(a) for a in node.attribute}
 
 
-def _attribute(attribute: Any) -> Any:
+def _attribute(attribute: AttributeProto) -> Any:
     from onnx import AttributeProto, helper, numpy_helper
 
     if attribute.type == AttributeProto.TENSOR:
@@ -65,7 +75,7 @@ def _attribute(attribute: Any) -> Any:
     return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
 
 
-def _shape_of(info: TensorType | None, attributes: Mapping[str, Any]) -> TensorType:
+def _shape_of(info: TensorType | None, attributes: Attributes) -> TensorType:
     if info is None or info.shape is None:
         return TensorType(_INT64, (-1,))
     axes = info.shape[int(attributes.get("start", 0)) : attributes.get("end")]
@@ -89,7 +99,7 @@ def _schema(op: str, opset: int, domain: str) -> Any:
 
 
 def _by_schema(
-    node: Any, infos: Mapping[str, TensorType], opset: int, domains: Mapping[str, int]
+    node: NodeProto, infos: Mapping[str, TensorType], opset: int, domains: Mapping[str, int]
 ) -> list[TensorType | None]:
     import onnx
     from onnx import helper, numpy_helper
@@ -120,14 +130,14 @@ def _by_schema(
     except Exception as error:  # InferenceError of the binding, ValidationError, RuntimeError
         lines = str(error).strip().splitlines()
         raise InferenceError(lines[-1][:300] if lines else type(error).__name__) from error
-    found = [read_type(made.get(name)) for name in node.output]
+    found = [read_type(made[name]) if name in made else None for name in node.output]
     return [None if info is None else info.without_names() for info in found]
 
 
 def _completed(
     op: str,
     given: Sequence[TensorType | None],
-    attributes: Mapping[str, Any],
+    attributes: Attributes,
     found: TensorType,
 ) -> TensorType:
     shape = found.shape
@@ -145,7 +155,7 @@ def _completed(
 
 
 def _value(
-    op: str, given: Sequence[TensorType | None], attributes: Mapping[str, Any], elem: int
+    op: str, given: Sequence[TensorType | None], attributes: Attributes, elem: int
 ) -> Array | None:
     from onnx import helper
 
@@ -175,7 +185,7 @@ def _is_float(value: Array | None) -> bool:
     return value is not None and value.dtype.kind == "f"
 
 
-def _cast(value: Array, dtype: Any) -> Array:
+def _cast(value: Array, dtype: npt.DTypeLike) -> Array:
     if value.dtype == dtype:
         return value
     kind = np.dtype(dtype)
@@ -189,7 +199,7 @@ def _cast(value: Array, dtype: Any) -> Array:
 def _shape_from_values(
     op: str,
     given: Sequence[TensorType | None],
-    attributes: Mapping[str, Any],
+    attributes: Attributes,
 ) -> Shape | None:
     """The shape, where an operator takes it from a tensor that is known in part only."""
     values = [None if info is None else info.value for info in given]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headrace.network.tensor_spec import TensorType
 
 if TYPE_CHECKING:
+    from onnx import ModelProto, TensorProto, TypeProto
+
     from headrace._core.types import Array
 
 
@@ -15,14 +17,14 @@ MAX_VALUES = 4096
 """Most elements of a tensor that is followed by value: shapes, indices, scales."""
 
 
-def type_proto(info: TensorType) -> Any:
+def type_proto(info: TensorType) -> TypeProto:
     """Make the `TypeProto`."""
     from onnx import helper
 
     return helper.make_tensor_type_proto(info.elem, info.axes)
 
 
-def read_type(proto: Any) -> TensorType | None:
+def read_type(proto: TypeProto) -> TensorType | None:
     """Read a `TypeProto`; None for anything but a tensor with an element type."""
     if proto is None or not proto.HasField("tensor_type") or not proto.tensor_type.elem_type:
         return None
@@ -36,7 +38,7 @@ def read_type(proto: Any) -> TensorType | None:
     return TensorType(tensor.elem_type, tuple(axes))
 
 
-def constant_type(tensor: Any) -> TensorType:
+def constant_type(tensor: TensorProto) -> TensorType:
     """Describe a `TensorProto`, with its elements if they are few."""
     from onnx import numpy_helper
 
@@ -46,7 +48,7 @@ def constant_type(tensor: Any) -> TensorType:
     return TensorType(tensor.data_type, shape, array)
 
 
-def small_constants(proto: Any) -> dict[str, Array]:
+def small_constants(proto: ModelProto) -> dict[str, Array]:
     """Vectors and scalars of a model that are constant and may be shapes, by name."""
     from onnx import numpy_helper
 

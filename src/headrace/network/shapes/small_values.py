@@ -7,16 +7,20 @@ carries on. That is enough for what models do with shapes: take axes, join and s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from headrace._core.types import Array
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
 Value = Array
 Attributes = Mapping[str, Any]
-_Inputs = Sequence[Any]
-_Operation = Callable[[_Inputs, Attributes], Any]
+_Inputs: TypeAlias = Sequence[Any]
+_Operation = Callable[[_Inputs, Attributes], object]
 
 
 def compute(op: str, inputs: Sequence[Value | None], attributes: Attributes) -> Value | None:
@@ -38,16 +42,16 @@ def _axes(inputs: _Inputs, attributes: Attributes) -> tuple[int, ...] | None:
     return None if found is None else tuple(int(i) for i in found)
 
 
-def _binary(function: Callable[[Any, Any], Any]) -> _Operation:
-    def run(inputs: _Inputs, attributes: Attributes) -> Any:
+def _binary(function: Callable[[Any, Any], npt.ArrayLike]) -> _Operation:
+    def run(inputs: _Inputs, attributes: Attributes) -> Value:
         a, b = inputs
         return np.asarray(function(a, b))
 
     return run
 
 
-def _compared(function: Callable[[Any, Any], Any]) -> _Operation:
-    def run(inputs: _Inputs, attributes: Attributes) -> Any:
+def _compared(function: Callable[[Any, Any], npt.ArrayLike]) -> _Operation:
+    def run(inputs: _Inputs, attributes: Attributes) -> Value:
         a, b = inputs
         result = np.asarray(function(a, b))
         unknown = _unknown(a) | _unknown(b)
@@ -68,31 +72,31 @@ def _divide(a: Value, b: Value) -> Value:
     return a / b
 
 
-def _int_divide(inputs: _Inputs, attributes: Attributes) -> Any:
+def _int_divide(inputs: _Inputs, attributes: Attributes) -> Value:
     a, b = inputs
     partial = attributes.get("_integer") and np.float64 in (a.dtype, b.dtype)
     return np.trunc(a / b) if partial else _divide(a, b)
 
 
 def _unary(function: Callable[[Any], object]) -> _Operation:
-    def run(inputs: _Inputs, attributes: Attributes) -> Any:
+    def run(inputs: _Inputs, attributes: Attributes) -> Value:
         return np.asarray(function(inputs[0]))
 
     return run
 
 
-def _gather(inputs: _Inputs, attributes: Attributes) -> Any:
+def _gather(inputs: _Inputs, attributes: Attributes) -> object:
     data, indices = inputs
     if _unknown(indices).any():
         raise ValueError("unknown indices")
     return np.take(data, indices.astype(np.int64), axis=int(attributes.get("axis", 0)))
 
 
-def _concat(inputs: _Inputs, attributes: Attributes) -> Any:
+def _concat(inputs: _Inputs, attributes: Attributes) -> Value:
     return np.concatenate([v for v in inputs if v is not None], axis=int(attributes["axis"]))
 
 
-def _slice(inputs: _Inputs, attributes: Attributes) -> Any:
+def _slice(inputs: _Inputs, attributes: Attributes) -> object:
     data = inputs[0]
     if len(inputs) == 1:
         starts, ends = list(attributes["starts"]), list(attributes["ends"])
@@ -113,16 +117,16 @@ def _slice(inputs: _Inputs, attributes: Attributes) -> Any:
     return data[tuple(cut)]
 
 
-def _unsqueeze(inputs: _Inputs, attributes: Attributes) -> Any:
+def _unsqueeze(inputs: _Inputs, attributes: Attributes) -> object:
     axes: Any = _axes(inputs, attributes)
     return np.expand_dims(inputs[0], axes)
 
 
-def _squeeze(inputs: _Inputs, attributes: Attributes) -> Any:
+def _squeeze(inputs: _Inputs, attributes: Attributes) -> object:
     return np.squeeze(inputs[0], _axes(inputs, attributes))
 
 
-def _reshape(inputs: _Inputs, attributes: Attributes) -> Any:
+def _reshape(inputs: _Inputs, attributes: Attributes) -> object:
     data, shape = inputs
     target = [int(d) for d in shape]
     if not attributes.get("allowzero"):
@@ -130,8 +134,8 @@ def _reshape(inputs: _Inputs, attributes: Attributes) -> Any:
     return data.reshape(target)
 
 
-def _reduce(function: Callable[..., Any]) -> _Operation:
-    def run(inputs: _Inputs, attributes: Attributes) -> Any:
+def _reduce(function: Callable[..., npt.ArrayLike]) -> _Operation:
+    def run(inputs: _Inputs, attributes: Attributes) -> Value:
         axes = _axes(inputs, attributes)
         keep = bool(attributes.get("keepdims", 1))
         result = np.asarray(function(inputs[0], axis=axes, keepdims=keep))
@@ -141,19 +145,19 @@ def _reduce(function: Callable[..., Any]) -> _Operation:
     return run
 
 
-def _range(inputs: _Inputs, attributes: Attributes) -> Any:
+def _range(inputs: _Inputs, attributes: Attributes) -> Value:
     start, limit, delta = (v.reshape(-1)[0] for v in inputs if v is not None)
     return np.arange(start, limit, delta)
 
 
-def _where(inputs: _Inputs, attributes: Attributes) -> Any:
+def _where(inputs: _Inputs, attributes: Attributes) -> Value:
     condition, a, b = inputs
     unknown = _unknown(condition)
     chosen: Any = np.where(condition.astype(np.bool_), a, b)
     return np.where(unknown, np.nan, chosen.astype(np.float64)) if unknown.any() else chosen
 
 
-def _constant_of_shape(inputs: _Inputs, attributes: Attributes) -> Any:
+def _constant_of_shape(inputs: _Inputs, attributes: Attributes) -> Value:
     fill = attributes.get("value")
     shape = [int(d) for d in inputs[0]]
     if fill is None:
@@ -161,17 +165,17 @@ def _constant_of_shape(inputs: _Inputs, attributes: Attributes) -> Any:
     return np.full(shape, fill.reshape(-1)[0], fill.dtype)
 
 
-def _expand(inputs: _Inputs, attributes: Attributes) -> Any:
+def _expand(inputs: _Inputs, attributes: Attributes) -> object:
     data, shape = inputs
     return data * np.ones([int(d) for d in shape], data.dtype)
 
 
-def _transpose(inputs: _Inputs, attributes: Attributes) -> Any:
+def _transpose(inputs: _Inputs, attributes: Attributes) -> object:
     return np.transpose(inputs[0], attributes.get("perm"))
 
 
-def _many(function: Callable[[Any, Any], Any]) -> _Operation:
-    def run(inputs: _Inputs, attributes: Attributes) -> Any:
+def _many(function: Callable[[Any, Any], npt.ArrayLike]) -> _Operation:
+    def run(inputs: _Inputs, attributes: Attributes) -> Value:
         values = [v for v in inputs if v is not None]
         result = values[0]
         for value in values[1:]:

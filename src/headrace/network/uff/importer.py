@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from headrace._core.errors import ModelError
 from headrace._core.text import shortened
@@ -22,6 +22,12 @@ from headrace.network.network import Network
 from headrace.network.uff.lowering import Transposes, UffLowering, permutation
 from headrace.network.uff.ops import arithmetic, shapes, spatial
 from headrace.network.uff.proto import WHAT, Node, Uff, read_uff
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from headrace.network.graph_builder import Shape
+
 
 LOWERINGS = {**arithmetic.LOWERINGS, **shapes.LOWERINGS, **spatial.LOWERINGS}
 InputOrder = Literal["NCHW", "NHWC", "NC"]
@@ -204,7 +210,7 @@ class _UffImporter(Importer):
         layer = UffLowering(node, inputs, self.graph, self.turns)
         if "inputs_orders" in node.fields:
             inputs = [layer.canonical(i) for i in range(len(inputs))]
-        made: Sequence[Any] | None
+        made: Sequence[tuple[Shape, npt.DTypeLike]] | None
         if self.plugins.takes(node.name):
             weights = [b.array for b in inputs if b.array is not None]
             inputs = [b for b in inputs if b.array is None]

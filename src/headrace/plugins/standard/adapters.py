@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import ModelError
 from headrace.plugins.base import (
@@ -43,6 +43,10 @@ from headrace.plugins.types import (
     TensorFormat,
     TensorRTPhase,
 )
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
+
 
 Tensor = tuple[tuple[int, ...], DataType]
 """Shape without the batch, and type."""
@@ -81,7 +85,7 @@ class StandardPlugin:
         other.plugin_namespace = self.plugin_namespace
         return other
 
-    def to_onnx(self, node: Any, network_opset: int) -> list[Any] | None:
+    def to_onnx(self, node: NodeProto, network_opset: int) -> list[NodeProto] | None:
         """The ONNX nodes that compute exactly the same as `node`; None if there are none.
 
         Args:
@@ -97,7 +101,7 @@ class StandardPlugin:
         )
 
 
-def _decomposition(node: Any, opset: int) -> Decomposition:
+def _decomposition(node: NodeProto, opset: int) -> Decomposition:
     label = node.name or node.op_type
     if hasattr(node, "input"):  # a NodeProto: names alone
         return Decomposition(label, node.input, node.output, opset=opset)
@@ -302,18 +306,24 @@ class _V3(_Whole, IPluginV3, IPluginV3OneCore, IPluginV3OneBuild, IPluginV3OneRu
     ) -> bool:
         return self._formats(pos, [d.desc for d in in_out], num_inputs)
 
-    def attach_to_context(self, context: object) -> Any:
+    def attach_to_context(self, context: object) -> object:
         return self.clone()
 
     def get_fields_to_serialize(self) -> PluginFieldCollection:
         return self.layer.given.collection(self.layer.fields)
 
 
-def _packed(layer: StandardLayer, **more: Any) -> bytes:
+def _packed(layer: StandardLayer, **more: object) -> bytes:
     return json.dumps({"fields": layer.given.pack(), **more}).encode()
 
 
-_CLASSES: dict[str, Any] = {"V2": _V2, "V2Ext": _V2Ext, "IOExt": _IOExt, "Dyn": _Dynamic, "V3": _V3}
+_CLASSES: dict[str, Any] = {
+    "V2": _V2,
+    "V2Ext": _V2Ext,
+    "IOExt": _IOExt,
+    "Dyn": _Dynamic,
+    "V3": _V3,
+}
 
 
 def _declared(kind: type[StandardLayer]) -> PluginFieldCollection:
@@ -374,7 +384,7 @@ class _CreatorV3(_StandardCreator, IPluginCreatorV3One):
     @none_in_scripts
     def create_plugin(
         self, name: str, field_collection: PluginFieldCollection, phase: TensorRTPhase
-    ) -> Any:
+    ) -> object:
         return self._made(name, field_collection)
 
 

@@ -19,7 +19,7 @@ from headrace.plugins.field_data import PluginField, PluginFieldCollection, Plug
 
 Kind = Literal["number", "integer", "numbers", "integers", "text"]
 
-REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "required"})()
+REQUIRED: object = type("Required", (), {"__repr__": lambda self: "required"})()
 """Stands for the default of a field that has none."""
 
 _TYPES: dict[str, PluginFieldType] = {
@@ -54,12 +54,12 @@ class Field:
 
     name: str
     kind: Kind
-    default: Any = REQUIRED
+    default: object = REQUIRED
     low: float | None = None
     high: float | None = None
     above: float | None = None
     length: int | None = None
-    one_of: tuple[Any, ...] | None = None
+    one_of: tuple[object, ...] | None = None
 
     @property
     def type(self) -> PluginFieldType:
@@ -90,7 +90,7 @@ class Field:
         limits = self.limits()
         return f"{self.type.name}{many}{' ' if limits else ''}{limits}"
 
-    def take(self, field: PluginField, where: str) -> Any:
+    def take(self, field: PluginField, where: str) -> object:
         """The value in `field`: a float, int or str, or a tuple of them.
 
         Raises:
@@ -149,27 +149,27 @@ class Field:
         return PluginField(self.name, np.atleast_1d(np.array(value, dtype)), self.type)
 
 
-def number(name: str, default: Any = REQUIRED, **limits: Any) -> Field:
+def number(name: str, default: object = REQUIRED, **limits: Any) -> Field:
     """A FLOAT32 field."""
     return Field(name, "number", default, **limits)
 
 
-def integer(name: str, default: Any = REQUIRED, **limits: Any) -> Field:
+def integer(name: str, default: object = REQUIRED, **limits: Any) -> Field:
     """An INT32 field."""
     return Field(name, "integer", default, **limits)
 
 
-def floats(name: str, default: Any = REQUIRED, **limits: Any) -> Field:
+def floats(name: str, default: object = REQUIRED, **limits: Any) -> Field:
     """A field of several FLOAT32."""
     return Field(name, "numbers", default, **limits)
 
 
-def integers(name: str, default: Any = REQUIRED, **limits: Any) -> Field:
+def integers(name: str, default: object = REQUIRED, **limits: Any) -> Field:
     """A field of several INT32."""
     return Field(name, "integers", default, **limits)
 
 
-def text(name: str, default: Any = REQUIRED, **limits: Any) -> Field:
+def text(name: str, default: object = REQUIRED, **limits: Any) -> Field:
     """A CHAR field."""
     return Field(name, "text", default, **limits)
 
@@ -177,7 +177,7 @@ def text(name: str, default: Any = REQUIRED, **limits: Any) -> Field:
 class Given:
     """The values of a plugin's fields, as attributes. Not to be changed."""
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, values: Mapping[str, object]) -> None:
         self._values = dict(values)
 
     def __getattr__(self, name: str) -> Any:
@@ -210,7 +210,7 @@ class Given:
         """The values as fields, from which `read` gives them back."""
         return PluginFieldCollection(f.field(self._values[f.name]) for f in fields)
 
-    def pack(self) -> dict[str, Any]:
+    def pack(self) -> dict[str, object]:
         """The values as JSON takes them; long lists as the bytes of their float32."""
         packed: dict[str, object] = {}
         for name, value in self._values.items():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from headrace._core.types import Array, DType
 from headrace.plugins.expressions import DimsExprs, IDimensionExpr, SymbolicExtent
 from headrace.plugins.standard.fields import Field, Given
 from headrace.plugins.types import DataType, DimensionOperation
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    from onnx import NodeProto
 
 
 class Decomposition:
@@ -48,7 +52,7 @@ class Decomposition:
         self.inputs, self.outputs = tuple(inputs), tuple(outputs)
         self.shapes = (*shapes, *[None] * (len(inputs) - len(shapes)))
         self.dtypes = (*dtypes, *[None] * (len(inputs) - len(dtypes)))
-        self.nodes: list[object] = []
+        self.nodes: list[NodeProto] = []
 
     @property
     def dtype(self) -> DType:
@@ -69,14 +73,14 @@ class Decomposition:
         self.nodes.append(helper.make_node(kind, list(inputs), list(outputs), name, **attributes))
         return outputs
 
-    def constant(self, value: Any, dtype: Any = None) -> str:
+    def constant(self, value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> str:
         """A constant; of the type of the first input unless `dtype` is given."""
         from onnx import numpy_helper
 
         array = np.asarray(value, dtype or self.dtype)
         return self.op("Constant", value=numpy_helper.from_array(array))
 
-    def integers(self, value: Any) -> str:
+    def integers(self, value: npt.ArrayLike) -> str:
         """An INT64 constant: axes, shapes, indices."""
         return self.constant(value, np.int64)
 
@@ -213,7 +217,7 @@ class StandardLayer(ABC):
         """An error about this layer."""
         return ModelError(found, where=self.where or self.name, expected=expected, fix=fix)
 
-    def count(self, inputs: Sequence[Any]) -> None:
+    def count(self, inputs: Sequence[object]) -> None:
         """Refuse a wrong number of inputs."""
         low, high = self.inputs
         if not low <= len(inputs) <= high:

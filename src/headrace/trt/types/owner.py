@@ -1,4 +1,4 @@
-"""What tensors, layers and loops ask of the network that they belong to."""
+"""The network that tensors, layers and loops belong to, as they know it."""
 
 from __future__ import annotations
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from headrace._core.types import Array
 from headrace.network.graph_builder import Blob
 from headrace.network.uff.lowering import Lower, UffLowering
 
-_BINARY: dict[str, tuple[str, Callable[..., Any]]] = {
+_BINARY: dict[str, tuple[str, Callable[..., Array]]] = {
     "add": ("Add", np.add),
     "div": ("Div", np.divide),
     "max": ("Max", np.maximum),
