@@ -14,6 +14,7 @@ import numpy as np
 
 from headrace.errors import MediaError
 from headrace.infer.batch import Batch
+from headrace.infer.losses import InferenceLosses
 from headrace.infer.record import StageTimes
 from headrace.media import Frame, PixelFormat
 from headrace.meta import Detections, FrameMeta, Space
@@ -94,8 +95,12 @@ class FakeModel:
         self.name = f"model {component_id}"
         self.streams = streams
         self.config = SimpleNamespace(
-            batch_size=batch_size, interval=interval, component_id=component_id
+            batch_size=batch_size, interval=interval, component_id=component_id, profile=None
         )
+        self.interval, self.run_rows, self.secondary = interval, 0, False
+        self.engine_path, self.session = None, SimpleNamespace(device="")
+        self.results: dict[str, int] = {}
+        self.losses = InferenceLosses()
         self.times, self.failed_items, self.inferred_items = StageTimes(), 0, 0
         self.notices: list[Any] = []
         self.fail_at, self.begin_fails_at, self.delay_s = fail_at, begin_fails_at, delay_s
@@ -142,6 +147,10 @@ class FakeModel:
 
     def end_of_stream(self, source_id: int) -> None:
         self.ended.append(source_id)
+
+    def restart(self, frames: int = 0, *, live: bool = False) -> None: ...
+
+    def conclude(self) -> None: ...
 
 
 class FakeTracker:

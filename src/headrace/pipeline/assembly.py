@@ -213,8 +213,7 @@ class Assembling:
     def _pipeline(self) -> Pipeline:
         """Create the outputs, and the pipeline around everything."""
         spec = self.spec
-        models = self._models()
-        engines = [path for m in models if (path := getattr(m, "engine_path", None))]
+        engines = [model.engine_path for model in self._models() if model.engine_path]
         routes = open_routes(spec, self._sources, [*self._inputs, *engines], self._undo)
         tiler = _tiler(spec.tiler) if self._several and any(r.tiled for r in routes) else None
         shown = [r.sink if isinstance(r, Route) else r for r in (*routes, *self.sinks)]

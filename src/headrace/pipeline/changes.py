@@ -33,8 +33,7 @@ class RunningChanges:
         Raises:
             HeadraceError: it is negative, or no model has one.
         """
-        primary = [m for m in self._models() if not getattr(m, "secondary", False)]
-        primary = [m for m in primary if hasattr(m, "interval")]
+        primary = [model for model in self._models() if not model.secondary]
         if interval < 0 or not primary:
             why = "is negative" if interval < 0 else "no model has one"
             raise HeadraceError(f"interval={interval}: {why}", where=repr(self))

@@ -127,11 +127,10 @@ class Pipeline(RunningChanges):
         self._left: deque[Finding] = deque(maxlen=_LEFT)  # notices of sources that are over
         self._segments = segments_of(self.stages)
         model = self._segments[0].stage
-        config = getattr(model, "config", None)
         streams = 1 if model is None else model.streams
-        fill = int(getattr(config, "batch_size", 1))
-        interval = int(getattr(model, "interval", getattr(config, "interval", 0)))
-        rows = int(getattr(model, "run_rows", 0))
+        fill = 1 if model is None else model.config.batch_size
+        interval = 0 if model is None else model.interval
+        rows = 0 if model is None else model.run_rows
         if batch_size is None and rows and not interval and tiler is None:
             batch_size = rows  # with more sources than that, runs are full and sources take turns
         if rows and not keep_open and any(source.live for source in self.sources):
@@ -422,9 +421,8 @@ class Pipeline(RunningChanges):
         self._state = "running"
         live = self._mux.live or self._keep_open
         for segment in self._segments:
-            restart = getattr(segment.stage, "restart", None)
-            if restart is not None:
-                restart(self._run_size, live=live)
+            if segment.stage is not None:
+                segment.stage.restart(self._run_size, live=live)
         self._meters = [Meter(s.stage) for s in self._segments if s.stage is not None]
         self._started = perf_counter()
         written: Channel[Batch] | None = None
@@ -529,7 +527,7 @@ class Pipeline(RunningChanges):
         """Complete a report; `over`: the models conclude their watches."""
         if over:
             for meter in self._meters:
-                getattr(meter.model, "conclude", _nothing)()
+                meter.model.conclude()
         steps = [step for s in self._segments for step in (*s.before, *s.after)]
         fill_report(report, self.sources, self._mux, self._meters, steps, self._outlet)
         report.notices = list(dict.fromkeys([*self._decided, *self._left, *report.notices]))
@@ -571,10 +569,6 @@ def _name(stage: Any) -> str:
 def _first(batch: Batch, count: int) -> Batch:
     """The first frames of a batch that is not finished."""
     return Batch(batch.frames[:count], batch.metas[:count], batch.buffers[:count])
-
-
-def _nothing() -> None:
-    """For models that have nothing to conclude."""
 
 
 def _discard(batch: Batch) -> None:

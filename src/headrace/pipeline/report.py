@@ -14,7 +14,7 @@ import numpy as np
 from headrace._core import _native
 from headrace._core.errors import EngineError, HeadraceError, ParserError, PluginError
 from headrace._core.findings import Finding
-from headrace.infer.losses import Counts, InferenceLosses
+from headrace.infer.losses import Counts
 from headrace.infer.parsers.labels import class_name
 from headrace.media import Source
 from headrace.meta import FrameMeta, Objects
@@ -249,7 +249,7 @@ class Meter:
     def __init__(self, model: Stage) -> None:
         self.model = model
         self._before = self._read()
-        self._results = dict(getattr(model, "results", {}))
+        self._results = dict(model.results)
 
     def _read(self) -> tuple[int, int, dict[str, float]]:
         times = self.model.times
@@ -261,19 +261,19 @@ class Meter:
         """Counts since this meter was made."""
         inferred, failed, seconds = self._read()
         before = self._before
-        losses = getattr(self.model, "losses", None) or InferenceLosses()
+        losses = self.model.losses
         return ModelReport(
             self.model.name,
-            getattr(self.model.config, "component_id", None),
+            self.model.config.component_id,
             inferred - before[0],
             failed - before[1],
             {kind: value - before[2].get(kind, 0.0) for kind, value in seconds.items()},
-            {k: n - self._results.get(k, 0) for k, n in getattr(self.model, "results", {}).items()},
-            getattr(self.model.config, "profile", None),
+            {k: n - self._results.get(k, 0) for k, n in self.model.results.items()},
+            self.model.config.profile,
             losses.skipped,
             losses.dropped,
             losses.reasons,
-            getattr(getattr(self.model, "session", None), "device", ""),
+            self.model.session.device,
         )
 
 

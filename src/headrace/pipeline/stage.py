@@ -14,6 +14,11 @@ from headrace._core.text import error_text
 from headrace.infer.batch import Batch
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from headrace.config import ModelConfig
+    from headrace.engine.session import Session
+    from headrace.infer.losses import InferenceLosses
     from headrace.infer.record import StageTimes
     from headrace.pipeline.track import Tracker
 
@@ -27,19 +32,67 @@ class Stage(Protocol):
     a batch may run before `complete` of the one before.
 
     Attributes:
-        name: what it is called in reports.
         streams: batches that may be on their way at once.
-        config: at least `batch_size`, `interval` and `component_id` are read, where it has them.
-        times: seconds per kind of work.
-        inferred_items, failed_items: items that ran, and those whose outputs could not be parsed.
+        interval: buffers skipped between two inferred ones; may be changed.
     """
 
-    name: str
     streams: int
-    config: Any
-    times: StageTimes
-    inferred_items: int
-    failed_items: int
+    interval: int
+
+    @property
+    def name(self) -> str:
+        """Name in reports."""
+        ...
+
+    @property
+    def config(self) -> ModelConfig:
+        """The model configuration."""
+        ...
+
+    @property
+    def secondary(self) -> bool:
+        """It infers on objects found before, not on frames."""
+        ...
+
+    @property
+    def run_rows(self) -> int:
+        """Items of a run that costs the same with fewer; 0 where its cost follows the items."""
+        ...
+
+    @property
+    def session(self) -> Session:
+        """The engine."""
+        ...
+
+    @property
+    def engine_path(self) -> Path | None:
+        """The saved engine that runs; None if it could not be saved."""
+        ...
+
+    @property
+    def times(self) -> StageTimes:
+        """Seconds per kind of work."""
+        ...
+
+    @property
+    def inferred_items(self) -> int:
+        """Items that ran."""
+        ...
+
+    @property
+    def failed_items(self) -> int:
+        """Inferred items with outputs that could not be parsed."""
+        ...
+
+    @property
+    def results(self) -> Mapping[str, int]:
+        """How many came out of each step."""
+        ...
+
+    @property
+    def losses(self) -> InferenceLosses:
+        """Boxes and objects left out since the run began."""
+        ...
 
     @property
     def notices(self) -> Sequence[Finding]:
@@ -56,6 +109,14 @@ class Stage(Protocol):
 
     def end_of_stream(self, source_id: int) -> None:
         """Forget the objects of a source."""
+        ...
+
+    def restart(self, frames: int = 0, *, live: bool = False) -> None:
+        """Forget all sources, and get ready for buffers of so many frames."""
+        ...
+
+    def conclude(self) -> None:
+        """Judge the run as a whole: no more frames will come."""
         ...
 
 

@@ -26,7 +26,7 @@ def after_primaries(items: Sequence[Any]) -> int:
         i
         for i, item in enumerate(items, 1)
         if (isinstance(item, ModelConfig) and item.process_mode is ProcessMode.PRIMARY)
-        or (is_stage(item) and not getattr(item, "secondary", False))
+        or (is_stage(item) and not item.secondary)
     ]
     return places[-1] if places else 0
 
