@@ -80,7 +80,7 @@ TEXTS = {
 _WORDS = {"sentence", "wording", "expectation", "remedies", "advice"}
 
 # Uses of `Any` for each 1,000 lines of the package. Lower it when it fell; it never rises.
-ANY_PER_1000_LINES = 14.2
+ANY_PER_1000_LINES = 12.8
 
 # Circles of files with imports inside functions that are still to be opened.
 CIRCLES = {

@@ -5,7 +5,7 @@ An element type is left open where a model, a file or the user decides it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,6 +20,9 @@ DType: TypeAlias = np.dtype[Any]
 Arrays: TypeAlias = Mapping[str, Array]
 """Arrays by the names of their tensors."""
 
+ShapeLike: TypeAlias = int | Sequence[int]
+"""A shape as NumPy takes it."""
+
 Scalar: TypeAlias = bool | int | float | str
 """The value of a key, as config files hold it."""
 
@@ -28,3 +31,6 @@ Json: TypeAlias = "Scalar | list[Json] | dict[str, Json] | None"
 
 JsonObject: TypeAlias = dict[str, Json]
 """A JSON object."""
+
+Message: TypeAlias = dict[str, Any]
+"""A JSON object between processes, or of a file; its reader checks each entry."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from headrace._core import _native
 from headrace._core.errors import CustomLibraryError
@@ -76,7 +75,7 @@ class CppLibrary(CustomLibrary):
         return f"CppLibrary({str(self.path)!r}, {self.layout})"
 
     @property
-    def native(self) -> Any:
+    def native(self) -> _native.SharedObject:
         """The `_native.SharedObject`, open."""
         return self._object
 

@@ -7,7 +7,7 @@ import shlex
 import sys
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from headrace.binary.abi import Evidence, all_evidence, static_evidence
 from headrace.binary.elf import MACHINES, ElfFile
@@ -93,7 +93,7 @@ class LibraryReport:
         )
         return ", ".join([self.machine, *self.built_with[:3], *([headers] if headers else [])])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the report as JSON types."""
         data = asdict(self)
         data["path"] = str(self.path)

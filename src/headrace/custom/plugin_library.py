@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headrace._core.text import quoted
 from headrace.binary.elf import ElfError, ElfFile
@@ -11,6 +11,9 @@ from headrace.binary.entry_points import CREATORS, uses_host
 from headrace.custom.library import open_here
 from headrace.custom.stand_ins import is_nvidia
 from headrace.plugins.registry import PluginRegistry, get_plugin_registry
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def open_plugins(path: Path, registry: PluginRegistry) -> list[Any] | None:

@@ -142,7 +142,7 @@ class PythonLibrary(CustomLibrary):
         return returned if returned in _RESULTS.values() and returned != result else None
 
 
-def _require_function(function: Any, name: str, where: str, expected: str) -> None:
+def _require_function(function: object, name: str, where: str, expected: str) -> None:
     if not callable(function):
         raise CustomLibraryError(
             f"{name} is a {type(function).__name__}, not a function",

@@ -75,7 +75,7 @@ class Checked(ABC, Generic[P, R]):
         return self.check(returned, params)
 
     @abstractmethod
-    def check(self, returned: Any, params: P) -> R:
+    def check(self, returned: object, params: P) -> R:
         """Check and repair a parser's result; raises as a call does."""
 
     def warn_once(self, key: str, message: str) -> None:
@@ -90,7 +90,7 @@ class Checked(ABC, Generic[P, R]):
             f"the parser returned {found}", where=self.where, expected=expected, fix=fix
         )
 
-    def require_type(self, result: Any) -> None:
+    def require_type(self, result: object) -> None:
         """Refuse a result of another type than `wanted`."""
         if isinstance(result, self.wanted):
             return

@@ -235,7 +235,7 @@ def _well_formed(result: Detections) -> bool:
     )
 
 
-def _keypoints_well_formed(keypoints: Any, count: int) -> bool:
+def _keypoints_well_formed(keypoints: object, count: int) -> bool:
     return (
         isinstance(keypoints, np.ndarray)
         and keypoints.dtype == np.float32
@@ -244,7 +244,7 @@ def _keypoints_well_formed(keypoints: Any, count: int) -> bool:
     )
 
 
-def _masks_well_formed(masks: Any, count: int) -> bool:
+def _masks_well_formed(masks: object, count: int) -> bool:
     return (
         isinstance(masks, list)
         and len(masks) == count
@@ -339,7 +339,7 @@ class CheckedSegmentation(Checked[SegmentationParams, Segmentation]):
             probabilities = given.astype(np.float32, copy=False)
         return Segmentation(self._within(class_map, params.num_classes), probabilities)
 
-    def _array(self, value: Any, name: str, kinds: str, axes: int | None) -> Array:
+    def _array(self, value: object, name: str, kinds: str, axes: int | None) -> Array:
         wanted = "integers (height, width)" if axes else "floating point numbers, or None"
         if not isinstance(value, np.ndarray):
             self.refuse(f"a {name} of type {type(value).__name__}", f"a NumPy array of {wanted}")

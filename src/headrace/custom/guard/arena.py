@@ -7,14 +7,18 @@ import threading
 from collections import deque
 from contextlib import suppress
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from headrace._core import _native
-from headrace._core.types import Array
+from headrace._core.types import Array, Message
 from headrace.custom.guard import ipc
+
+if TYPE_CHECKING:
+    from typing import Any
+
 
 MAX_BYTES = 1 << 28
 """Beyond this, outputs are made elsewhere and copied for the worker: the user keeps many."""
@@ -36,7 +40,7 @@ class _Lease:
 
     __slots__ = ("__array_interface__", "_arena", "_slot")
 
-    def __init__(self, arena: OutputArena, slot: _Slot, interface: dict[str, Any]) -> None:
+    def __init__(self, arena: OutputArena, slot: _Slot, interface: Message) -> None:
         self._arena = arena
         self._slot = slot
         self.__array_interface__ = interface

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, get_args
+from typing import TYPE_CHECKING, Protocol, TypeAlias, get_args
 
 import numpy as np
 
 from headrace._core.findings import Finding
+from headrace._core.types import Message
 from headrace.binary.regular_files import open_regular
 from headrace.custom.user_calls import ParserKind
 from headrace.meta import ClassifierParams, DetectionParams, NetworkInfo, SegmentationParams
@@ -37,7 +38,7 @@ def network_from(entries: list[int]) -> NetworkInfo:
     return NetworkInfo(*entries)
 
 
-def params_json(params: Params) -> dict[str, Any]:
+def params_json(params: Params) -> Message:
     """Write the parameters as JSON types, floats of float32 unchanged."""
     if isinstance(params, DetectionParams):
         return {
@@ -56,7 +57,7 @@ def params_json(params: Params) -> dict[str, Any]:
     }
 
 
-def params_from(kind: ParserKind, entries: dict[str, Any]) -> Params:
+def params_from(kind: ParserKind, entries: Message) -> Params:
     """Read the dict that `params_json` made."""
     if kind == "classifier":
         return ClassifierParams(entries["threshold"], entries["labels"])
@@ -75,7 +76,7 @@ def params_from(kind: ParserKind, entries: dict[str, Any]) -> Params:
 class CallArgs(Protocol):
     """Arguments of one kind of call."""
 
-    def write(self, folder: Path) -> dict[str, Any]:
+    def write(self, folder: Path) -> Message:
         """Return entries of `case.json`; further files are written into the folder."""
         ...
 
@@ -87,7 +88,7 @@ class ParserArgs:
     network: NetworkInfo
     params: Params
 
-    def write(self, folder: Path) -> dict[str, Any]:
+    def write(self, folder: Path) -> Message:
         """Return entries of `case.json`."""
         return {"network": network_json(self.network), "params": params_json(self.params)}
 
@@ -99,7 +100,7 @@ class InputsArgs:
     network: NetworkInfo
     max_batch: int
 
-    def write(self, folder: Path) -> dict[str, Any]:
+    def write(self, folder: Path) -> Message:
         """Return entries of `case.json`."""
         return {"network": network_json(self.network), "max-batch": self.max_batch}
 
@@ -116,7 +117,7 @@ class LoadArgs:
     config: ModelConfig | None = None
     notices: tuple[Finding, ...] = field(default=(), kw_only=True, compare=False)
 
-    def write(self, folder: Path) -> dict[str, Any]:
+    def write(self, folder: Path) -> Message:
         """Return entries of `case.json`; write the config beside it.
 
         Raises:
@@ -134,19 +135,19 @@ class LoadArgs:
         return {"config": True}
 
 
-ArgsReader = Callable[[dict[str, Any], Sequence[int], Path], CallArgs]
+ArgsReader: TypeAlias = "Callable[[Message, Sequence[int], Path], CallArgs]"
 """Reads back arguments: (all of `case.json`, bytes of the arrays, folder of the case) -> them.
 
 Raises ValueError, TypeError, KeyError, OSError or HeadraceError if the case is damaged.
 """
 
 
-def _parser_args(entries: dict[str, Any], sizes: Sequence[int], folder: Path) -> CallArgs:
+def _parser_args(entries: Message, sizes: Sequence[int], folder: Path) -> CallArgs:
     params = params_from(entries["kind"], entries["params"])
     return ParserArgs(network_from(entries["network"]), params)
 
 
-def _inputs_args(entries: dict[str, Any], sizes: Sequence[int], folder: Path) -> CallArgs:
+def _inputs_args(entries: Message, sizes: Sequence[int], folder: Path) -> CallArgs:
     return InputsArgs(network_from(entries["network"]), plain_count(entries["max-batch"], 1))
 
 
@@ -177,7 +178,7 @@ def read_config(folder: Path) -> ModelConfig:
     return ModelConfig.load(folder / CONFIG)
 
 
-def plain_count(value: Any, least: int) -> int:
+def plain_count(value: object, least: int) -> int:
     """Return a number of a case.
 
     Raises:
@@ -188,7 +189,7 @@ def plain_count(value: Any, least: int) -> int:
     return value
 
 
-def plain_flag(value: Any) -> bool:
+def plain_flag(value: object) -> bool:
     """Return a boolean of a case.
 
     Raises:
@@ -199,7 +200,7 @@ def plain_flag(value: Any) -> bool:
     return value
 
 
-def plain_text(value: Any) -> str:
+def plain_text(value: object) -> str:
     """Return a name or path of a case.
 
     Raises:

@@ -38,7 +38,7 @@ from headrace._core.errors import (
 )
 from headrace._core.findings import Finding
 from headrace._core.text import error_text
-from headrace._core.types import Array, DType
+from headrace._core.types import Array, DType, Message
 from headrace.custom.cpp_parsers import ParserReturnedFalseError
 from headrace.custom.user_calls import ParserKind
 from headrace.custom.validate import (
@@ -216,7 +216,7 @@ _ERRORS: dict[str, type[HeadraceError]] = {
 }  # fmt: skip
 
 
-def error_json(error: BaseException, where: str) -> dict[str, Any]:
+def error_json(error: BaseException, where: str) -> Message:
     """Write an error as JSON; one that is not Headrace's becomes a CustomLibraryError."""
     if not isinstance(error, HeadraceError):
         error = CustomLibraryError(error_text(error), where=where)
@@ -243,13 +243,13 @@ def error_from(entries: Any) -> HeadraceError:
         raise ProtocolError(f"an error that cannot be read: {error}") from error
 
 
-def notices_json(notices: list[Finding]) -> list[dict[str, Any]]:
+def notices_json(notices: list[Finding]) -> list[Message]:
     """Write notices as JSON."""
-    rows: list[dict[str, Any]] = msgspec.to_builtins(notices)
+    rows: list[Message] = msgspec.to_builtins(notices)
     return rows
 
 
-def notices_from(entries: Any) -> list[Finding]:
+def notices_from(entries: object) -> list[Finding]:
     """Read the notices that `notices_json` wrote.
 
     Raises:
@@ -261,7 +261,7 @@ def notices_from(entries: Any) -> list[Finding]:
         raise ProtocolError(f"notices that cannot be read: {error}") from error
 
 
-def put_arrays(arrays: Arrays, out: Writer) -> list[list[Any]]:
+def put_arrays(arrays: Arrays, out: Writer) -> list[list[object]]:
     """Write arrays; return dtype, shape and offset of each."""
     return [[a.dtype.str, list(a.shape), out.add(a)] for a in arrays]
 

@@ -13,11 +13,15 @@ import threading
 from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headrace._core.errors import CustomLibraryError
 from headrace._core.files import os_reason
 from headrace._core.gpu.visible_gpus import environment_for
+
+if TYPE_CHECKING:
+    from headrace._core.types import Message
+
 
 _BOOT_S = 60.0
 _REAP_S = 10.0
@@ -117,7 +121,7 @@ class Keeper:
         with self._lock:
             self._drop()
 
-    def _ask(self, request: dict[str, object], fds: list[int]) -> dict[str, Any]:
+    def _ask(self, request: dict[str, object], fds: list[int]) -> Message:
         for attempt in (1, 2):  # it may have been killed since the last time
             link = self._link or self._boot()
             try:
@@ -133,7 +137,7 @@ class Keeper:
 
     def _exchange(
         self, link: socket.socket, request: dict[str, object], fds: list[int], timeout_s: float
-    ) -> dict[str, Any]:
+    ) -> Message:
         link.settimeout(timeout_s)
         try:
             socket.send_fds(link, [json.dumps(request).encode()], fds)
@@ -145,7 +149,7 @@ class Keeper:
             raise
         if not answer:
             raise ConnectionResetError("the process that starts them ended")
-        found: dict[str, Any] = json.loads(answer)
+        found: Message = json.loads(answer)
         return found
 
     def _boot(self) -> socket.socket:

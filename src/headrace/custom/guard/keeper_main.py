@@ -18,13 +18,17 @@ import signal
 import socket
 import sys
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headrace._core import _native
 from headrace._core.files import os_reason
 from headrace.custom.compile.toolchain import gpu_present
 from headrace.custom.guard.crash import HANG_SIGNAL
 from headrace.custom.guard.serve import LibraryWorker
+
+if TYPE_CHECKING:
+    from headrace._core.types import Message
+
 
 _AHEAD = ["headrace.custom.cpp_library"]  # all workers need it
 _FDS = ("page", "inputs", "outputs", "results", "link", "report", "stdout", "stderr")
@@ -68,7 +72,7 @@ def _receive(link: socket.socket) -> tuple[bytes, list[int]]:
     return message, list(fds)
 
 
-def _start(link: socket.socket, request: dict[str, object], fds: list[int]) -> dict[str, Any]:
+def _start(link: socket.socket, request: dict[str, object], fds: list[int]) -> Message:
     threads = len(os.listdir("/proc/self/task"))
     if threads != 1:
         return {"error": f"the process that starts workers has {threads} threads"}
@@ -99,7 +103,7 @@ def _reap(pid: int) -> dict[str, object]:
     return {"code": os.waitstatus_to_exitcode(status)}
 
 
-def _work(request: dict[str, Any], passed: dict[str, int], keeper: int) -> int:
+def _work(request: Message, passed: dict[str, int], keeper: int) -> int:
     os.dup2(passed.pop("stdout"), 1)
     os.dup2(passed.pop("stderr"), 2)
     fds = {n: fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH) for n, fd in passed.items()}

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from headrace._core.errors import CustomLibraryError, ParserError
 from headrace._core.findings import Finding
 from headrace._core.notices import note_once
-from headrace._core.types import Array
+from headrace._core.types import Array, Message
 from headrace.custom.cpp_parsers import called_in_call
 from headrace.custom.guard import ipc
 from headrace.custom.guard.arena import OutputArena
@@ -81,7 +81,7 @@ class GuardedLibrary(CustomLibrary):
             if library := me():
                 library._set_up()
 
-        def on_news(side: dict[str, Any]) -> None:
+        def on_news(side: Message) -> None:
             if library := me():
                 library._add_news(side)
 
@@ -167,7 +167,7 @@ class GuardedLibrary(CustomLibrary):
             for array, values in zip(layers.values(), filled, strict=True):
                 np.copyto(array, values)
 
-    def _add_news(self, side: dict[str, Any]) -> None:
+    def _add_news(self, side: Message) -> None:
         for key in ("decisions", "notices"):
             for notice in notices_from(side.get(key, ())):
                 if notice in self._noticed:

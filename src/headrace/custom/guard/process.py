@@ -44,7 +44,7 @@ from headrace.custom.guard.keeper import end_process, keeper
 from headrace.custom.guard.options import GuardOptions
 
 if TYPE_CHECKING:
-    from headrace._core.types import Array
+    from headrace._core.types import Array, Message
 
 
 _HANG_REPORT_S = 1.0
@@ -194,7 +194,7 @@ class GuardedProcess:
         *,
         python: bool = False,
         setup: Callable[[], None] | None = None,
-        on_news: Callable[[dict[str, Any]], None] | None = None,
+        on_news: Callable[[Message], None] | None = None,
     ) -> None:
         self.name = name
         self.options = options
@@ -240,12 +240,12 @@ class GuardedProcess:
     def invoke(
         self,
         function: str,
-        payload: dict[str, Any] | None = None,
+        payload: Message | None = None,
         arrays: Sequence[Array] = (),
         *,
         what: str,
         timeout_s: float | None = None,
-    ) -> tuple[dict[str, Any], Arrays]:
+    ) -> tuple[Message, Arrays]:
         """Call a function in the worker.
 
         Args:
@@ -268,7 +268,7 @@ class GuardedProcess:
             _require_free(worker, what)
             with worker.channel:
                 payload = payload or {}
-                message: dict[str, Any] = {"do": function, "payload": payload, "what": what}
+                message: Message = {"do": function, "payload": payload, "what": what}
                 room = 4096 + len(json.dumps(message)) + 128 * len(arrays)
                 message["arrays"] = payload.pop("_arrays", None) or put_arrays(
                     list(arrays), Writer(worker.inputs, start=room)
@@ -393,7 +393,7 @@ class GuardedProcess:
         timeout_s: float,
         what: str,
         slots: object = None,
-    ) -> dict[str, Any]:
+    ) -> Message:
         """Post a request, wait, and read the JSON that comes beside the result."""
         worker.words[ipc.INPUT_SIZE] = worker.inputs.size
         try:
@@ -472,7 +472,7 @@ def _end(holder: _Holder) -> None:
         worker.keeper.reap_later(worker.pid)
 
 
-def _read_side(words: memoryview, outputs: SharedRegion) -> dict[str, Any]:
+def _read_side(words: memoryview, outputs: SharedRegion) -> Message:
     size = words[ipc.SIDE_BYTES]
     if not size:
         return {}

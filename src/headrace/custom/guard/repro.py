@@ -14,13 +14,13 @@ from datetime import UTC, datetime
 from math import prod
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import numpy as np
 
 from headrace._core.errors import CustomLibraryError, HeadraceError
 from headrace._core.files import os_reason
-from headrace._core.types import Array
+from headrace._core.types import Array, Message
 from headrace.binary.regular_files import open_regular
 from headrace.custom.guard.call_args import ARGS_READERS, ArgsReader, CallArgs, plain_text
 from headrace.custom.guard.crash import LibraryDiedError
@@ -132,7 +132,7 @@ def save_case(
     target = folder / "".join(
         c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in name
     )
-    described: dict[str, Any] = {
+    described: Message = {
         "headrace-case": 1,
         "library": str(case.library),
         "sha256": case.sha256,
@@ -174,7 +174,7 @@ def save_case(
 
 def load_case(
     folder: Path, readers: Mapping[str, ArgsReader] = ARGS_READERS
-) -> tuple[Case, dict[str, Array], dict[str, Any]]:
+) -> tuple[Case, dict[str, Array], Message]:
     """Load a call, its arrays by name, and all entries of `case.json`.
 
     Args:
@@ -185,7 +185,7 @@ def load_case(
         CustomLibraryError: the folder holds no such case, or it is damaged.
     """
     file = folder / "case.json"
-    entries: dict[str, Any] = {}
+    entries: Message = {}
     try:
         with open_regular(file, MAX_CASE) as opened:
             entries = json.loads(opened.read(MAX_CASE + 1))
@@ -273,13 +273,13 @@ def _tensor(file: Path, limit: int) -> Array:
         return cast(Array, np.load(opened, allow_pickle=False))
 
 
-def _number(value: Any) -> float:
+def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e9:
         raise ValueError(f"{value!r} is no limit")
     return value
 
 
-def _write(target: Path, described: dict[str, Any]) -> None:
+def _write(target: Path, described: Message) -> None:
     (target / "case.json").write_text(json.dumps(described, indent=1))
 
 

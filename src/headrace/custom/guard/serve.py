@@ -7,7 +7,7 @@ import json
 import mmap
 from collections.abc import Callable
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from headrace._core import _native
 from headrace._core.errors import CustomLibraryError, ParserError
 from headrace._core.findings import Finding
 from headrace._core.gpu.cuda import why_lost
+from headrace._core.types import Message
 from headrace.custom.guard import ipc
 from headrace.custom.guard.call_args import network_from, params_from
 from headrace.custom.guard.ipc import (
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from headrace.custom.validate import CustomLibrary
 
 
-Answer = tuple[dict[str, Any], Arrays]
+Answer: TypeAlias = "tuple[Message, Arrays]"
 
 
 class LibraryWorker:
@@ -60,7 +61,7 @@ class LibraryWorker:
         self.kept: dict[int, object] = {}
         self.parsers: list[tuple[ParserKind, Checked[Any, Any], str]] = []
         self._tensors = Tensors(results)
-        self._call: Callable[[dict[str, Layer]], Any] | None = None
+        self._call: Callable[[dict[str, Layer]], object] | None = None
         self._kind: ParserKind = "bbox"
         self._function = ""
         self._checked: Checked[Any, Any] | None = None
@@ -72,7 +73,7 @@ class LibraryWorker:
         """Answer requests, one after the other, until the application or the link is gone."""
         while self._channel.next():
             words = self._words
-            side: dict[str, Any] = {}
+            side: Message = {}
             out = Writer(self.outputs, start=0)
             values: list[int] = []
             words[ipc.STATUS] = words[ipc.WROTE] = 0
@@ -96,7 +97,7 @@ class LibraryWorker:
             if not self._answer(side | self._news(), values, out):
                 return
 
-    def _answer(self, side: dict[str, Any], values: list[int], out: Writer) -> bool:
+    def _answer(self, side: Message, values: list[int], out: Writer) -> bool:
         words = self._words
         data = json.dumps(side).encode() if side else b""
         if data:
@@ -125,7 +126,7 @@ class LibraryWorker:
         _native.guard_set_function("")
         return {"payload": payload, "arrays": put_arrays(results, out)}
 
-    def prepare(self, payload: dict[str, Any], arrays: Arrays) -> Answer:
+    def prepare(self, payload: Message, arrays: Arrays) -> Answer:
         """Get ready for calls of one parser: its layers are views of the input region."""
         kind, parser, name = self.parsers[payload["parser"]]
         network = network_from(payload["network"])
@@ -151,14 +152,14 @@ class LibraryWorker:
         except ResultTooLargeError as error:
             raise ParserError(f"the parser returned {error}", where=self._function) from error
 
-    def _news(self) -> dict[str, Any]:
+    def _news(self) -> Message:
         """Collect decisions and notices that the application does not know."""
         decisions = [] if self.library is None else self.library.decisions
         notices = [] if self._checked is None else self._checked.notices
         if self._looked_at == (len(decisions), len(notices)):
             return {}
         self._looked_at = (len(decisions), len(notices))
-        news: dict[str, Any] = {}
+        news: Message = {}
         for name, all_of_them in (("decisions", decisions), ("notices", notices)):
             if new := [n for n in all_of_them if n not in self._sent]:
                 self._sent.update(new)
@@ -166,7 +167,7 @@ class LibraryWorker:
         return news
 
 
-Operation = Callable[[LibraryWorker, dict[str, Any], Arrays], Answer]
+Operation: TypeAlias = "Callable[[LibraryWorker, Message, Arrays], Answer]"
 """A function that a request may name: (worker, payload, arrays) -> (payload, arrays)."""
 
 
@@ -193,7 +194,7 @@ class GuardedMap:
         return found
 
 
-def load_library(worker: LibraryWorker, payload: dict[str, Any], arrays: Arrays) -> Answer:
+def load_library(worker: LibraryWorker, payload: Message, arrays: Arrays) -> Answer:
     """Load the library in this process."""
     worker.library = library = open_here(
         payload["path"], abi=payload["abi"], rotation=payload["rotation"]
@@ -207,19 +208,19 @@ def load_library(worker: LibraryWorker, payload: dict[str, Any], arrays: Arrays)
     }, []
 
 
-def open_parser(worker: LibraryWorker, payload: dict[str, Any], arrays: Arrays) -> Answer:
+def open_parser(worker: LibraryWorker, payload: Message, arrays: Arrays) -> Answer:
     """Get a parser of the library: its number, and its name in errors."""
     assert worker.library is not None
     kind, name = payload["kind"], payload["name"]
     parser = getattr(worker.library, f"{kind}_parser")(name)
-    inner: Any = getattr(parser, "_parser", None)
+    inner: object = getattr(parser, "_parser", None)
     if hasattr(inner, "new_map"):
         inner.new_map = GuardedMap()
     worker.parsers.append((kind, parser, parser.where))
     return {"parser": len(worker.parsers) - 1, "where": parser.where}, []
 
 
-def initialize(worker: LibraryWorker, payload: dict[str, Any], arrays: Arrays) -> Answer:
+def initialize(worker: LibraryWorker, payload: Message, arrays: Arrays) -> Answer:
     """Fill the inputs beside the picture; return the same arrays."""
     assert worker.library is not None
     function = worker.library.input_initializer()

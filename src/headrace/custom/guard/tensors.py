@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from headrace._core import _native
 from headrace._core.types import Array
 from headrace.custom.guard import ipc
 from headrace.meta import Layer
+
+if TYPE_CHECKING:
+    from typing import Any
+
 
 MAP_REGION = 159
 """Number of the region (`guard_set_region`) of class maps; those before are tensors."""
@@ -36,7 +40,7 @@ class Tensors:
 
     def __init__(self, results: int) -> None:
         self._results = results
-        self._slots: dict[int, Any] = {}
+        self._slots: dict[int, _native.GuardMapping] = {}
         self._names: list[str] = []
         self._arrays: list[Array] = []
         self._protected: list[int] = []  # pages behind tensors

@@ -32,17 +32,17 @@ class _Cpp(Forwarding):
 
 
 class _CppCreator(_Cpp, IPluginCreator):  # type: ignore[override]
-    def create_plugin(self, name: str, field_collection: PluginFieldCollection) -> Any:
+    def create_plugin(self, name: str, field_collection: PluginFieldCollection) -> object:
         return self.native.create(name, fields_to(field_collection), 0)
 
-    def deserialize_plugin(self, name: str, serialized_plugin: bytes) -> Any:
+    def deserialize_plugin(self, name: str, serialized_plugin: bytes) -> object:
         return self.native.deserialize(name, bytes(serialized_plugin))
 
 
 class _CppCreatorV3(_Cpp, IPluginCreatorV3One):  # type: ignore[override]
     def create_plugin(
         self, name: str, field_collection: PluginFieldCollection, phase: TensorRTPhase
-    ) -> Any:
+    ) -> object:
         return self.native.create(name, fields_to(field_collection), int(phase))
 
 
@@ -101,7 +101,7 @@ def forget_all(registry: PluginRegistry) -> None:
     _loaded.clear()
 
 
-def find(found: Any, caller: int) -> Any:
+def find(found: object, caller: int) -> object:
     """Unwrap a creator for C++ code at the address `caller`, if it is of the same library."""
     if isinstance(found, _Cpp) and found.native.is_of(caller):
         return found.native
@@ -138,7 +138,7 @@ class LegacyCreator(IPluginCreator):
         self.library = library
         self.factory = factory
 
-    def create_plugin(self, name: str, field_collection: PluginFieldCollection) -> Any:
+    def create_plugin(self, name: str, field_collection: PluginFieldCollection) -> object:
         """Refuse: plugins of a factory have no fields to choose one by."""
         raise ValueError("plugins from before IPluginV2 are made by factories alone")
 

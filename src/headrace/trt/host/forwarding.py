@@ -67,5 +67,5 @@ def fields_to(fields: Any) -> list[Row]:
 class SharedFields:
     """A collection on its way to C++, where it is read in place."""
 
-    def __init__(self, fields: Any) -> None:
+    def __init__(self, fields: object) -> None:
         self.__headrace_fields__ = fields_to(fields)

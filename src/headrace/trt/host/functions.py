@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace import trt
 from headrace.plugins.drivers import deserialising
@@ -13,6 +13,15 @@ from headrace.plugins.registry import get_plugin_registry as _registry
 from headrace.trt.host import creators
 from headrace.trt.host.creators import GIVEN, register_given
 from headrace.trt.types.reporting import Severity, report
+
+if TYPE_CHECKING:
+    from headrace.trt.api.builder import Builder
+    from headrace.trt.api.config import IBuilderConfig
+    from headrace.trt.api.legacy_parsers import UffParser
+    from headrace.trt.api.network import INetworkDefinition
+    from headrace.trt.api.profile import IOptimizationProfile
+    from headrace.trt.api.runtime import Runtime
+
 
 _resources: dict[str, list[int]] = {}
 """Key -> [address of the C++ resource, number of holders]."""
@@ -28,12 +37,12 @@ def count_creators(registry: PluginRegistry, every: bool) -> int:
     return len(_creators(registry, every))
 
 
-def creator_at(registry: PluginRegistry, every: bool, index: int, caller: int) -> Any:
+def creator_at(registry: PluginRegistry, every: bool, index: int, caller: int) -> object:
     """Return one of them, for C++ code at the address `caller`."""
     return creators.find(_creators(registry, every)[index], caller)
 
 
-def _creators(registry: PluginRegistry, every: bool) -> list[Any]:
+def _creators(registry: PluginRegistry, every: bool) -> list[object]:
     known_plugins()
     return list(registry.all_creators if every else registry.plugin_creator_list)
 
@@ -43,12 +52,17 @@ def init_libnvinfer_plugins(namespace: str = "") -> bool:
     return bool(trt.init_libnvinfer_plugins(None, namespace))
 
 
-def create_network(builder: Any, flags: int) -> Any:
+def create_network(builder: Builder, flags: int) -> INetworkDefinition:
     """IBuilder::createNetworkV2: without flag 0 (explicit batch), the batch is implicit."""
-    return trt.INetworkDefinition(builder, builder.logger, flags, implicit=not flags & 1)
+    network: INetworkDefinition = trt.INetworkDefinition(
+        builder, builder.logger, flags, implicit=not flags & 1
+    )
+    return network
 
 
-def build_engine(builder: Any, network: object, config: Any = None) -> Any:
+def build_engine(
+    builder: Builder, network: INetworkDefinition, config: IBuilderConfig | None = None
+) -> Any:
     """IBuilder::buildEngineWithConfig, and buildCudaEngine of the generations before."""
     if config is None:
         config = _config_of(builder)
@@ -58,30 +72,30 @@ def build_engine(builder: Any, network: object, config: Any = None) -> Any:
     return trt.Runtime(builder.logger).deserialize_cuda_engine(plan)
 
 
-def deserialize_with_factory(runtime: Any, engine: bytes, factory: Any) -> Any:
+def deserialize_with_factory(runtime: Runtime, engine: bytes, factory: Any) -> Any:
     """IRuntime::deserializeCudaEngine with a factory: for layers from before IPluginV2."""
     register_given()
     with deserialising({GIVEN: factory.native}):
         return runtime.deserialize_cuda_engine(engine)
 
 
-def refuse_selector(config: Any) -> None:
+def refuse_selector(config: IBuilderConfig) -> None:
     """IBuilderConfig::setAlgorithmSelector: say that it is not asked."""
     text = "setAlgorithmSelector: the selector is not asked: each layer has one algorithm on a CPU"
     report(config._logger, Severity.WARNING, text)
 
 
-def builder_setting(builder: Any, name: str, value: Any) -> bool:
+def builder_setting(builder: Builder, name: str, value: Any) -> bool:
     """Keep a setting that builders had before there were configs, for `build_engine`."""
     settings = _settings.setdefault(id(builder), (builder, {}))[1]
     settings[name] = value
     return True
 
 
-_settings: dict[int, tuple[Any, dict[str, Any]]] = {}
+_settings: dict[int, tuple[object, dict[str, Any]]] = {}
 
 
-def _config_of(builder: Any) -> Any:
+def _config_of(builder: Builder) -> Any:
     config = builder.create_builder_config()
     _, settings = _settings.pop(id(builder), (builder, {}))
     for name, value in settings.items():
@@ -92,23 +106,29 @@ def _config_of(builder: Any) -> Any:
     return config
 
 
-def profile_set_dimensions(profile: Any, name: str, which: int, dims: Any) -> bool:
+def profile_set_dimensions(
+    profile: IOptimizationProfile, name: str, which: int, dims: Iterable[int]
+) -> bool:
     """IOptimizationProfile::setDimensions: one of the three shapes at a time."""
     return _set_one(profile, name, which, dims, partial(profile.set_shape, name))
 
 
-def profile_get_dimensions(profile: Any, name: str, which: int) -> Any:
+def profile_get_dimensions(profile: IOptimizationProfile, name: str, which: int) -> object:
     """IOptimizationProfile::getDimensions."""
     return _shapes(profile).get(name, [None] * 3)[which]
 
 
-def profile_set_values(profile: Any, name: str, which: int, values: list[int]) -> bool:
+def profile_set_values(
+    profile: IOptimizationProfile, name: str, which: int, values: list[int]
+) -> bool:
     """IOptimizationProfile::setShapeValues."""
     give = partial(profile.set_shape_input, name)
     return _set_one(profile, f"values of {name}", which, values, give)
 
 
-def _set_one(profile: Any, key: str, which: int, given: Any, give: Callable[..., Any]) -> bool:
+def _set_one(
+    profile: IOptimizationProfile, key: str, which: int, given: Any, give: Callable[..., Any]
+) -> bool:
     """Keep one of three; set all when the last is there."""
     shapes = _shapes(profile).setdefault(key, [None, None, None])
     shapes[which] = tuple(given)
@@ -117,10 +137,10 @@ def _set_one(profile: Any, key: str, which: int, given: Any, give: Callable[...,
     return True
 
 
-_profiles: dict[int, tuple[Any, dict[str, list[Any]]]] = {}
+_profiles: dict[int, tuple[object, dict[str, list[object]]]] = {}
 
 
-def _shapes(profile: object) -> dict[str, list[Any]]:
+def _shapes(profile: object) -> dict[str, list[object]]:
     return _profiles.setdefault(id(profile), (profile, {}))[1]
 
 
@@ -130,12 +150,12 @@ def forget_partial() -> None:
     _settings.clear()
 
 
-def uff_register_input(parser: Any, name: str, dims: Any, order: int) -> bool:
+def uff_register_input(parser: UffParser, name: str, dims: Iterable[int], order: int) -> bool:
     """IUffParser::registerInput."""
     return bool(parser.register_input(name, tuple(dims), trt.UffInputOrder(order)))
 
 
-def resource_acquire(key: str) -> Any:
+def resource_acquire(key: str) -> object:
     """IPluginRegistry::acquirePluginResource: the address of a resource, or None."""
     held = _resources.get(key)
     if held is None:
@@ -150,7 +170,7 @@ def resource_keep(key: str, address: int) -> bool:
     return True
 
 
-def resource_release(key: str) -> Any:
+def resource_release(key: str) -> object:
     """Release a resource: True while it is held, else its address; None for a wrong key."""
     held = _resources.get(key)
     if held is None:

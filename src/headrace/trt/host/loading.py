@@ -6,7 +6,7 @@ import atexit
 import gc
 import threading
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headrace._core import _native
 from headrace._core.findings import Finding
@@ -17,6 +17,10 @@ from headrace.plugins.loading import loading
 from headrace.plugins.registry import PluginRegistry, get_plugin_registry
 from headrace.trt.host import creators
 from headrace.trt.host.callback_errors import collected_errors
+
+if TYPE_CHECKING:
+    from typing import Any
+
 
 EXPORTING = 2
 """The revision of the headers since which objects know their own classes' names."""
@@ -49,7 +53,7 @@ def _close() -> None:
     _native.host_set_world(None)
 
 
-def open_shared_object(path: Path, elf: ElfFile, decisions: list[Finding]) -> Any:
+def open_shared_object(path: Path, elf: ElfFile, decisions: list[Finding]) -> _native.SharedObject:
     """Open the `_native.SharedObject` of a library; its static initialisers may register plugins.
 
     Args:

@@ -8,7 +8,7 @@ Source: tensorrt-plugins spec 2.1 to 2.5.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.binary.gpu_code import works_on_device
 from headrace.plugins.base import (
@@ -34,8 +34,11 @@ from headrace.plugins.types import (
 )
 from headrace.trt.host.forwarding import Forwarding, fields_from
 
+if TYPE_CHECKING:
+    pass
 
-def _as_it_is(answer: object) -> Any:
+
+def _as_it_is(answer: object) -> object:
     return answer
 
 
@@ -46,13 +49,13 @@ def _text(answer: str | None) -> str:
 def _asks(native_method: str, convert: Callable[[Any], object] = _as_it_is) -> Any:
     """Make a method that passes its arguments on, and converts the answer."""
 
-    def method(self: Forwarding, *arguments: Any) -> Any:
+    def method(self: Forwarding, *arguments: object) -> object:
         return convert(getattr(self.native, native_method)(*arguments))
 
     return method
 
 
-def _has(native_method: str, convert: Callable[[Any], object] = _as_it_is) -> Any:
+def _has(native_method: str, convert: Callable[[Any], object] = _as_it_is) -> property:
     """Make a property that asks anew each time it is read."""
     return property(_asks(native_method, convert))
 
@@ -74,10 +77,10 @@ class _CppPlugin(Forwarding):
         """True if `enqueue` takes addresses of the GPU's memory."""
         return works_on_device(self.native.image, self.library)
 
-    def clone(self) -> Any:
+    def clone(self) -> object:
         return self._wrapped(self.native.clone())
 
-    def _wrapped(self, made: Any) -> Any:
+    def _wrapped(self, made: object) -> object:
         return None if made is None else type(self)(made)
 
 
@@ -103,11 +106,11 @@ class _CppV2(_V2Plugin, IPluginV2):
         return bool(self.native.supports_format(int(dtype), int(format)))
 
     def configure_with_format(
-        self, ins: Any, outs: object, dtype: DataType, format: TensorFormat, max_batch_size: int
+        self, ins: object, outs: object, dtype: DataType, format: TensorFormat, max_batch_size: int
     ) -> None:
         self.native.configure_with_format(ins, outs, int(dtype), int(format), max_batch_size)
 
-    def execute_async(self, *arguments: Any) -> int:
+    def execute_async(self, *arguments: object) -> int:
         return int(self.native.enqueue(*arguments))
 
 
@@ -152,7 +155,7 @@ class _CppV2DynamicExt(_V2Plugin, IPluginV2DynamicExt):
     attach_to_context: Any = _attach
     detach_from_context = _asks("detach")
 
-    def enqueue(self, *arguments: Any) -> None:
+    def enqueue(self, *arguments: object) -> None:
         _require_success("enqueue", self.native.dynamic_enqueue(*arguments))
 
 
@@ -167,7 +170,7 @@ class _CppV3(_CppPlugin, IPluginV3, IPluginV3OneCore, IPluginV3OneBuild, IPlugin
     set_tactic = _asks("set_tactic")
     get_fields_to_serialize = _asks("fields_to_serialize", fields_from)
 
-    def get_capability_interface(self, type: PluginCapabilityType) -> Any:
+    def get_capability_interface(self, type: PluginCapabilityType) -> object:
         if type == PluginCapabilityType.BUILD and not self.native.has_build():
             return None
         return self
@@ -177,12 +180,12 @@ class _CppV3(_CppPlugin, IPluginV3, IPluginV3OneCore, IPluginV3OneBuild, IPlugin
         _require_success("getOutputDataTypes", status)
         return [DataType(t) for t in types]
 
-    def get_output_shapes(self, *arguments: Any) -> list[DimsExprs]:
+    def get_output_shapes(self, *arguments: object) -> list[DimsExprs]:
         status, shapes = self.native.output_exprs(*arguments, self.native.output_count())
         _require_success("getOutputShapes", status)
         return [DimsExprs(axes) for axes in shapes]
 
-    def configure_plugin(self, *descs: Any) -> None:
+    def configure_plugin(self, *descs: object) -> None:
         _require_success("configurePlugin", self.native.configure(*descs))
 
     def get_valid_tactics(self) -> list[int]:
@@ -190,10 +193,10 @@ class _CppV3(_CppPlugin, IPluginV3, IPluginV3OneCore, IPluginV3OneBuild, IPlugin
         _require_success("getValidTactics", status)
         return list(tactics)
 
-    def on_shape_change(self, *descs: Any) -> int:
+    def on_shape_change(self, *descs: object) -> int:
         return int(self.native.on_shape_change(*descs))
 
-    def enqueue(self, *arguments: Any) -> None:
+    def enqueue(self, *arguments: object) -> None:
         _require_success("enqueue", self.native.enqueue(*arguments))
 
     def attach_to_context(self, resource_context: IPluginResourceContext) -> Any:

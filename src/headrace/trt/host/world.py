@@ -111,8 +111,8 @@ class PluginFactory:
     is_plugin = is_plugin_v2
 
     def create_plugin(
-        self, layer_name: str, weights: Sequence[Any], namespace: str = "", fields: object = ()
-    ) -> Any:
+        self, layer_name: str, weights: Sequence[Any], namespace: str = "", fields: Any = ()
+    ) -> object:
         """Make the plugin of a layer; it stays the factory's."""
         rows = [(int(w.dtype), w.numpy().tobytes(), w.size) for w in weights]
         return self.native.create(layer_name, rows, fields_to(fields), namespace)
@@ -129,7 +129,7 @@ class World:
     factory = staticmethod(PluginFactory)
     fields = staticmethod(fields_from)
 
-    def call(self, target: Any, method: str, arguments: list[object]) -> Any:
+    def call(self, target: Any, method: str, arguments: list[Any]) -> Any:
         """Call a method of an object; of None a function, or refuse a null pointer."""
         if target is None:
             if method in _MAKERS:
@@ -166,7 +166,7 @@ class World:
         kind = getattr(types, name, None) or getattr(trt, name)
         return kind(number) if member is None else getattr(kind, member)
 
-    def weights(self, code: int, address: int, count: int) -> Any:
+    def weights(self, code: int, address: int, count: int) -> object:
         """Copy the weights at an address: libraries free them as they like."""
         kind = types.DataType(code)
         if count <= 0 or not address:

@@ -17,11 +17,15 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headrace._core.errors import HeadraceError
 from headrace.plugins.calls import announce
 from headrace.trt.scripts.script_libraries import load_libraries
+
+if TYPE_CHECKING:
+    from typing import Any
+
 
 _TRT = "headrace.trt"
 _SHIMS = "headrace.trt.scripts.shims"
@@ -64,7 +68,7 @@ _ABSENT = {
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Gives scripts our modules under the names they ask for."""
 
-    def find_spec(self, fullname: str, path: Any = None, target: object = None) -> Any:
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         if fullname in _ABSENT:
             raise ModuleNotFoundError(
                 f"no module named {fullname!r} under headrace exec: {_ABSENT[fullname]}",

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsInt
 
 from headrace._core.errors import HeadraceError
 from headrace.binary.elf import ElfError, ElfFile
@@ -97,7 +97,7 @@ def _write(reference: Any, kind: Any, value: int) -> None:
     target.value = value
 
 
-def _allocate(pointer: Any, size: object, flags: Any = 0) -> int:
+def _allocate(pointer: SupportsInt, size: Any, flags: SupportsInt = 0) -> int:
     try:
         _write(pointer, ctypes.c_void_p, memory.allocate(_number(size)))
     except (MemoryError, OverflowError):
@@ -107,12 +107,18 @@ def _allocate(pointer: Any, size: object, flags: Any = 0) -> int:
     return _SUCCESS
 
 
-def _free(pointer: Any) -> int:
+def _free(pointer: SupportsInt) -> int:
     address = _number(pointer)
     return _SUCCESS if not address or memory.release(address) else _INVALID_VALUE
 
 
-def _copy(target: Any, source: object, size: Any, kind: Any = 4, stream: Any = None) -> int:
+def _copy(
+    target: Any,
+    source: SupportsInt,
+    size: SupportsInt,
+    kind: SupportsInt = 4,
+    stream: object = None,
+) -> int:
     try:
         memory.copy(_number(target), _number(source), _number(size))
     except ValueError:
@@ -120,7 +126,7 @@ def _copy(target: Any, source: object, size: Any, kind: Any = 4, stream: Any = N
     return _SUCCESS
 
 
-def _fill(pointer: Any, value: object, size: Any, stream: Any = None) -> int:
+def _fill(pointer: SupportsInt, value: Any, size: SupportsInt, stream: Any = None) -> int:
     try:
         memory.fill(_number(pointer), _number(value), _number(size))
     except ValueError:
@@ -128,23 +134,23 @@ def _fill(pointer: Any, value: object, size: Any, stream: Any = None) -> int:
     return _SUCCESS
 
 
-def _handle(pointer: Any, *flags: object) -> int:
+def _handle(pointer: SupportsInt, *flags: Any) -> int:
     """Streams and events: every one is the number 1."""
     _write(pointer, ctypes.c_void_p, 1)
     return _SUCCESS
 
 
-def _one(pointer: Any) -> int:
+def _one(pointer: SupportsInt) -> int:
     _write(pointer, ctypes.c_int, 1)
     return _SUCCESS
 
 
-def _zero(pointer: Any) -> int:
+def _zero(pointer: SupportsInt) -> int:
     _write(pointer, ctypes.c_int, 0)
     return _SUCCESS
 
 
-def _nothing(*arguments: Any) -> int:
+def _nothing(*arguments: object) -> int:
     return _SUCCESS
 
 

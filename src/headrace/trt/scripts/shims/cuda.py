@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 from enum import IntEnum
-from typing import Any
+from typing import Any, SupportsInt
 
 from headrace.trt.scripts.shims import memory
 
@@ -125,19 +125,19 @@ def _address(pointer: Any) -> int:
         return ctypes.addressof((ctypes.c_char).from_buffer(pointer))
 
 
-def cudaMalloc(size: int) -> tuple[Any, ...]:
+def cudaMalloc(size: int) -> tuple[object, ...]:
     try:
         return _OK, memory.allocate(int(size))
     except (MemoryError, ValueError, OverflowError):
         return cudaError_t.cudaErrorMemoryAllocation, 0
 
 
-def cudaFree(pointer: object) -> tuple[Any, ...]:
+def cudaFree(pointer: Any) -> tuple[Any, ...]:
     address = _address(pointer)
     return (_OK if not address or memory.release(address) else _BAD,)
 
 
-def cudaMemcpy(target: Any, source: object, size: int, kind: Any = 4) -> tuple[Any, ...]:
+def cudaMemcpy(target: Any, source: Any, size: int, kind: SupportsInt = 4) -> tuple[object, ...]:
     try:
         memory.copy(_address(target), _address(source), int(size))
     except (ValueError, TypeError):
@@ -145,7 +145,7 @@ def cudaMemcpy(target: Any, source: object, size: int, kind: Any = 4) -> tuple[A
     return (_OK,)
 
 
-def cudaMemset(pointer: Any, value: int, size: int) -> tuple[Any, ...]:
+def cudaMemset(pointer: SupportsInt, value: int, size: int) -> tuple[Any, ...]:
     try:
         memory.fill(_address(pointer), int(value), int(size))
     except ValueError:
@@ -158,7 +158,7 @@ def cudaMemGetInfo() -> tuple[Any, ...]:
     return _OK, page * os.sysconf("SC_AVPHYS_PAGES"), page * os.sysconf("SC_PHYS_PAGES")
 
 
-def _error_name(error: Any) -> tuple[object, ...]:
+def _error_name(error: Any) -> tuple[Any, ...]:
     return _OK, cudaError_t(int(error)).name.encode()
 
 
@@ -171,11 +171,11 @@ def _result(made: tuple[Any, ...]) -> tuple[Any, ...]:
     return (_DONE if int(made[0]) == 0 else CUresult.CUDA_ERROR_INVALID_VALUE, *made[1:])
 
 
-def _copied(target: Any, source: object, size: int) -> tuple[Any, ...]:
+def _copied(target: object, source: object, size: int) -> tuple[object, ...]:
     return _result(cudaMemcpy(target, source, size))
 
 
-RUNTIME: dict[str, Any] = {
+RUNTIME: dict[str, object] = {
     "cudaError_t": cudaError_t,
     "cudaMemcpyKind": cudaMemcpyKind,
     "cudaStream_t": cudaStream_t,
@@ -226,7 +226,7 @@ RUNTIME: dict[str, Any] = {
 }
 """`cuda.cudart` and `cuda.bindings.runtime`."""
 
-DRIVER: dict[str, Any] = {
+DRIVER: dict[str, object] = {
     "CUresult": CUresult,
     "CUdeviceptr": CUdeviceptr,
     "CUstream": CUstream,
@@ -262,7 +262,7 @@ DRIVER: dict[str, Any] = {
 }
 """`cuda.cuda` and `cuda.bindings.driver`."""
 
-NVRTC: dict[str, Any] = {
+NVRTC: dict[str, object] = {
     "nvrtcResult": nvrtcResult,
     "nvrtcCreateProgram": lambda *arguments: (_NOT_MADE, 0),
     "nvrtcCompileProgram": lambda *arguments: (_NOT_MADE,),

@@ -6,12 +6,17 @@ Functions that are not here are NumPy's. Source: tensorrt-api spec 4.5.
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace._core.types import ShapeLike
 from headrace.plugins.memory import array_at, may_write
 from headrace.trt.scripts.shims import cupy_cuda as cuda  # noqa: F401 - cupy.cuda
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
 
 __path__: list[str] = []
 
@@ -20,9 +25,13 @@ class ndarray(np.ndarray[Any, Any]):
     """A NumPy array; `memptr` puts it on memory that is there."""
 
     def __new__(
-        cls, shape: Any, dtype: Any = float, memptr: Any = None, strides: Any = None,
+        cls,
+        shape: ShapeLike,
+        dtype: npt.DTypeLike = float,
+        memptr: Any = None,
+        strides: Any = None,
         order: str = "C",
-    ) -> ndarray:  # fmt: skip
+    ) -> ndarray:
         if memptr is None:
             return np.empty(shape, dtype).view(cls)
         axes = tuple(np.atleast_1d(shape).tolist())
@@ -32,7 +41,7 @@ class ndarray(np.ndarray[Any, Any]):
         made = array_at(memptr.ptr, axes, dtype, writable=may_write(memptr.ptr))
         return made.view(cls)
 
-    def get(self, *arguments: Any, **options: Any) -> Any:
+    def get(self, *arguments: object, **options: object) -> object:
         return np.array(self)
 
     def set(self, array: Any, stream: Any = None) -> None:
@@ -40,18 +49,18 @@ class ndarray(np.ndarray[Any, Any]):
         np.copyto(self, array)
 
 
-def asnumpy(a: Any, *arguments: object, **options: Any) -> Any:
+def asnumpy(a: object, *arguments: object, **options: object) -> object:
     return np.asarray(a)
 
 
-def get_array_module(*arrays: object) -> Any:
+def get_array_module(*arrays: object) -> object:
     return sys.modules[__name__]
 
 
 class RawKernel:
     """Kernels cannot run here."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    def __init__(self, *arguments: object, **options: object) -> None:
         raise NotImplementedError("headrace runs on the CPU: there are no CUDA kernels")
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
 
 __path__: list[str] = []
 
@@ -35,7 +39,7 @@ class Stream:
 
     null: Stream
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    def __init__(self, *arguments: object, **options: object) -> None:
         self.ptr = 0
 
     def synchronize(self) -> None:

@@ -5,14 +5,17 @@ Source: the documentation of PyCUDA 2024.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from headrace._core.types import Array
+from headrace._core.types import Array, ShapeLike
 from headrace.plugins.memory import array_at
 from headrace.trt.scripts.shims.pycuda_driver import DeviceAllocation, LogicError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 class GPUArray(NDArrayOperatorsMixin):
@@ -29,9 +32,13 @@ class GPUArray(NDArrayOperatorsMixin):
     """
 
     def __init__(
-        self, shape: Any, dtype: Any, allocator: Any = DeviceAllocation, order: str = "C",
+        self,
+        shape: ShapeLike,
+        dtype: npt.DTypeLike,
+        allocator: Any = DeviceAllocation,
+        order: str = "C",
         gpudata: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if order != "C":
             raise LogicError(f"order={order!r}: arrays are row-major here")
         self.shape = tuple(np.atleast_1d(shape).tolist()) if shape != () else ()
@@ -66,15 +73,15 @@ class GPUArray(NDArrayOperatorsMixin):
         """As `get`."""
         return self.get(ary)
 
-    def set(self, ary: Any, *more: Any) -> None:
+    def set(self, ary: object, *more: object) -> None:
         """Take the values of an array of the same shape."""
         np.copyto(self._array, np.asarray(ary, self.dtype).reshape(self.shape))
 
-    def set_async(self, ary: Any, stream: Any = None) -> None:
+    def set_async(self, ary: object, stream: object = None) -> None:
         """As `set`."""
         self.set(ary)
 
-    def fill(self, value: Any, stream: object = None) -> GPUArray:
+    def fill(self, value: object, stream: object = None) -> GPUArray:
         """Set every element."""
         self._array.fill(value)
         return self
@@ -94,14 +101,14 @@ class GPUArray(NDArrayOperatorsMixin):
         """View the same memory as one axis."""
         return self.reshape(-1)
 
-    def astype(self, dtype: Any, stream: object = None) -> GPUArray:
+    def astype(self, dtype: npt.DTypeLike, stream: object = None) -> GPUArray:
         """Make another array, of another type."""
         return to_gpu(self._array.astype(dtype))
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         return np.array(self._array, dtype)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: object, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         out = options.get("out", ())
         if out:
             options["out"] = tuple(o._array if isinstance(o, GPUArray) else o for o in out)
@@ -133,7 +140,7 @@ class GPUArray(NDArrayOperatorsMixin):
 class _Part:
     """An address within memory, which it keeps."""
 
-    def __init__(self, whole: Any, address: int) -> None:
+    def __init__(self, whole: object, address: int) -> None:
         self._whole = whole
         self._address = address
 
@@ -156,13 +163,15 @@ def to_gpu_async(ary: object, allocator: object = None, stream: object = None) -
     return to_gpu(ary, allocator)
 
 
-def empty(shape: Any, dtype: object, allocator: Any = None, order: str = "C") -> GPUArray:
+def empty(
+    shape: ShapeLike, dtype: npt.DTypeLike, allocator: Any = None, order: str = "C"
+) -> GPUArray:
     """Make an array without values."""
     return GPUArray(shape, dtype, allocator, order)
 
 
 def zeros(
-    shape: Any, dtype: object = np.float64, allocator: Any = None, order: str = "C"
+    shape: ShapeLike, dtype: npt.DTypeLike = np.float64, allocator: Any = None, order: str = "C"
 ) -> GPUArray:
     """Make an array of zeros."""
     return GPUArray(shape, dtype, allocator, order).fill(0)
@@ -178,7 +187,7 @@ def zeros_like(other: GPUArray) -> GPUArray:
     return empty_like(other).fill(0)
 
 
-def arange(*numbers: Any, dtype: Any = None, **options: Any) -> GPUArray:
+def arange(*numbers: Any, dtype: npt.DTypeLike | None = None, **options: Any) -> GPUArray:
     """Make an array of numbers in steps, as `numpy.arange`."""
     return to_gpu(np.arange(*numbers, dtype=dtype))
 
@@ -186,7 +195,7 @@ def arange(*numbers: Any, dtype: Any = None, **options: Any) -> GPUArray:
 def _computing(function: Any) -> Any:
     """Make a function of arrays here from one of NumPy."""
 
-    def compute(*arrays: Any, dtype: Any = None, **options: Any) -> GPUArray:
+    def compute(*arrays: Any, dtype: npt.DTypeLike | None = None, **options: Any) -> GPUArray:
         plain = [a._array if isinstance(a, GPUArray) else a for a in arrays]
         made = np.asarray(function(*plain))
         return to_gpu(made if dtype is None else made.astype(dtype))

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, SupportsInt
 
 import numpy as np
 
-from headrace._core.types import Array
+from headrace._core.types import Array, ShapeLike
 from headrace.trt.scripts.shims import memory
 from headrace.trt.scripts.shims.cuda import cudaMemGetInfo
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
 
 __path__: list[str] = []
 
@@ -62,7 +66,7 @@ class Stream:
     def is_done(self) -> bool:
         return True
 
-    def wait_for_event(self, event: Any) -> None:
+    def wait_for_event(self, event: object) -> None:
         """Nothing is under way."""
 
 
@@ -132,7 +136,7 @@ class Device:
     def compute_capability(self) -> tuple[int, int]:
         return (0, 0)
 
-    def get_attribute(self, attribute: Any) -> int:
+    def get_attribute(self, attribute: object) -> int:
         return 0
 
 
@@ -149,11 +153,15 @@ def mem_get_info() -> tuple[int, int]:
     return free, total
 
 
-def pagelocked_empty(shape: Any, dtype: object, order: str = "C", mem_flags: int = 0) -> Array:
+def pagelocked_empty(
+    shape: ShapeLike, dtype: npt.DTypeLike, order: str = "C", mem_flags: int = 0
+) -> Array:
     return np.empty(shape, dtype, order)  # type: ignore[call-overload, no-any-return]
 
 
-def pagelocked_zeros(shape: Any, dtype: object, order: str = "C", mem_flags: int = 0) -> Array:
+def pagelocked_zeros(
+    shape: ShapeLike, dtype: npt.DTypeLike, order: str = "C", mem_flags: int = 0
+) -> Array:
     return np.zeros(shape, dtype, order)  # type: ignore[call-overload, no-any-return]
 
 
@@ -164,41 +172,45 @@ def to_device(array: Array) -> DeviceAllocation:
     return block
 
 
-def from_device(pointer: Any, shape: Any, dtype: Any, order: str = "C") -> Array:
+def from_device(
+    pointer: SupportsInt, shape: ShapeLike, dtype: npt.DTypeLike, order: str = "C"
+) -> Array:
     """An array with the bytes at an address."""
     made = np.empty(shape, dtype)
     memcpy_dtoh(made, pointer)
     return made
 
 
-def memcpy_htod(dest: Any, src: Any) -> None:
+def memcpy_htod(dest: SupportsInt, src: npt.ArrayLike) -> None:
     data = np.ascontiguousarray(src)
     _copy(int(dest), data.ctypes.data, data.nbytes)
 
 
-def memcpy_htod_async(dest: Any, src: Any, stream: Any = None) -> None:
+def memcpy_htod_async(dest: SupportsInt, src: npt.ArrayLike, stream: object = None) -> None:
     memcpy_htod(dest, src)
 
 
-def memcpy_dtoh(dest: Array, src: Any) -> None:
+def memcpy_dtoh(dest: Array, src: SupportsInt) -> None:
     if not dest.flags.c_contiguous:
         raise LogicError("the array must be C-contiguous")
     _copy(dest.ctypes.data, int(src), dest.nbytes)
 
 
-def memcpy_dtoh_async(dest: Array, src: Any, stream: Any = None) -> None:
+def memcpy_dtoh_async(dest: Array, src: SupportsInt, stream: object = None) -> None:
     memcpy_dtoh(dest, src)
 
 
-def memcpy_dtod(dest: Any, src: Any, size: int) -> None:
+def memcpy_dtod(dest: SupportsInt, src: SupportsInt, size: int) -> None:
     _copy(int(dest), int(src), int(size))
 
 
-def memcpy_dtod_async(dest: Any, src: Any, size: int, stream: Any = None) -> None:
+def memcpy_dtod_async(
+    dest: SupportsInt, src: SupportsInt, size: int, stream: object = None
+) -> None:
     _copy(int(dest), int(src), int(size))
 
 
-def memset_d8(dest: Any, data: int, size: int) -> None:
+def memset_d8(dest: SupportsInt, data: int, size: int) -> None:
     memory.fill(int(dest), data, size)
 
 
