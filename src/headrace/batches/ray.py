@@ -80,7 +80,7 @@ class RayInferencer:
 Inferencer = RayInferencer
 
 
-def _column(values: list[Any]) -> npt.NDArray[np.object_]:
+def _column(values: list[object]) -> npt.NDArray[np.object_]:
     """Lists of different lengths as one column."""
     made = np.empty(len(values), object)
     for place, value in enumerate(values):

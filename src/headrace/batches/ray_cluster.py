@@ -39,7 +39,7 @@ class BatchActor:
         self._counters: dict[str, Any] = {}
 
     def open(
-        self, shipment: Shipment, contents: dict[str, Any], parts: str
+        self, shipment: Shipment, contents: dict[str, object], parts: str
     ) -> HeadraceError | None:
         """Open the models.
 
@@ -93,7 +93,7 @@ def shipped(work: Work, configs: Sequence[ModelConfig]) -> tuple[Shipment, dict[
     return shipment, {p: ray.put(path.read_bytes()) for p, path in shipment.files.items()}
 
 
-def opened_worker(shipment: Shipment, contents: dict[str, Any], parts: Path | None) -> Worker:
+def opened_worker(shipment: Shipment, contents: dict[str, object], parts: Path | None) -> Worker:
     """Open the models of a shipment on this node.
 
     Args:
@@ -196,7 +196,7 @@ class RayExecutor:
         self._held: deque[BatchUnit] = deque()
         self._rooms = [1] * workers
         self._clocks = [UnitClock(timeout_s) for _ in self._actors]
-        self._too_long: set[Any] = set()  # units under way that ran into the time limit
+        self._too_long: set[object] = set()  # units under way that ran into the time limit
         # number of an actor that opens models, also one that starts anew -> its answer to come
         self._down = {place: self._opening(place) for place in range(workers)}
         self._useful = False
@@ -271,7 +271,7 @@ class RayExecutor:
     def _oldest(self, place: int) -> Any:
         return next(ref for ref, (other, _) in self._under_way.items() if other == place)
 
-    def _lost(self, reference: Any, error: Exception) -> UnitResult:
+    def _lost(self, reference: object, error: Exception) -> UnitResult:
         """The result of a unit that went with its actor; the oldest one of an actor had begun."""
         place, unit = self._under_way[reference]
         oldest = self._oldest(place)

@@ -39,7 +39,7 @@ class ObjectReader:
         HeadraceError: a model cannot be opened.
     """
 
-    def __init__(self, shipment: Shipment, contents: dict[str, Any]) -> None:
+    def __init__(self, shipment: Shipment, contents: dict[str, object]) -> None:
         self._worker = opened_worker(shipment, contents, None)
 
     def __call__(self, batch: dict[str, npt.NDArray[np.object_]]) -> Iterator[pyarrow.Table]:

@@ -81,7 +81,7 @@ class _WithReport(click.Command):
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None,
-        **extra: Any,
+        **extra: object,
     ) -> click.Context:  # fmt: skip
         """The context of the report, where its name comes first."""
         if args[:1] == ["report"]:

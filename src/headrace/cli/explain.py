@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -44,7 +44,7 @@ class _Numbers(click.ParamType["tuple[float, ...]"]):
         self._count = names.count(",") + 1
 
     def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[float, ...]:
         """The numbers; refuses texts that are none, and another count."""
         if isinstance(value, tuple):

@@ -31,9 +31,9 @@ def run_options(command: str, **helps: str) -> Callable[[Callable[..., Any]], Ca
     fields = {name: o for name, o in declared().items() if command in o.commands}
     keys = {name: o for name, o in KEY_OPTIONS.items() if command in o.commands}
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(function: Callable[..., object]) -> Callable[..., Any]:
         @wraps(function)
-        def called(*args: Any, **values: Any) -> Any:
+        def called(*args: object, **values: Any) -> Any:
             if fields:
                 values["run"] = RunOptions(**{name: values.pop(name) for name in fields})
             given = _given({name: values.pop(f"set_{name}") for name in keys})

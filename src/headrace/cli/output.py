@@ -117,7 +117,7 @@ _waiting: list[str] | None = None  # documents of a command with --json, until i
 class _JsonAlone:
     """Runs a command's function so that its --json has stdout to itself."""
 
-    run: Callable[..., Any]
+    run: Callable[..., object]
 
     def __call__(self, *args: Any, as_json: bool, **options: Any) -> Any:
         global _waiting
@@ -155,7 +155,7 @@ def printable(text: str) -> str:
     )
 
 
-def print_json(data: Any) -> None:
+def print_json(data: object) -> None:
     """One JSON document on stdout, in ASCII where its encoding needs that."""
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
     text = json.dumps(data, indent=2, ensure_ascii=encoding != "utf8")

@@ -137,7 +137,7 @@ def _operators_of_plugins(network: Any) -> dict[str, Any]:
     from headrace.network.ir import ir
 
     registry = known_plugins()
-    plugins: dict[Any, dict[str, Any]] = {}
+    plugins: dict[object, dict[str, Any]] = {}
     unknown: dict[Any, dict[str, Any]] = {}
     for node in unknown_nodes(network):
         creator = find_creator(ir.serde.serialize_node(node), registry)
@@ -157,7 +157,7 @@ def _operators_of_plugins(network: Any) -> dict[str, Any]:
     return {"plugins": list(plugins.values()), "unknown_operators": list(unknown.values())}
 
 
-def _plugin_texts(rows: Sequence[dict[str, Any]]) -> list[str]:
+def _plugin_texts(rows: Sequence[dict[str, object]]) -> list[str]:
     texts = []
     for row in rows:
         kind = "standard, " if row["standard"] else ""
@@ -303,7 +303,7 @@ def _print_tactics(tactics: Sequence[dict[str, Any]], tuning: dict[str, Any]) ->
     console().print(table)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Dataclasses, paths and specs as JSON data."""
     from headrace.network.tensor_spec import TensorSpec
 
@@ -318,14 +318,14 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
-def _print_fields(data: dict[str, Any]) -> None:
+def _print_fields(data: dict[str, object]) -> None:
     width = max((len(k) for k in data), default=0)
     for key, value in data.items():
         text = printable(_text(value)).replace("\n", "\n" + " " * (width + 2))
         click.echo(f"{key.replace('_', ' '):<{width}}  {text}")
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{k}: {_text(v)}" for k, v in value.items()) or "none"
     if isinstance(value, list):

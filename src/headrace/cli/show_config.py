@@ -77,7 +77,7 @@ class ConfigView:
         checked: DryRun,
         rows: Sequence[Row],
         facts: dict[str, list[str]],
-        listed: list[dict[str, Any]],
+        listed: list[dict[str, object]],
     ) -> None:
         _print_values(rows, str(cfg.path))
         for name, values in facts.items():

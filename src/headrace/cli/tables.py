@@ -22,7 +22,7 @@ def layers_of_network(network: Network | None) -> list[dict[str, Any]]:
     return [asdict(layer) for layer in layers_of_model(network.graph_proto())]
 
 
-def counted_layers(rows: Sequence[dict[str, Any]], *, shown: bool) -> str:
+def counted_layers(rows: Sequence[dict[str, object]], *, shown: bool) -> str:
     """Number of layers by type of computation; unless they are `shown`, how to list them."""
     counted = Counter(row["precision"] or "unknown" for row in rows)
     kinds = ", ".join(f"{count} {kind}" for kind, count in counted.most_common())

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headrace._core.errors import ConfigError, MediaError
 from headrace._core.findings import Finding
@@ -45,12 +45,12 @@ def record(
     | ModelConfig
     | PipelineSpec
     | Sequence[str | PathLike[str] | ModelConfig],
-    source: Any = (),
+    source: object = (),
     out: str | PathLike[str] = "recording.safetensors",
     *,
     limit: int | None = None,
     frames: Collection[int] | None = None,
-    **options: Any,
+    **options: object,
 ) -> RecordReport:
     """Run models on a source, and keep the output tensors of every frame in a file.
 

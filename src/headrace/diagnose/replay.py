@@ -60,16 +60,18 @@ class _Here:
     def ask(
         self,
         operation: str,
-        payload: Mapping[str, Any],
+        payload: Mapping[str, object],
         where: str,
-        arrays: Sequence[Any] = (),
-        **_: Any,
+        arrays: Sequence[object] = (),
+        **_: object,
     ) -> tuple[dict[str, Any], list[Any]]:
         from headrace.infer.model import guarded_operations
 
         function = getattr(guarded_operations, operation)
         try:
-            answer: tuple[dict[str, Any], list[Any]] = function(self, dict(payload), list(arrays))
+            answer: tuple[dict[str, object], list[object]] = function(
+                self, dict(payload), list(arrays)
+            )
         except HeadraceError:
             raise
         except Exception as error:  # as a worker tells it
@@ -221,13 +223,13 @@ def _plugin(args: PluginArgs, arrays: list[Array], asked: GuardedEngines | _Here
     where = f"plugin {spec_of(record).name}, layer {record.node!r}"
     blobs, called = arrays[: len(record.blobs)], arrays[len(record.blobs) :]
 
-    def ask(operation: str, payload: dict[str, Any], arrays: Sequence[Any] = ()) -> Any:
+    def ask(operation: str, payload: dict[str, object], arrays: Sequence[object] = ()) -> Any:
         return asked.ask(
             operation, payload, where, arrays, limit=how.options.timeout_s, plugin=True
         )
 
     with how.limited(where):
-        payload: dict[str, Any] = {"record": record.to_json().decode(), "where": args.place}
+        payload: dict[str, object] = {"record": record.to_json().decode(), "where": args.place}
         answer, _ = ask("load_layer", payload, blobs)
         layer = answer["layer"]
         answer, _ = ask("open_layer", {"layer": layer})

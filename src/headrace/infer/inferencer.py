@@ -91,7 +91,7 @@ class Inferencer:
         *,
         unique_id: int | None = None,
         name: str | None = None,
-        **options: Any,
+        **options: object,
     ) -> Inferencer:
         """Build or load the engine of a config and get everything ready.
 
@@ -305,7 +305,7 @@ class Inferencer:
     def _call_all(
         self,
         pictures: Sequence[Picture],
-        given: Any,
+        given: object,
         format: PixelFormat | str,
     ) -> list[FrameMeta]:
         from headrace.media import as_frame

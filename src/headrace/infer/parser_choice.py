@@ -64,7 +64,7 @@ class _Kind:
     field: str
     entry: str
     finder: str
-    known: Mapping[str, Any]
+    known: Mapping[str, object]
     builtin: str | None = None
 
     @property
@@ -111,7 +111,7 @@ def choose_parser(
     abi: str | None = None,
     generation: Literal["6.2", "9.1"] = "9.1",
     guard: GuardMode | None = None,
-    function: Callable[..., Any] | None = None,
+    function: Callable[..., object] | None = None,
 ) -> Choice | None:
     """The parser that `parse-*-func-name` and `custom-lib-path` ask for; None for type 100.
 
@@ -214,7 +214,7 @@ def custom_library(
     )
 
 
-def _from_function(cfg: ModelConfig, kind: _Kind | None, function: Callable[..., Any]) -> Choice:
+def _from_function(cfg: ModelConfig, kind: _Kind | None, function: Callable[..., object]) -> Choice:
     from headrace.custom.python_library import FunctionLibrary
 
     if kind is None:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class Postprocessor(ABC):
         self,
         cfg: ModelConfig,
         network: NetworkInfo,
-        parser: Any,
+        parser: object,
         *,
         generation: Generation,
         record: Record,

@@ -222,7 +222,7 @@ class RunOptions:
         others = [name for name in known if name not in ("conf", "labels", "keys")]
         return options, given_keywords(keys, others)
 
-    def arguments(self, function: Callable[..., Any]) -> dict[str, Any]:
+    def arguments(self, function: Callable[..., object]) -> dict[str, Any]:
         """Return the options that a function takes as its keyword arguments."""
         return {name: getattr(self, name) for name in _names(function)}
 
@@ -250,7 +250,7 @@ def declared() -> dict[str, RunOption]:
     return {f.name: f.metadata["option"] for f in fields(RunOptions)}
 
 
-def _names(function: Callable[..., Any]) -> list[str]:
+def _names(function: Callable[..., object]) -> list[str]:
     """Names of the options that a function takes."""
     return [name for name, o in declared().items() if function.__name__ in o.functions]
 
@@ -285,7 +285,7 @@ KEY_OPTIONS = {
 """What is set over a config's keys beside the options: every key, and two by names of their own."""
 
 
-def takes_options(**defaults: Any) -> Callable[[F], F]:
+def takes_options(**defaults: object) -> Callable[[F], F]:
     """Give a function the keyword arguments of the fields that name it, with their documentation.
 
     Its last parameter is `**options: Any`, which `RunOptions.of` reads. The line of its docstring
@@ -318,7 +318,7 @@ def takes_options(**defaults: Any) -> Callable[[F], F]:
     return decorate
 
 
-def _parameter(name: str, annotation: str, default: Any) -> inspect.Parameter:
+def _parameter(name: str, annotation: str, default: object) -> inspect.Parameter:
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind, default=default, annotation=annotation)
 

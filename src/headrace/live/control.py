@@ -69,7 +69,7 @@ class Controls:
         self._view.painter = replace(self._view.painter, **switches)
         self._pipeline.change_drawing(**switches)
 
-    def set_regions(self, source_id: int, wanted: Any) -> None:
+    def set_regions(self, source_id: int, wanted: object) -> None:
         """Replace the regions of a source in the rules of the analytics.
 
         Args:
@@ -95,7 +95,7 @@ class Controls:
             raise HeadraceError("two regions have one roi_id")
         found[0].set_regions(source_id, regions)
 
-    def update_model(self, index: int, wanted: Mapping[str, Any]) -> None:
+    def update_model(self, index: int, wanted: Mapping[str, object]) -> None:
         """Load another model beside a running one, and change to it between two batches.
 
         Args:
@@ -135,7 +135,7 @@ class Controls:
             raise HeadraceError(new[-1] if new else f"{path.name} was not loaded")
 
 
-def whole(value: Any, name: str, most: int) -> int:
+def whole(value: object, name: str, most: int) -> int:
     """Return a whole number, also one that is written as text.
 
     Raises:
@@ -148,7 +148,7 @@ def whole(value: Any, name: str, most: int) -> int:
     return value
 
 
-def number(value: Any, name: str, most: float) -> float:
+def number(value: object, name: str, most: float) -> float:
     """Return a number.
 
     Raises:
@@ -159,7 +159,7 @@ def number(value: Any, name: str, most: float) -> float:
     return float(value)
 
 
-def _switches(wanted: Any) -> dict[str, bool]:
+def _switches(wanted: object) -> dict[str, bool]:
     if not isinstance(wanted, dict) or not wanted or set(wanted) - set(OSD_SWITCHES):
         raise HeadraceError("osd has other switches", expected=", ".join(OSD_SWITCHES))
     if not all(isinstance(value, bool) for value in wanted.values()):
@@ -167,7 +167,7 @@ def _switches(wanted: Any) -> dict[str, bool]:
     return wanted
 
 
-def _region(item: Any) -> Region:
+def _region(item: object) -> Region:
     if not isinstance(item, dict):
         raise HeadraceError("a region is no object")
     name = item.get("roi_id")

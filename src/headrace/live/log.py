@@ -78,7 +78,7 @@ def log_sources(pipeline: Pipeline) -> None:
     follow_sources(pipeline, log)
 
 
-def log_notice(logger: logging.Logger, notice: Finding, **more: Any) -> None:
+def log_notice(logger: logging.Logger, notice: Finding, **more: object) -> None:
     """Log a notice; `more`: fields of the line."""
     level = getattr(logging, notice.level.upper(), logging.INFO)
     extra = {"event": "notice", "code": notice.code, "where": notice.where, **more}

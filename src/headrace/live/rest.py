@@ -271,11 +271,11 @@ async def _stream_of(request: Request) -> dict[str, Any]:
     return stream if isinstance(stream, dict) else {}
 
 
-def _only(stream: dict[str, Any], key: str) -> dict[str, Any]:
+def _only(stream: dict[str, object], key: str) -> dict[str, Any]:
     return {key: stream.get(key)}
 
 
-def _changed(what: str, change: Callable[..., object], *arguments: Any) -> Response:
+def _changed(what: str, change: Callable[..., object], *arguments: object) -> Response:
     """Make a change of the original's, and answer in its words."""
     try:
         change(*arguments)
@@ -339,7 +339,7 @@ def _openapi() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _object(properties: Mapping[str, Any], *required: str) -> dict[str, Any]:
+def _object(properties: Mapping[str, object], *required: str) -> dict[str, Any]:
     made = {"type": "object", "properties": dict(properties)}
     return made | ({"required": list(required)} if required else {})
 
@@ -347,13 +347,13 @@ def _object(properties: Mapping[str, Any], *required: str) -> dict[str, Any]:
 def _operation(
     text: str,
     code: int,
-    body: Mapping[str, Any] | None = None,
+    body: Mapping[str, object] | None = None,
     refusals: Mapping[int, str] = MappingProxyType({}),
     *,
     parameter: str = "",
 ) -> dict[str, Any]:
     answers = {code: text} | dict(refusals)
-    made: dict[str, Any] = {
+    made: dict[str, object] = {
         "summary": text,
         "responses": {str(number): {"description": what} for number, what in answers.items()},
     }

@@ -54,7 +54,7 @@ class DevicePlane:
     def __dlpack_device__(self) -> tuple[int, int]:
         return (DEVICE_KIND, self.gpu)
 
-    def __dlpack__(self, **_: Any) -> Any:
+    def __dlpack__(self, **_: object) -> Any:
         steps = [step // self.dtype.itemsize for step in self.strides]
         return dlpack_capsule(self.address, self.shape, self.dtype, self.owner, steps, gpu=self.gpu)
 

@@ -34,7 +34,7 @@ def plane_array(plane: Any, shape: tuple[int, ...]) -> Plane:
     return np.ndarray(shape, np.uint8, buffer=plane, strides=strides)
 
 
-def _view(plane: Any, shape: tuple[int, ...]) -> Plane:
+def _view(plane: object, shape: tuple[int, ...]) -> Plane:
     view = plane_array(plane, shape)
     view.flags.writeable = False  # decoders read earlier frames again
     return view

@@ -61,7 +61,7 @@ class FrameAnalytics:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON has it; see docs/formats.md."""
-        counts: dict[str, Mapping[Any, Any]] = {
+        counts: dict[str, Mapping[Any, object]] = {
             "inside": self.inside,
             "crowded": self.crowded,
             "crossed": self.crossed,

@@ -175,7 +175,7 @@ def _each(metas: Metas) -> Iterable[FrameMeta]:
 
 
 def _plain(values: Any) -> list[Any]:
-    plain: list[Any] = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    plain: list[object] = values.tolist() if isinstance(values, np.ndarray) else list(values)
     return plain
 
 

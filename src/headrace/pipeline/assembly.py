@@ -236,7 +236,7 @@ class Assembling:
         )
 
 
-def _opened_on(items: Sequence[Any], asked: str) -> Iterator[Device]:
+def _opened_on(items: Sequence[object], asked: str) -> Iterator[Device]:
     """Where the opened models among `items` compute.
 
     Raises:

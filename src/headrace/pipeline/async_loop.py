@@ -52,7 +52,7 @@ class AsyncLoop(Generic[T]):
             self._thread.shutdown()  # it has nothing to do any more
 
 
-async def in_thread(function: Callable[[], Any]) -> None:
+async def in_thread(function: Callable[[], object]) -> None:
     """Call a function without holding the event loop up; to its end, also when cancelled."""
     await _finished(asyncio.ensure_future(asyncio.to_thread(function)))
 

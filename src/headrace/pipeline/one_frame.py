@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def opened_models(
-    config: Any, source: Any, options: Mapping[str, Any]
+    config: object, source: Any, options: Mapping[str, Any]
 ) -> Iterator[tuple[list[Inferencer], Source, list[Finding]]]:
     """Open the models and the source that `explain` and `record` get, and close them.
 

@@ -109,7 +109,7 @@ def open_pipeline(
     on_result: Callable[[FrameMeta], None] | None = None,
     painter: Painter | None = None,
     strict: bool = False,
-    **options: Any,
+    **options: object,
 ) -> Pipeline:
     """Open everything that `headrace run` would, by the same rules, and give the pipeline.
 
@@ -210,7 +210,7 @@ class _Opened(Pipeline):
             self._error = self._error or warning
 
 
-def _cameras(sources: Any) -> Any:
+def _cameras(sources: object) -> Any:
     """Sources with those of numbers as the names of cameras."""
     if isinstance(sources, list | tuple):
         return [_cameras(source) for source in sources]
@@ -218,7 +218,7 @@ def _cameras(sources: Any) -> Any:
     return f"camera:{sources}" if number else sources
 
 
-def _listed(items: Any) -> list[Any]:
+def _listed(items: object) -> list[Any]:
     """One thing or several as a list; an array is one thing."""
     if isinstance(items, (str, PathLike, Source, Sink, Route)):
         return [items]
@@ -235,14 +235,14 @@ def _listed(items: Any) -> list[Any]:
 
 
 def _stages(
-    stages: Sequence[Any], given: Sequence[GivenKey], parser: Any
+    stages: Sequence[object], given: Sequence[GivenKey], parser: object
 ) -> tuple[PipelineSpec | None, list[Any]]:
     """The pipeline file in the first place, if it is one, and all stages with configs loaded.
 
     `given` is set over the only config; `parser` is its parser.
     """
     base: PipelineSpec | None = None
-    items: list[Any] = []
+    items: list[object] = []
     for place, stage in enumerate(stages):
         if isinstance(stage, (str, PathLike)):
             path = Path(stage)

@@ -99,7 +99,7 @@ class Pipeline(RunningChanges):
     def __init__(
         self,
         sources: Source | Sequence[Source],
-        stages: Any | Sequence[Stage | Tracker | Probe] = (),
+        stages: object | Sequence[Stage | Tracker | Probe] = (),
         sinks: Sequence[Sink | Route | tuple[Sink, int | None]] = (),
         *,
         painter: Painter | None = None,
@@ -560,7 +560,7 @@ def _fate(mux: Muxer, source_id: int) -> tuple[str, str]:
     return report.name, f"{report.state}: {error}" if error else report.state
 
 
-def _name(stage: Any) -> str:
+def _name(stage: object) -> str:
     if is_stage(stage) or is_tracker(stage):
         return str(getattr(stage, "name", None) or type(stage).__name__)
     return str(getattr(stage, "__name__", None) or type(stage).__name__)

@@ -101,7 +101,7 @@ class Segment:
             emit(batch)
 
 
-def segments_of(items: Sequence[Any]) -> list[Segment]:
+def segments_of(items: Sequence[object]) -> list[Segment]:
     """One segment for each model, with the steps behind it; the first also has those before it.
 
     Raises:

@@ -103,7 +103,7 @@ class Stage(Protocol):
         """Select, scale and submit; never waits for the engine."""
         ...
 
-    def complete(self, pending: Any) -> None:
+    def complete(self, pending: object) -> None:
         """Wait for the engine, parse, attach the results to the metadata of the batch."""
         ...
 
@@ -184,7 +184,7 @@ def step_of(item: object) -> Step:
     )
 
 
-def check_plain_function(probe: Callable[..., Any], what: str) -> None:
+def check_plain_function(probe: Callable[..., object], what: str) -> None:
     """Refuse coroutine and generator functions: a call does not run their body.
 
     Args:
@@ -246,11 +246,11 @@ def _probed(probe: Probe) -> Probe:
     return run
 
 
-def _name(probe: Callable[..., Any]) -> str:
+def _name(probe: Callable[..., object]) -> str:
     return str(getattr(probe, "__qualname__", None) or type(probe).__name__)
 
 
-def _where(probe: Callable[..., Any], error: Exception | None) -> str | None:
+def _where(probe: Callable[..., object], error: Exception | None) -> str | None:
     """`file:line` in the probe's own file: where it failed, else where it is defined."""
     call = getattr(probe, "func", probe)  # functools.partial
     call = call if hasattr(call, "__code__") or hasattr(call, "__func__") else type(call).__call__

@@ -20,7 +20,7 @@ def config_of(item: object) -> ModelConfig | None:
     return cfg if isinstance(cfg, ModelConfig) else None
 
 
-def after_primaries(items: Sequence[Any]) -> int:
+def after_primaries(items: Sequence[object]) -> int:
     """Where a tracker belongs: behind the last primary model, a config or an opened one."""
     places = [
         i
@@ -31,13 +31,13 @@ def after_primaries(items: Sequence[Any]) -> int:
     return places[-1] if places else 0
 
 
-def behind_tracker(items: Sequence[Any]) -> int:
+def behind_tracker(items: Sequence[object]) -> int:
     """Where analytics belong: behind the last tracker, or else where one would stand."""
     trackers = [i for i, item in enumerate(items, 1) if is_tracker(item) and not is_stage(item)]
     return max([after_primaries(items), *trackers])
 
 
-def numbered(stages: Sequence[Any], where: str | None) -> tuple[list[Any], list[Finding]]:
+def numbered(stages: Sequence[object], where: str | None) -> tuple[list[Any], list[Finding]]:
     """The stages, each config with an id of its own as far as the files leave that open.
 
     Args:
@@ -74,7 +74,7 @@ def _is_bare(item: Any, field: str) -> bool:
     return isinstance(item, ModelConfig) and item.origin(field).kind == "model"
 
 
-def _bare_in_order(stages: Sequence[Any]) -> list[Any]:
+def _bare_in_order(stages: Sequence[object]) -> list[Any]:
     """The stages; bare classifiers behind a model that finds objects work on these."""
     items, finds = list(stages), False
     for place, item in enumerate(items):
@@ -91,7 +91,7 @@ def _bare_in_order(stages: Sequence[Any]) -> list[Any]:
     return items
 
 
-def idle_models(stages: Sequence[Any]) -> list[Finding]:
+def idle_models(stages: Sequence[object]) -> list[Finding]:
     """A warning for each model that works on objects, or on tensors, that nothing before it makes.
 
     Args:

@@ -345,7 +345,7 @@ def check_export(path: Path) -> None:
         )
 
 
-def export_json(path: Path, data: Any) -> None:
+def export_json(path: Path, data: object) -> None:
     """Write `data`, whole or not at all; a pipe or device gets it piece by piece.
 
     Raises:

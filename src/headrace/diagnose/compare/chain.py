@@ -156,7 +156,7 @@ class Chain:
         thresholds[:common, :2] = other[:common, :2]  # pre-cluster and post-cluster
         return replace(found, thresholds=thresholds)
 
-    def _once(self, key: Any, make: Callable[[], _T]) -> _T:
+    def _once(self, key: object, make: Callable[[], _T]) -> _T:
         if key not in self._known:
             self._known[key] = make()
         result: _T = self._known[key]

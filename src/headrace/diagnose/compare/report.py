@@ -44,7 +44,7 @@ def comparison_page(result: Comparison) -> str:
     )  # fmt: skip
 
 
-def _stage_row(result: Comparison, stage: StageDrift) -> dict[str, Any]:
+def _stage_row(result: Comparison, stage: StageDrift) -> dict[str, object]:
     effect = stage.effect
     moved = effect.beyond(result.tolerance) - effect.only_a - effect.only_b
     return {

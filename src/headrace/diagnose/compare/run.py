@@ -70,7 +70,7 @@ def compare(
     tolerance: Tolerance | None = None,
     layers: bool = True,
     on_frame: Callable[[int, int], None] | None = None,
-    **options: Any,
+    **options: object,
 ) -> Comparison:
     """Run two models on the same frames, and find the stage that makes them differ.
 

@@ -138,7 +138,7 @@ def average_precision(
 
 def _annotations(truths: Sequence[Truth], kind: str) -> dict[int, list[dict[str, Any]]]:
     """The annotations of each class."""
-    made: dict[int, list[dict[str, Any]]] = {}
+    made: dict[int, list[dict[str, object]]] = {}
     number = 0  # is never an id: COCO's evaluation takes it for no object
     for image, truth in enumerate(truths, 1):
         areas = truth.boxes[:, 2:].prod(axis=1) if truth.areas is None else truth.areas

@@ -274,7 +274,7 @@ def evaluate_detector(
     return DetectionScores(listed, coco, masked, chosen, confusion, threshold, worst), run
 
 
-def _known(truth: Any, classes: ClassMap) -> Truth:
+def _known(truth: object, classes: ClassMap) -> Truth:
     """A truth without the classes that the model lacks."""
     assert isinstance(truth, Truth)
     return truth.select(np.isin(truth.class_ids, classes.known))

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
 
 from headrace._core.errors import ConfigError, HeadraceError
 from headrace.config import ModelConfig
@@ -51,7 +50,7 @@ def evaluate(
     limit: int | None = None,
     on_stage: Callable[[str, int | None], None] | None = None,
     on_frame: Callable[[], None] | None = None,
-    **options: Any,
+    **options: object,
 ) -> EvaluationReport:
     """Measure how good models are on pictures with truth, side by side.
 

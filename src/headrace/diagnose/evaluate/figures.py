@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headrace._core.json_record import finite
 
@@ -33,7 +33,7 @@ def class_rows(results: Sequence[ConfigScores]) -> tuple[list[str], list[list[st
     return ["class", *(r.name for r in results)], rows
 
 
-def class_figure(one: Any) -> float:
+def class_figure(one: object) -> float:
     """Average precision, accuracy or intersection over union of a class."""
     for name in ("ap", "iou", "accuracy"):
         if hasattr(one, name):

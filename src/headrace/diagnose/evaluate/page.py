@@ -66,7 +66,7 @@ def _class_figure(scores: object) -> str:
 def _section(result: ConfigScores, worst: WorstPictures) -> dict[str, Any]:
     scores = result.scores
     heads, rows = _classes(result)
-    made: dict[str, Any] = {
+    made: dict[str, object] = {
         "name": result.name,
         "path": str(result.path),
         "profile": result.profile,

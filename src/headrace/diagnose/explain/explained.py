@@ -93,13 +93,13 @@ def explain(
     | PipelineSpec
     | Inferencer
     | Sequence[str | PathLike[str] | ModelConfig | Inferencer],
-    source: Any = (),
+    source: object = (),
     *,
     frame: int = 0,
     at: tuple[float, float] | None = None,
     box: tuple[float, float, float, float] | None = None,
     floor: float = FLOOR,
-    **options: Any,
+    **options: object,
 ) -> Explanation:
     """Explain the decisions of every step on one frame.
 

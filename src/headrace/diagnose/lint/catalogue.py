@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -94,7 +94,7 @@ def all_codes() -> Mapping[str, str]:
     return MappingProxyType({n: rule.summary for n, rule in all_rules().items()} | others)
 
 
-def _rule(name: str, area: str, data: dict[str, Any]) -> LintRule:
+def _rule(name: str, area: str, data: dict[str, object]) -> LintRule:
     flowed = {k: " ".join(v.split()) if isinstance(v, str) else v for k, v in data.items()}
     return msgspec.convert({"id": name, "area": area, **flowed}, LintRule)
 

@@ -139,7 +139,7 @@ def sarif_text(report: LintReport, version: str) -> str:
 def _result(finding: LintFinding, used: list[str]) -> dict[str, Any]:
     place = finding.place
     path = place.path or finding.config
-    made: dict[str, Any] = {
+    made: dict[str, object] = {
         "ruleId": finding.code,
         "ruleIndex": used.index(finding.code),
         "level": finding.severity,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.element import NVMM, InPlace, pad
@@ -64,7 +63,7 @@ class NvDsAnalytics(InPlace):
         self._analytics = None
         return True
 
-    def process(self, buffer: Any) -> Any:
+    def process(self, buffer: Gst.Buffer) -> Gst.FlowReturn:
         """Count the objects of each frame."""
         if self._analytics is None or not self.values["enable"]:
             return Gst.FlowReturn.OK

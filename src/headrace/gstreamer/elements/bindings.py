@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from headrace.gstreamer.pyds.loading import gstreamer
 
-Gst = gstreamer()
+if TYPE_CHECKING:
+    from gi.repository import Gst
+else:
+    Gst = gstreamer()
 
-import gi  # noqa: E402 - found by the line above
-from gi.repository import GLib, GObject, GstBase, GstVideo  # noqa: E402
+import gi
+from gi.repository import GLib, GObject, GstBase, GstVideo
 
 Element, Bin, BaseTransform = Gst.Element, Gst.Bin, GstBase.BaseTransform
 BaseSink = GstBase.BaseSink

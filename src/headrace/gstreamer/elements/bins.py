@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from itertools import pairwise
-from typing import Any
 
 from headrace.gstreamer.elements.bindings import Bin, Gst
 from headrace.gstreamer.elements.element import NVMM, SYSTEM, NvElement, pad, weakly
@@ -35,7 +34,7 @@ _STREAMS = (
 class PartsBin(NvElement, Bin):
     """A bin with ghost pads of its templates."""
 
-    def part(self, factory: str, **values: Any) -> Any:
+    def part(self, factory: str, **values: object) -> Gst.Element:
         """Make an element and add it."""
         element = Gst.ElementFactory.make(factory)
         if element is None:
@@ -45,7 +44,7 @@ class PartsBin(NvElement, Bin):
         self.add(element)
         return element
 
-    def ghost(self, template: str, target: Any, name: str = "") -> Any:
+    def ghost(self, template: str, target: Gst.Pad, name: str = "") -> Gst.GhostPad:
         """Give the bin a pad that leads to one of a part, of the template's name by default."""
         made = Gst.GhostPad.new_from_template(name or template, target, self.template(template))
         made.set_active(True)
@@ -91,7 +90,7 @@ class NvV4l2Decoder(PartsBin):
 
     def __init__(self) -> None:
         super().__init__()
-        self._decoder: Any = None
+        self._decoder: Gst.Element | None = None
         self._dropping, self._decoded = False, 0
         self._entry = self.part("identity", silent=True)
         # Streams of ten bits or with more colour become what networks read.
@@ -112,12 +111,12 @@ class NvV4l2Decoder(PartsBin):
             drop = weakly(self._drop, Gst.PadProbeReturn.OK)
             self._convert.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, drop)
 
-    def _drop(self, sink: Any, info: Any) -> Any:
+    def _drop(self, sink: Gst.Pad, info: Gst.PadProbeInfo) -> Gst.PadProbeReturn:
         self._decoded += 1
         left_out = (self._decoded - 1) % max(1, self.values["drop-frame-interval"])
         return Gst.PadProbeReturn.DROP if left_out else Gst.PadProbeReturn.OK
 
-    def _choose(self, sink: Any, info: Any) -> Any:
+    def _choose(self, sink: Gst.Pad, info: Gst.PadProbeInfo) -> Gst.PadProbeReturn:
         """Put the decoder in when the caps of the stream are known."""
         event = info.get_event()
         if event.type == Gst.EventType.CAPS and self._decoder is None:
@@ -140,7 +139,7 @@ class NvV4l2Decoder(PartsBin):
 class _Encoder(PartsBin):
     """Encodes pictures with a stock encoder."""
 
-    def build(self, encoder: str, parser: str, kbits: str, **values: Any) -> None:
+    def build(self, encoder: str, parser: str, kbits: str, **values: object) -> None:
         """Make the chain; `kbits` names the encoder's property of the bit rate."""
         convert = self.part("nvvideoconvert")
         system = self.part("capsfilter", caps=Gst.Caps.from_string("video/x-raw, format=I420"))
@@ -309,7 +308,7 @@ class _Display(PartsBin):
         """Make the chain that the environment asks for."""
         wish = os.environ.get(DISPLAY, "")
         screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-        self._sinks: list[Any] = []
+        self._sinks: list[Gst.Element] = []
         if wish.endswith(".mp4"):
             first = self.part("nvvideoconvert")
             chain = [

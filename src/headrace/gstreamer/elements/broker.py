@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from pathlib import Path
-from typing import Any
 
 from headrace._core.errors import MediaError
 from headrace.config.app_messages import adaptor_protocol
@@ -84,7 +83,7 @@ class NvMsgBroker(NvElement, BaseSink):
 
     do_stop = guarded(_stop, False)
 
-    def _process(self, buffer: Any) -> Any:
+    def _process(self, buffer: Gst.Buffer) -> Gst.FlowReturn:
         batch = bridge().get(hash(buffer))
         if batch is None or self._sender is None:
             return Gst.FlowReturn.OK

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headrace.gstreamer.elements.bindings import BaseTransform, Gst
 from headrace.gstreamer.elements.element import FORMATS, NVMM, SYSTEM, NvElement, guarded, pad
@@ -26,6 +26,13 @@ from headrace.gstreamer.elements.surface import (
 )
 from headrace.gstreamer.elements.tree import with_surfaces
 from headrace.gstreamer.pyds.bridge import bridge
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headrace.gstreamer.elements.bindings import GstVideo
+    from headrace.gstreamer.pyds.meta import NvDsBatchMeta
+
 
 _FEATURE = "memory:NVMM"
 UNTAGGED = "bt601"
@@ -57,7 +64,7 @@ PROPERTIES = COMMON | {
 }
 
 
-def is_nvmm(caps: Any) -> bool:
+def is_nvmm(caps: Gst.Caps) -> bool:
     """True for caps that say `memory:NVMM`."""
     features = caps.get_features(0)
     return features is not None and features.contains(_FEATURE)
@@ -71,7 +78,12 @@ _FREE = (
 _FORMATS = Gst.Caps.from_string(f"video/x-raw, format=(string){FORMATS}")
 
 
-def relabelled(caps: Any, nvmm: bool | None, drop: tuple[str, ...] = (), put: Any = None) -> Any:
+def relabelled(
+    caps: Gst.Caps,
+    nvmm: bool | None,
+    drop: tuple[str, ...] = (),
+    put: Mapping[str, object] | None = None,
+) -> Gst.Caps:
     """Copy caps with another memory feature, and without some fields.
 
     Args:
@@ -111,7 +123,9 @@ class NvmmTag(NvElement, BaseTransform):
         self.set_passthrough(True)
         self.setup()
 
-    def do_transform_caps(self, direction: Any, caps: Any, filter_caps: Any) -> Any:
+    def do_transform_caps(
+        self, direction: Gst.PadDirection, caps: Gst.Caps, filter_caps: Gst.Caps | None
+    ) -> Gst.Caps:
         """Swap the label."""
         forwards = direction == Gst.PadDirection.SINK
         put = {"colorimetry": UNTAGGED} if self.values["untagged"] and forwards else None
@@ -133,7 +147,7 @@ class NvVideoConvert(NvElement, BaseTransform):
     def __init__(self) -> None:
         super().__init__()
         self._reader: CapsReader | None = None
-        self._info: Any = None
+        self._info: GstVideo.VideoInfo = None
         self._format, self._to_nvmm = "", False
         self._areas: tuple[Box, Box] | None = None  # src-crop and dest-crop once they are read
         self.setup()
@@ -145,7 +159,9 @@ class NvVideoConvert(NvElement, BaseTransform):
         elif name == "flip-method":
             self.reconfigure_src()
 
-    def do_transform_caps(self, direction: Any, caps: Any, filter_caps: Any) -> Any:
+    def do_transform_caps(
+        self, direction: Gst.PadDirection, caps: Gst.Caps, filter_caps: Gst.Caps | None
+    ) -> Gst.Caps:
         """Allow any format, size and memory; the caps as they are come first."""
         made = caps.copy() if self.values["flip-method"] not in QUARTERS else Gst.Caps.new_empty()
         formats = {"format": _FORMATS.get_structure(0).get_value("format")}
@@ -154,7 +170,9 @@ class NvVideoConvert(NvElement, BaseTransform):
             return made
         return filter_caps.intersect_full(made, Gst.CapsIntersectMode.FIRST)
 
-    def do_fixate_caps(self, direction: Any, caps: Any, other: Any) -> Any:
+    def do_fixate_caps(
+        self, direction: Gst.PadDirection, caps: Gst.Caps, other: Gst.Caps
+    ) -> Gst.Caps:
         """Keep the input's size, rate and format where the output leaves them open."""
         known, structure = caps.get_structure(0), other.get_structure(0).copy()
         sides = ("width", "height")
@@ -176,7 +194,7 @@ class NvVideoConvert(NvElement, BaseTransform):
         made.append_structure_full(structure, other.get_features(0).copy())
         return made.fixate()
 
-    def do_set_caps(self, incaps: Any, outcaps: Any) -> bool:
+    def do_set_caps(self, incaps: Gst.Caps, outcaps: Gst.Caps) -> bool:
         """Prepare the conversion."""
         try:
             self._reader = CapsReader(incaps)
@@ -203,7 +221,7 @@ class NvVideoConvert(NvElement, BaseTransform):
         frame = turned(frame if source == WHOLE else cropped(frame, source), flip)
         return Surface(scaled(frame, *size) if target == WHOLE else placed(frame, target, *size))
 
-    def _output(self, buffer: Any) -> Any:
+    def _output(self, buffer: Gst.Buffer) -> tuple[Gst.FlowReturn, Gst.Buffer]:
         if self.is_passthrough():
             return Gst.FlowReturn.OK, buffer
         batch = bridge().get(hash(buffer))
@@ -221,7 +239,9 @@ class NvVideoConvert(NvElement, BaseTransform):
         data = system_bytes(self._shaped(surface), self._format, self._info)
         return Gst.FlowReturn.OK, self._finished(Gst.Buffer.new_wrapped(data), buffer, batch)
 
-    def _finished(self, made: Any, buffer: Any, batch: Any) -> Any:
+    def _finished(
+        self, made: Gst.Buffer, buffer: Gst.Buffer, batch: NvDsBatchMeta | None
+    ) -> Gst.Buffer:
         made.pts, made.dts, made.duration = buffer.pts, buffer.dts, buffer.duration
         made.offset, made.offset_end = buffer.offset, buffer.offset_end
         if batch is not None:
@@ -230,7 +250,7 @@ class NvVideoConvert(NvElement, BaseTransform):
 
     do_prepare_output_buffer = guarded(_output, (Gst.FlowReturn.ERROR, None))
 
-    def do_transform(self, buffer: Any, made: Any) -> Any:
+    def do_transform(self, buffer: Gst.Buffer, made: Gst.Buffer) -> Gst.FlowReturn:
         """Do nothing: the output was made whole."""
         return Gst.FlowReturn.OK
 

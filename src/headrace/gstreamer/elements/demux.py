@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from headrace.gstreamer import pyds
 from headrace.gstreamer.elements.bindings import Element, Gst
 from headrace.gstreamer.elements.convert import relabelled
@@ -27,18 +25,20 @@ class NvStreamDemux(NvElement, Element):
 
     def __init__(self) -> None:
         super().__init__()
-        self._outputs: dict[int, Any] = {}
+        self._outputs: dict[int, Gst.Pad] = {}
         self._started: set[int] = set()
         self._dropped: set[int] = set()  # sources without a linked pad
         self._ended: set[int] = set()
-        self._caps: Any = None
+        self._caps: Gst.Caps | None = None
         sink = Gst.Pad.new_from_template(self.template("sink"), "sink")
         sink.set_chain_function_full(weakly(self._chain, Gst.FlowReturn.EOS))
         sink.set_event_function_full(weakly(self._event, False))
         self.add_pad(sink)
         self.setup()
 
-    def do_request_new_pad(self, template: Any, name: str | None, caps: Any) -> Any:
+    def do_request_new_pad(
+        self, template: Gst.PadTemplate, name: str | None, caps: Gst.Caps
+    ) -> Gst.Pad:
         """Make the pad of a source; its number is that of the name, else the lowest free."""
         number = next(i for i in range(len(self._outputs) + 1) if i not in self._outputs)
         if name and name.rpartition("_")[2].isdigit():
@@ -51,7 +51,7 @@ class NvStreamDemux(NvElement, Element):
         self.add_pad(src)
         return src
 
-    def do_release_pad(self, src: Any) -> None:
+    def do_release_pad(self, src: Gst.Pad) -> None:
         """Forget a pad."""
         outputs = {} if self.disposed else self._outputs
         for number, known in list(outputs.items()):
@@ -61,7 +61,7 @@ class NvStreamDemux(NvElement, Element):
         src.set_active(False)
         self.remove_pad(src)
 
-    def _event(self, sink: Any, parent: Any, event: Any) -> bool:
+    def _event(self, sink: Gst.Pad, parent: Gst.Object, event: Gst.Event) -> bool:
         match event.type:
             case Gst.EventType.CAPS:
                 self._caps = relabelled(event.parse_caps(), True, put={"batch-size": 1})
@@ -76,7 +76,7 @@ class NvStreamDemux(NvElement, Element):
                 return True
         return bool(sink.event_default(parent, event))
 
-    def _start(self, number: int, src: Any) -> None:
+    def _start(self, number: int, src: Gst.Pad) -> None:
         if number in self._started:
             return
         self._started.add(number)
@@ -94,14 +94,14 @@ class NvStreamDemux(NvElement, Element):
             self._start(number, src)
             src.push_event(Gst.Event.new_eos())
 
-    def _chain(self, sink: Any, parent: Any, buffer: Any) -> Any:
+    def _chain(self, sink: Gst.Pad, parent: Gst.Object, buffer: Gst.Buffer) -> Gst.FlowReturn:
         try:
             return self._push_frames(buffer)
         except Exception as error:  # PyGObject would print it and go on
             self.post_error(error)
             return Gst.FlowReturn.ERROR
 
-    def _push_frames(self, buffer: Any) -> Any:
+    def _push_frames(self, buffer: Gst.Buffer) -> Gst.FlowReturn:
         batch = self.batch_of(buffer)
         for frame in frames_of(batch):
             number = int(frame.source_id)

@@ -8,7 +8,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from weakref import WeakMethod
 
 from headrace._core.errors import ConfigError, HeadraceError
@@ -16,6 +16,12 @@ from headrace.gstreamer.elements.bindings import VERSION, BaseTransform, GLib, G
 from headrace.gstreamer.elements.properties import NO_EFFECT, Property, gproperties
 from headrace.gstreamer.elements.surface import RAW_FORMATS
 from headrace.gstreamer.pyds.bridge import bridge, function
+
+if TYPE_CHECKING:
+    from headrace.gstreamer.pyds.meta import NvDsBatchMeta
+
+
+R = TypeVar("R")
 
 FORMATS = "{ " + ", ".join(RAW_FORMATS) + " }"
 SIZES = (
@@ -25,7 +31,7 @@ NVMM = f"video/x-raw(memory:NVMM), format=(string){FORMATS}, {SIZES}"
 SYSTEM = f"video/x-raw, format=(string){FORMATS}, {SIZES}"
 
 
-def pad(name: str, direction: str, presence: str, *caps: str) -> Any:
+def pad(name: str, direction: str, presence: str, *caps: str) -> Gst.Pad | None:
     """Make a pad template.
 
     Args:
@@ -43,7 +49,7 @@ def pad(name: str, direction: str, presence: str, *caps: str) -> Any:
 
 
 @cache
-def _floating() -> Any:
+def _floating() -> tuple[Callable[..., object], Callable[..., object]]:
     library = ctypes.CDLL("libgobject-2.0.so.0")
     ref = function(library.g_object_ref, ctypes.c_void_p, ctypes.c_void_p)
     return ref, function(library.g_object_force_floating, None, ctypes.c_void_p)
@@ -83,16 +89,16 @@ class NvElement:
         return "values" not in vars(self)
 
     @classmethod
-    def template(cls, name: str) -> Any:
+    def template(cls, name: str) -> Gst.PadTemplate:
         """Return a pad template of the class; GStreamer's own look-up fails within construction."""
-        templates: tuple[Any, ...] = vars(cls)["__gsttemplates__"]
+        templates: tuple[Gst.PadTemplate, ...] = vars(cls)["__gsttemplates__"]
         return next(t for t in templates if t.name_template == name)
 
-    def do_get_property(self, spec: Any) -> Any:
+    def do_get_property(self, spec: GObject.ParamSpec) -> Any:
         """Return the value of a property."""
         return self.values[spec.name]
 
-    def do_set_property(self, spec: Any, value: Any) -> None:
+    def do_set_property(self, spec: GObject.ParamSpec, value: Any) -> None:
         """Set a property."""
         row = self.PROPERTIES[spec.name]
         value = int(value) if row.kind == "enum" else value
@@ -117,13 +123,13 @@ class NvElement:
             ConfigError: the property is not set.
         """
         if not self.values[name]:
-            element: Any = self
+            element: Gst.Element = self
             raise ConfigError(
                 f"{name} is not set", where=element.get_name(), expected=f"the file of {content}"
             )
         return str(self.values[name])
 
-    def batch_of(self, buffer: Any) -> Any:
+    def batch_of(self, buffer: Gst.Buffer) -> NvDsBatchMeta:
         """Return the metadata of a batch.
 
         Raises:
@@ -131,7 +137,7 @@ class NvElement:
         """
         batch = bridge().get(hash(buffer))
         if batch is None:
-            element: Any = self
+            element: Gst.Element = self
             raise HeadraceError(
                 f"a buffer without batch metadata came to {type(self).__name__.lower()}",
                 where=element.get_name(),
@@ -151,14 +157,16 @@ class NvElement:
         """Put a warning on the bus."""
         self._post(Gst.Message.new_warning, text, detail)
 
-    def _post(self, make: Callable[..., Any], text: str, detail: str) -> None:
+    def _post(
+        self, make: Callable[[Gst.Element, GLib.Error, str], Gst.Message], text: str, detail: str
+    ) -> None:
         code = int(Gst.StreamError.FAILED)
         error = GLib.Error.new_literal(Gst.StreamError.quark(), text, code)
-        element: Any = self
+        element: Gst.Element = self
         element.post_message(make(element, error, detail))
 
 
-def refusal(flow: Any, src: Any) -> HeadraceError | None:
+def refusal(flow: Gst.FlowReturn, src: Gst.Pad) -> HeadraceError | None:
     """Word why a pad's buffers go no further; None where they do, or where nothing is wrong.
 
     An element that pushes from a thread of its own posts this: no element before it would, once
@@ -187,7 +195,7 @@ def refusal(flow: Any, src: Any) -> HeadraceError | None:
     return HeadraceError(f"the elements behind {name} failed ({flow.value_nick})", where=name)
 
 
-def weakly(method: Callable[..., Any], gone: Any = None) -> Callable[..., Any]:
+def weakly(method: Callable[..., R], gone: R | None = None) -> Callable[..., R | None]:
     """Wrap a method for signals, probes and functions of pads: it keeps its element not alive.
 
     A part of an element that holds a method of the element is a circle through C, which Python's
@@ -199,7 +207,7 @@ def weakly(method: Callable[..., Any], gone: Any = None) -> Callable[..., Any]:
     """
     found = WeakMethod(method)
 
-    def call(*arguments: Any) -> Any:
+    def call(*arguments: object) -> R | None:
         alive = found()
         return gone if alive is None else alive(*arguments)
 
@@ -216,10 +224,10 @@ class Stopwatch:
     spent: ClassVar[dict[str, float] | None] = None
 
 
-def timed(method: Callable[..., Any]) -> Callable[..., Any]:
+def timed(method: Callable[..., R]) -> Callable[..., R]:
     """Wrap a method of an element: its CPU time counts where a report is asked for."""
 
-    def call(self: Any, *arguments: Any) -> Any:
+    def call(self: Gst.Element, *arguments: object) -> R:
         if Stopwatch.spent is None:
             return method(self, *arguments)
         start = time.thread_time()
@@ -233,11 +241,11 @@ def timed(method: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def guarded(method: Callable[..., Any], failed: Any) -> Callable[..., Any]:
+def guarded(method: Callable[..., R], failed: R) -> Callable[..., R]:
     """Wrap a virtual function: an exception becomes a message and the value `failed`."""
     measured = timed(method)
 
-    def call(self: NvElement, *arguments: Any) -> Any:
+    def call(self: NvElement, *arguments: object) -> R:
         try:
             return measured(self, *arguments)
         except Exception as error:  # PyGObject would print it and go on
@@ -256,11 +264,11 @@ class InPlace(NvElement, BaseTransform):
         self.set_passthrough(True)  # the pictures are not in the buffer
         self.setup()
 
-    def process(self, buffer: Any) -> Any:
+    def process(self, buffer: Gst.Buffer) -> Gst.FlowReturn:
         """Work on a buffer; returns its flow."""
         raise NotImplementedError
 
-    def _process(self, buffer: Any) -> Any:
+    def _process(self, buffer: Gst.Buffer) -> Gst.FlowReturn:
         return self.process(buffer)
 
     do_transform_ip = guarded(_process, Gst.FlowReturn.ERROR)

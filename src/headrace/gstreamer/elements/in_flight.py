@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from threading import Condition, Thread
-from typing import Any
+from typing import Generic, TypeVar
 
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.element import refusal
+
+W = TypeVar("W")  # work that was begun on a buffer
 
 _POLL_S = 0.2  # how late an end may be seen
 _JOIN_S = 10.0
 
 
-class InFlight:
+class InFlight(Generic[W]):
     """Completes work in order, in a thread of its own, and pushes the buffers that wait for it.
 
     Args:
@@ -26,28 +28,28 @@ class InFlight:
 
     def __init__(
         self,
-        src: Any,
-        complete: Callable[[Any], None],
+        src: Gst.Pad,
+        complete: Callable[[W], None],
         failed: Callable[[BaseException], None],
         most: int,
     ) -> None:
         self._src, self._complete, self._failed, self._most = src, complete, failed, most
-        self._waiting: deque[tuple[Any, Any]] = deque()
+        self._waiting: deque[tuple[Gst.Buffer, W]] = deque()
         self._changed = Condition()
         self._under_way = 0
         self._closing = False
-        self._flow: Any = Gst.FlowReturn.OK
+        self._flow: Gst.FlowReturn = Gst.FlowReturn.OK
         self._thread = Thread(target=self._run, name="nvinfer", daemon=True)
         self._thread.start()
 
-    def room(self) -> Any:
+    def room(self) -> Gst.FlowReturn:
         """Wait until one more buffer may come; returns the flow of the last one downstream."""
         with self._changed:
             while self._under_way >= self._most and not self._closing:
                 self._changed.wait(_POLL_S)
             return Gst.FlowReturn.FLUSHING if self._closing else self._flow
 
-    def add(self, buffer: Any, work: Any) -> None:
+    def add(self, buffer: Gst.Buffer, work: W) -> None:
         """Add a buffer and the work that was begun on it."""
         with self._changed:
             self._under_way += 1
@@ -88,7 +90,7 @@ class InFlight:
                     self._flow = flow
                 self._changed.notify_all()
 
-    def _ended(self, buffer: Any, work: Any) -> Any:
+    def _ended(self, buffer: Gst.Buffer, work: W) -> Gst.FlowReturn:
         try:
             self._complete(work)
         except Exception as error:  # of a thread: nobody else reports it

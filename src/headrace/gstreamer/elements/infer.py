@@ -92,7 +92,7 @@ class NvInfer(InPlace):
         self._config: ModelConfig | None = None
         self._failed: HeadraceError | None = None
         self._updater: ModelUpdater | None = None
-        self._in_flight: InFlight | None = None
+        self._in_flight: InFlight[Any] | None = None
         self._buffers = self._completed = 0
         self._noticed: set[str] = set()
         self._raw_output: RawOutputCallback | None = None
@@ -195,7 +195,7 @@ class NvInfer(InPlace):
             self._inferencer = self._raw_output = None
         return True
 
-    def process(self, buffer: Any) -> Any:
+    def process(self, buffer: Gst.Buffer) -> Gst.FlowReturn:
         """Begin the work on a batch; the thread behind the engine pushes it."""
         batch = self.batch_of(buffer)
         assert self._inferencer is not None
@@ -239,7 +239,7 @@ class NvInfer(InPlace):
             self._report()
         self._completed += 1
 
-    def do_sink_event(self, event: Any) -> bool:
+    def do_sink_event(self, event: Gst.Event) -> bool:
         """Let the buffers before an event go first."""
         if self._in_flight is not None:
             if event.type == Gst.EventType.FLUSH_STOP:

@@ -107,7 +107,7 @@ def _all(message: Message, outer: str, name: str) -> tuple[Any, ...]:
     return tuple(found.get(name, ())) if isinstance(found, Mapping) else ()
 
 
-def _beside(path: Path, name: Any) -> Path | None:
+def _beside(path: Path, name: str | None) -> Path | None:
     return path.parent / name if name else None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.element import NVMM, InPlace, pad
@@ -81,7 +80,7 @@ class NvDsLogger(InPlace):
         self._rates.print_line()
         return True
 
-    def process(self, buffer: Any) -> Any:
+    def process(self, buffer: Gst.Buffer) -> Gst.FlowReturn:
         """Count the frames of a batch, and print the rates when it is time."""
         batch = bridge().get(hash(buffer))
         if batch is not None:

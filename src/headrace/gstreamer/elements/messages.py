@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.element import InPlace, guarded, pad
@@ -93,7 +92,7 @@ class NvMsgConv(InPlace):
 
     do_start = guarded(_start, False)
 
-    def process(self, buffer: Any) -> Any:
+    def process(self, buffer: Gst.Buffer) -> Gst.FlowReturn:
         """Attach the payloads of a batch."""
         batch = bridge().get(hash(buffer))
         if batch is None:

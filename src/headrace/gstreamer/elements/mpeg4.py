@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
 
 from headrace.gstreamer.elements.bindings import GObject, Gst
 from headrace.gstreamer.elements.bins import PartsBin
@@ -25,7 +24,7 @@ def stand_in() -> None:
     def register() -> None:
         Gst.Element.register(None, NAME, RANK, AvEncMpeg4)
 
-    def look(_: Any, feature: Any) -> None:
+    def look(_: object, feature: Gst.PluginFeature) -> None:
         if feature.get_name() == NAME and feature.get_plugin_name() == PLUGIN:
             register()  # the plugin took the name back when it was loaded
 
@@ -33,7 +32,7 @@ def stand_in() -> None:
     registry.connect("feature-added", look)
 
 
-def _stock_encoder() -> Any:
+def _stock_encoder() -> Gst.Element:
     Gst.Plugin.load_by_name(PLUGIN)
     return GObject.new(GObject.type_from_name(NAME))
 
@@ -71,7 +70,7 @@ class AvEncMpeg4(PartsBin):
         """Pass the property on."""
         self._encoder.set_property(name, self.values[name])
 
-    def _came(self, sink: Any, info: Any) -> Any:
+    def _came(self, sink: Gst.Pad, info: Gst.PadProbeInfo) -> Gst.PadProbeReturn:
         if info.type & Gst.PadProbeType.BUFFER:
             buffer = info.get_buffer()
             running = _segment(sink).to_running_time(Gst.Format.TIME, buffer.pts)
@@ -80,7 +79,7 @@ class AvEncMpeg4(PartsBin):
             self._times.clear()
         return Gst.PadProbeReturn.OK
 
-    def _went(self, src: Any, info: Any) -> Any:
+    def _went(self, src: Gst.Pad, info: Gst.PadProbeInfo) -> Gst.PadProbeReturn:
         """Put the time of a picture back: none depends on a later one.
 
         GStreamer's encoders shift their stream, so that no time of decoding is negative.
@@ -95,5 +94,5 @@ class AvEncMpeg4(PartsBin):
         return Gst.PadProbeReturn.OK
 
 
-def _segment(one: Any) -> Any:
+def _segment(one: Gst.Event) -> Gst.Segment:
     return one.get_sticky_event(Gst.EventType.SEGMENT, 0).parse_segment()

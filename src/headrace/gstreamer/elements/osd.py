@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from headrace._core.errors import ConfigError
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.element import NVMM, InPlace, pad
-from headrace.gstreamer.elements.geometry import blurred
+from headrace.gstreamer.elements.geometry import Box, blurred
 from headrace.gstreamer.elements.properties import COMMON, Choices, Property
 from headrace.gstreamer.elements.tree import frames_of, picture_of
 from headrace.gstreamer.pyds.bridge import bridge
@@ -26,6 +27,20 @@ from headrace.media.draw.text import render_text
 from headrace.media.frame import Frame
 from headrace.meta import Detections, FrameMeta, Space
 from headrace.meta.masks import PlacedMask, object_mask
+
+if TYPE_CHECKING:
+    from headrace.gstreamer.pyds.meta import NvDsObjectMeta
+    from headrace.gstreamer.pyds.osd import (
+        NvOSD_ArrowParams,
+        NvOSD_CircleParams,
+        NvOSD_ColorParams,
+        NvOSD_RectParams,
+        NvOSD_TextParams,
+    )
+    from headrace.media.draw.text import Rgba
+
+
+Area = tuple[Box, npt.NDArray[np.bool_] | None]
 
 _FAR = 1e4
 _MASK_OPACITY = 0.45
@@ -60,7 +75,7 @@ class NvDsOsd(InPlace):
     __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
     PROPERTIES = PROPERTIES
 
-    def process(self, buffer: Any) -> Any:
+    def process(self, buffer: Gst.Buffer) -> Gst.FlowReturn:
         """Draw the metadata of a batch on its pictures."""
         batch = bridge().get(hash(buffer))
         if batch is None:
@@ -77,7 +92,7 @@ class NvDsOsd(InPlace):
                 batch.surfaces[frame.batch_id].draw(canvas.frame())
         return Gst.FlowReturn.OK
 
-    def _areas(self, picture: Frame, objects: Iterable[Any]) -> Iterator[Any]:
+    def _areas(self, picture: Frame, objects: Iterable[NvDsObjectMeta]) -> Iterator[Area]:
         """The blurred areas: the box or mask of each object that the properties choose."""
         text = self.values["blur-on-gie-class-ids"] or ""
         chosen = [_pair(part) for part in text.split(";") if part.strip()]
@@ -151,11 +166,11 @@ def draw_frame(canvas: Canvas, frame: NvDsFrameMeta, options: dict[str, Any]) ->
             _circle(canvas, display.circle_params[i])
 
 
-def _color(params: Any) -> tuple[int, int, int, float]:
+def _color(params: NvOSD_ColorParams) -> tuple[int, int, int, float]:
     return byte_color((params.red, params.green, params.blue, params.alpha))
 
 
-def _rectangle(canvas: Canvas, rect: Any) -> None:
+def _rectangle(canvas: Canvas, rect: NvOSD_RectParams) -> None:
     sides = (rect.left, rect.top, rect.width, rect.height)
     if not all(map(math.isfinite, sides)) or rect.width <= 0 or rect.height <= 0:
         return
@@ -172,7 +187,7 @@ def _rectangle(canvas: Canvas, rect: Any) -> None:
         canvas.outline(box, int(rect.border_width), (red, green, blue), alpha)
 
 
-def _text(canvas: Canvas, params: Any) -> None:
+def _text(canvas: Canvas, params: NvOSD_TextParams) -> None:
     text = text_at(params.display_text)
     if not text:
         return
@@ -192,14 +207,20 @@ def _clock(canvas: Canvas, options: dict[str, Any]) -> None:
 
 
 def _write(
-    canvas: Canvas, text: str, family: str, size_pt: int, color: Any, paper: Any, place: Any
+    canvas: Canvas,
+    text: str,
+    family: str,
+    size_pt: int,
+    color: Rgba,
+    paper: Rgba | None,
+    place: tuple[int, int],
 ) -> None:
     size = max(6, round(size_pt * PX_PER_PT))
     box = render_text(text, family, size, color, paper, 2)
     canvas.paste(box, place[0] // 2 * 2, place[1] // 2 * 2)
 
 
-def _placed(obj: Any, width: int, height: int) -> PlacedMask | None:
+def _placed(obj: NvDsObjectMeta, width: int, height: int) -> PlacedMask | None:
     """The pixels of an object's mask; None if it has none."""
     params, rect = obj.mask_params, obj.rect_params
     if params.data is None or not params.size or params.width * params.height * 4 != params.size:
@@ -214,19 +235,21 @@ def _placed(obj: Any, width: int, height: int) -> PlacedMask | None:
     return object_mask(meta.objects, 0, width, height)
 
 
-def _mask(canvas: Canvas, obj: Any) -> None:
+def _mask(canvas: Canvas, obj: NvDsObjectMeta) -> None:
     placed = _placed(obj, canvas.width, canvas.height)
     if placed is not None:
         red, green, blue, _ = _color(obj.rect_params.border_color)
         canvas.blend(mask_overlay(placed, (red, green, blue), _MASK_OPACITY, 0))
 
 
-def _strokes(canvas: Canvas, strokes: Strokes, width: int, color: Any, fill: bool = False) -> None:
+def _strokes(
+    canvas: Canvas, strokes: Strokes, width: int, color: NvOSD_ColorParams, fill: bool = False
+) -> None:
     red, green, blue, alpha = _color(color)
     draw_strokes(canvas, strokes, int(width), (red, green, blue), alpha, fill=fill)
 
 
-def _arrow(canvas: Canvas, arrow: Any) -> None:
+def _arrow(canvas: Canvas, arrow: NvOSD_ArrowParams) -> None:
     ends = (float(arrow.x1), float(arrow.y1)), (float(arrow.x2), float(arrow.y2))
     heads = (
         arrow.arrow_head in (Head.START_HEAD, Head.BOTH_HEAD),
@@ -236,7 +259,7 @@ def _arrow(canvas: Canvas, arrow: Any) -> None:
     _strokes(canvas, strokes, arrow.arrow_width, arrow.arrow_color)
 
 
-def _circle(canvas: Canvas, circle: Any) -> None:
+def _circle(canvas: Canvas, circle: NvOSD_CircleParams) -> None:
     angles = np.linspace(0, 2 * math.pi, 65)
     places = [
         (circle.xc + circle.radius * math.cos(a), circle.yc + circle.radius * math.sin(a))

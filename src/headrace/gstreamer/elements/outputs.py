@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from headrace.gstreamer.pyds.functions import (
     nvds_acquire_user_meta_from_pool,
     nvds_add_user_meta_to_frame,
@@ -67,7 +65,7 @@ def _class_map(found: SegmentationMeta) -> NvDsInferSegmentationMeta:
 
 
 def _tensors(found: TensorOutput) -> NvDsInferTensorMeta:
-    layers: list[Any] = [
+    layers: list[NvDsInferLayerInfo] = [
         NvDsInferLayerInfo(name, index, layer.data)
         for index, (name, layer) in enumerate(found.layers.items())
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from headrace._core.pages.graphs import Box, Link
 from headrace.gstreamer.elements.bindings import Gst
@@ -13,7 +12,7 @@ _SIZES = ("width", "height")
 
 
 def pipeline_graph(
-    pipeline: Any, told: Callable[[Any], str]
+    pipeline: Gst.Pipeline, told: Callable[[Gst.Element], str]
 ) -> tuple[tuple[Box, ...], tuple[Link, ...]]:
     """List the elements and links of a pipeline as they are now.
 
@@ -37,9 +36,9 @@ def pipeline_graph(
     return boxes, tuple(links)
 
 
-def _elements(bin_: Any, group: str = "") -> Iterator[tuple[Any, str]]:
+def _elements(bin_: Gst.Bin, group: str = "") -> Iterator[tuple[Gst.Element, str]]:
     """The elements of a bin in the order in which they came, each with its group."""
-    inside: list[Any] = []
+    inside: list[Gst.Element] = []
     bin_.iterate_elements().foreach(inside.append)
     for element in reversed(inside):
         if isinstance(element, Gst.Bin) and not isinstance(element, NvElement):
@@ -48,7 +47,7 @@ def _elements(bin_: Any, group: str = "") -> Iterator[tuple[Any, str]]:
             yield element, group
 
 
-def _box(element: Any, group: str, told: str) -> Box:
+def _box(element: Gst.Element, group: str, told: str) -> Box:
     name, factory = element.get_name(), element.get_factory()
     kind = "" if factory is None else factory.get_name()
     lines = [kind] if kind and not name.startswith(kind) else []
@@ -58,7 +57,7 @@ def _box(element: Any, group: str, told: str) -> Box:
     return Box(path, name, tuple(lines), isinstance(element, NvElement), group, f"{path} ({kind})")
 
 
-def _reached(src: Any, keys: set[str]) -> str | None:
+def _reached(src: Gst.Pad, keys: set[str]) -> str | None:
     """The element that a pad leads to, through the ghost pads of bins that are opened."""
     peer = src.get_peer()
     while peer is not None:
@@ -76,7 +75,7 @@ def _reached(src: Any, keys: set[str]) -> str | None:
     return None
 
 
-def _caps_lines(caps: Any) -> tuple[tuple[str, ...], str]:
+def _caps_lines(caps: Gst.Caps) -> tuple[tuple[str, ...], str]:
     """Caps in two short lines, and whole."""
     if caps is None or not caps.get_size():
         return (), "not negotiated"

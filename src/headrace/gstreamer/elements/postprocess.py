@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.element import NVMM, InPlace, pad
@@ -13,6 +13,10 @@ from headrace.gstreamer.elements.tree import add_results, frames_of, picture_of,
 from headrace.gstreamer.pyds.meta import NvDsBatchMeta, NvDsFrameMeta, NvDsMetaType, items
 from headrace.infer.raw_outputs import RawOutputParser, outputs_config
 from headrace.meta import TensorOutput
+
+if TYPE_CHECKING:
+    from headrace.gstreamer.pyds.meta import NvDsUserMeta
+
 
 PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "qos")} | {
     "postprocesslib-name": Property("str", None, "library with the parser; the standard one: none"),
@@ -61,7 +65,7 @@ class NvDsPostProcess(InPlace):
             self._parser = None
         return True
 
-    def process(self, buffer: Any) -> Any:
+    def process(self, buffer: Gst.Buffer) -> Gst.FlowReturn:
         """Parse the raw outputs of a batch."""
         batch, parser = self.batch_of(buffer), self._parser
         assert parser is not None
@@ -103,7 +107,7 @@ class NvDsPostProcess(InPlace):
                 with batch.meta_mutex:
                     add_region_results(batch, [roi], [region])
 
-    def _outputs(self, users: Iterable[Any]) -> list[TensorOutput]:
+    def _outputs(self, users: Iterable[NvDsUserMeta]) -> list[TensorOutput]:
         """List the raw outputs of the config's model among metadata of applications' own."""
         assert self._parser is not None
         found = [

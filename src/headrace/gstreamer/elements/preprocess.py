@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headrace._core.errors import HeadraceError
 from headrace.gstreamer.elements.bindings import Gst
@@ -34,6 +34,10 @@ from headrace.gstreamer.pyds.preprocess import (
 )
 from headrace.media.frame import Frame
 from headrace.meta import FrameMeta, InputTensor, Roi, SegmentationMeta, TensorOutput
+
+if TYPE_CHECKING:
+    from headrace.gstreamer.pyds.struct import Struct
+
 
 _BORDER = 2  # pixels, of a drawn region
 PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "qos")} | {
@@ -79,7 +83,7 @@ class NvDsPreProcess(InPlace):
         self._preparer = None
         return True
 
-    def process(self, buffer: Any) -> Any:
+    def process(self, buffer: Gst.Buffer) -> Gst.FlowReturn:
         """Attach the tensors of a batch."""
         if self._preparer is None or not self.values["enable"]:
             return Gst.FlowReturn.OK
@@ -203,7 +207,9 @@ def region_to_roi(
     )
 
 
-def add_region_results(batch: NvDsBatchMeta, rois: Sequence[Roi], regions: Any) -> None:
+def add_region_results(
+    batch: NvDsBatchMeta, rois: Sequence[Roi], regions: Sequence[Struct]
+) -> None:
     """Add the results of a model on regions to these: classes, class maps and raw outputs."""
     for roi, region in zip(rois, regions, strict=True):
         for result in roi.classifiers:

@@ -92,7 +92,7 @@ class _EnumValue(ctypes.Structure):
 
 
 @cache
-def _enumeration(choices: Choices) -> tuple[Any, Any]:
+def _enumeration(choices: Choices) -> tuple[GObject.GType, ctypes.Array[_EnumValue]]:
     """The type of an enumeration, and its table, which GObject reads as long as it runs."""
     rows = [_EnumValue(value, nick.encode(), nick.encode()) for value, nick in choices.nicks]
     table = (_EnumValue * (len(rows) + 1))(*rows)
@@ -105,7 +105,7 @@ def _enumeration(choices: Choices) -> tuple[Any, Any]:
     return GObject.type_from_name(choices.type_name), table
 
 
-def _typed(row: Property) -> tuple[Any, ...]:
+def _typed(row: Property) -> tuple[object, ...]:
     """The type of a row, and its bounds and default as PyGObject wants them."""
     if row.choices is not None:
         return _enumeration(row.choices)[0], row.default
@@ -118,7 +118,7 @@ def _typed(row: Property) -> tuple[Any, ...]:
     return _TYPES[row.kind], least, bounds[1] if most is None else most, row.default
 
 
-def gproperties(table: Mapping[str, Property]) -> dict[str, Any]:
+def gproperties(table: Mapping[str, Property]) -> dict[str, tuple[object, ...]]:
     """Make PyGObject's `__gproperties__` of a table."""
     flags = GObject.ParamFlags.READWRITE
     made = {}

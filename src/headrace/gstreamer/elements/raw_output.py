@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_uint, c_void_p
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.gstreamer.pyds.inference import NVDSINFER_MAX_DIMS, NvDsInferLayerInfo
 from headrace.infer.engine_runs import RawOutput
+
+if TYPE_CHECKING:
+    from headrace._core.types import Arrays
 
 
 class InferDims(ctypes.Structure):
@@ -76,7 +78,7 @@ class RawOutputCallback:
         self._call(self.buffer or None, size, table, len(layers), count, self._user_data)
 
 
-def _layers(arrays: Mapping[str, Any], is_input: bool) -> list[tuple[NvDsInferLayerInfo, bool]]:
+def _layers(arrays: Arrays, is_input: bool) -> list[tuple[NvDsInferLayerInfo, bool]]:
     """The layers with their axes but the batch's; the values are those of all items."""
     found = []
     for name, array in arrays.items():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from headrace.gstreamer.elements.bindings import BaseTransform, Gst
 from headrace.gstreamer.elements.convert import relabelled
 from headrace.gstreamer.elements.element import NvElement, guarded
@@ -31,7 +29,9 @@ class Remaking(NvElement, BaseTransform):
         """Return the batch for the output."""
         raise NotImplementedError
 
-    def do_transform_caps(self, direction: Any, caps: Any, filter_caps: Any) -> Any:
+    def do_transform_caps(
+        self, direction: Gst.PadDirection, caps: Gst.Caps, filter_caps: Gst.Caps | None
+    ) -> Gst.Caps:
         """The output has the element's own size."""
         sizes = None
         if direction == Gst.PadDirection.SINK:
@@ -39,7 +39,7 @@ class Remaking(NvElement, BaseTransform):
         made = relabelled(caps, True, ("width", "height", *self.FRAMES), sizes)
         return made if filter_caps is None else filter_caps.intersect(made)
 
-    def _output(self, buffer: Any) -> Any:
+    def _output(self, buffer: Gst.Buffer) -> tuple[Gst.FlowReturn, Gst.Buffer]:
         batch = self.batch_of(buffer)
         made = Gst.Buffer.new_allocate(None, DUMMY_BYTES, None)
         made.pts, made.duration = buffer.pts, buffer.duration
@@ -48,6 +48,6 @@ class Remaking(NvElement, BaseTransform):
 
     do_prepare_output_buffer = guarded(_output, (Gst.FlowReturn.ERROR, None))
 
-    def do_transform(self, buffer: Any, made: Any) -> Any:
+    def do_transform(self, buffer: Gst.Buffer, made: Gst.Buffer) -> Gst.FlowReturn:
         """Do nothing: the output was made whole."""
         return Gst.FlowReturn.OK

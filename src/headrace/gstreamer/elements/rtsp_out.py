@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 from threading import Thread
-from typing import Any
 
 from headrace._core.errors import MediaError
 from headrace.gstreamer.elements.bindings import GLib, Gst
@@ -35,7 +34,7 @@ class NvRtspOutSinkBin(PartsBin):
 
     def __init__(self) -> None:
         super().__init__()
-        self._loop: Any = None
+        self._loop: GLib.MainLoop | None = None
         convert = self.part("nvvideoconvert")
         self._encoder = self.part("nvv4l2h264enc")
         pay = self.part("rtph264pay", pt=96, config_interval=1)
@@ -52,7 +51,7 @@ class NvRtspOutSinkBin(PartsBin):
         elif name == "sync":
             self._sink.set_property(name, self.values[name])
 
-    def do_change_state(self, change: Any) -> Any:
+    def do_change_state(self, change: Gst.StateChange) -> Gst.StateChangeReturn:
         """Start the server before the first picture, and stop it after the last."""
         if change == Gst.StateChange.NULL_TO_READY:
             try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from threading import Thread
-from typing import Any
 
 from headrace._core.errors import ConfigError, MediaError
 from headrace.config.paths import safe_uri
@@ -112,7 +111,7 @@ class NvUriSrcBin(PartsBin):
         self._offset_ns = self._end_ns = 0
         self._again = False
         self._reconnector: Reconnector | None = None
-        self._pad: Any = None
+        self._pad: Gst.Pad | None = None
         only = Gst.Caps.from_string("video/x-raw(ANY)")
         self._decode = self.part("uridecodebin", caps=only, expose_all_streams=False)
         self._decode.connect("pad-added", weakly(self._found))
@@ -125,7 +124,7 @@ class NvUriSrcBin(PartsBin):
         if name == "uri":
             self._decode.set_property("uri", self.values[name])
 
-    def _prepare(self, decode: Any, source: Any) -> None:
+    def _prepare(self, decode: Gst.Element, source: Gst.Element) -> None:
         if source.find_property("protocols") is not None:  # rtspsrc
             for own, other in _OF_RTSP.items():
                 value = self.values[own]
@@ -133,7 +132,7 @@ class NvUriSrcBin(PartsBin):
                     value = _FLAGS.get(value, value)
                 Gst.util_set_object_arg(source, other, str(value).lower())
 
-    def _inside(self, owner: Any, element: Any) -> None:
+    def _inside(self, owner: Gst.Bin, element: Gst.Element) -> None:
         """Reach the decoder, which a bin inside of a bin makes."""
         if isinstance(element, Gst.Bin):
             element.connect("element-added", weakly(self._inside))
@@ -142,7 +141,7 @@ class NvUriSrcBin(PartsBin):
         if keep > 1 and factory is not None and factory.get_name() == "nvv4l2decoder":
             element.set_property("drop-frame-interval", keep)
 
-    def _found(self, decode: Any, source: Any) -> None:
+    def _found(self, decode: Gst.Element, source: Gst.Element) -> None:
         caps = source.get_current_caps() or source.query_caps(None)
         if not is_nvmm(caps):
             convert = self.part("nvvideoconvert")
@@ -166,7 +165,7 @@ class NvUriSrcBin(PartsBin):
 
     # ---- reconnecting
 
-    def do_change_state(self, change: Any) -> Any:
+    def do_change_state(self, change: Gst.StateChange) -> Gst.StateChangeReturn:
         """Watch an RTSP source between READY and PAUSED, if it is to be opened again."""
         if change == Gst.StateChange.READY_TO_PAUSED and (patience := self._patience()):
             reopen, give_up = weakly(self._reopen), weakly(self._give_up)
@@ -186,7 +185,7 @@ class NvUriSrcBin(PartsBin):
         attempts = self.values["rtsp-reconnect-attempts"]
         return Patience(interval_s, first_s, attempts or -1)  # 0 is -1 in the original, too
 
-    def do_handle_message(self, message: Any) -> None:
+    def do_handle_message(self, message: Gst.Message) -> None:
         """Keep an error of the source back if it is opened again."""
         watch = None if self.disposed else self._reconnector
         if watch is not None and message.type == Gst.MessageType.ERROR:  # noqa: SIM102 - for mypy
@@ -194,7 +193,7 @@ class NvUriSrcBin(PartsBin):
                 return
         Gst.Bin.do_handle_message(self, message)
 
-    def _watch(self, ghost: Any, info: Any) -> Any:
+    def _watch(self, ghost: Gst.Pad, info: Gst.PadProbeInfo) -> Gst.PadProbeReturn:
         watch = self._reconnector
         if watch is None:
             return Gst.PadProbeReturn.OK
@@ -223,7 +222,7 @@ class NvUriSrcBin(PartsBin):
         if peer is not None:  # past the pad, which takes no second end of a stream
             peer.send_event(Gst.Event.new_eos())
 
-    def _loop(self, source: Any, info: Any) -> Any:
+    def _loop(self, source: Gst.Pad, info: Gst.PadProbeInfo) -> Gst.PadProbeReturn:
         """Turn the end into a jump to the start; times go on, and elements behind see no jump."""
         if info.type & Gst.PadProbeType.BUFFER:
             buffer = info.get_buffer()
@@ -244,7 +243,7 @@ class NvUriSrcBin(PartsBin):
             return Gst.PadProbeReturn.DROP
         return Gst.PadProbeReturn.OK
 
-    def _restart(self, source: Any) -> None:
+    def _restart(self, source: Gst.Element) -> None:
         seek = Gst.Event.new_seek(
             1.0, Gst.Format.TIME, Gst.SeekFlags.FLUSH, Gst.SeekType.SET, 0, Gst.SeekType.NONE, 0
         )
@@ -276,7 +275,7 @@ class NvMultiUriSrcBin(PartsBin):
     def __init__(self) -> None:
         super().__init__()
         self._mux = self.part("nvstreammux")
-        self._sources: list[Any] = []
+        self._sources: list[Gst.Element] = []
         self.ghost("src", self._mux.get_static_pad("src"))
         self.setup()
 
@@ -285,7 +284,7 @@ class NvMultiUriSrcBin(PartsBin):
         if name in _OF_MUX and _OF_MUX[name].text != NO_EFFECT:
             self._mux.set_property(name, self.values[name])
 
-    def do_change_state(self, change: Any) -> Any:
+    def do_change_state(self, change: Gst.StateChange) -> Gst.StateChangeReturn:
         """Make the sources before the first start."""
         if change == Gst.StateChange.NULL_TO_READY and not self._sources:
             try:

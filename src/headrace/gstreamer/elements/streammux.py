@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from threading import Condition, Thread
-from typing import Any
 
 import numpy as np
 
@@ -58,7 +57,7 @@ _NTP = Gst.Caps.from_string("timestamp/x-ntp")
 _NTP_TO_UNIX_NS = 2_208_988_800 * Gst.SECOND  # from 1900 to 1970
 
 
-def _sender_time_ns(buffer: Any) -> int:
+def _sender_time_ns(buffer: Gst.Buffer) -> int:
     """The time that an RTSP sender gave a frame, in ns since 1970; 0 if none is known."""
     meta = buffer.get_reference_timestamp_meta(_NTP)
     return 0 if meta is None else max(0, meta.timestamp - _NTP_TO_UNIX_NS)
@@ -96,7 +95,7 @@ class NvStreamMux(NvElement, Element):
 
     def __init__(self) -> None:
         super().__init__()
-        self._sources: dict[Any, _Source] = {}
+        self._sources: dict[Gst.Pad, _Source] = {}
         self._changed = Condition()
         self._thread: Thread | None = None
         self._stopping = False
@@ -111,7 +110,9 @@ class NvStreamMux(NvElement, Element):
 
     # ---- pads
 
-    def do_request_new_pad(self, template: Any, name: str | None, caps: Any) -> Any:
+    def do_request_new_pad(
+        self, template: Gst.PadTemplate, name: str | None, caps: Gst.Caps
+    ) -> Gst.Pad:
         """Make the sink pad of a source; its number is that of the name, else the lowest free."""
         with self._changed:
             taken = {source.number for source in self._sources.values()}
@@ -129,7 +130,7 @@ class NvStreamMux(NvElement, Element):
         self.add_pad(sink)
         return sink
 
-    def do_release_pad(self, sink: Any) -> None:
+    def do_release_pad(self, sink: Gst.Pad) -> None:
         """Forget a source."""
         if self.disposed:
             self.remove_pad(sink)
@@ -146,7 +147,7 @@ class NvStreamMux(NvElement, Element):
             self._changed.notify_all()
         self.remove_pad(sink)
 
-    def _query(self, sink: Any, parent: Any, query: Any) -> bool:
+    def _query(self, sink: Gst.Pad, parent: Gst.Object, query: Gst.Query) -> bool:
         if query.type == Gst.QueryType.ALLOCATION:
             GstVideo.video_meta_api_get_type()
             # Decoders then give away their own padded pictures instead of copies.
@@ -154,7 +155,7 @@ class NvStreamMux(NvElement, Element):
             return True
         return bool(sink.query_default(parent, query))
 
-    def _event(self, sink: Any, parent: Any, event: Any) -> bool:
+    def _event(self, sink: Gst.Pad, parent: Gst.Object, event: Gst.Event) -> bool:
         source = self._sources.get(sink)
         if source is None:
             return False
@@ -187,7 +188,7 @@ class NvStreamMux(NvElement, Element):
                     self._changed.notify_all()
         return True
 
-    def _chain(self, sink: Any, parent: Any, buffer: Any) -> Any:
+    def _chain(self, sink: Gst.Pad, parent: Gst.Object, buffer: Gst.Buffer) -> Gst.FlowReturn:
         source = self._sources.get(sink)
         if source is None or source.reader is None:
             return Gst.FlowReturn.NOT_NEGOTIATED
@@ -212,7 +213,7 @@ class NvStreamMux(NvElement, Element):
         return Gst.FlowReturn.OK
 
     @timed
-    def _fitted(self, reader: CapsReader, buffer: Any) -> tuple[Surface, tuple[int, int]]:
+    def _fitted(self, reader: CapsReader, buffer: Gst.Buffer) -> tuple[Surface, tuple[int, int]]:
         """The picture at the batch's size, and its own size."""
         surface = reader.surface(buffer)
         own = surface.width, surface.height
@@ -235,7 +236,7 @@ class NvStreamMux(NvElement, Element):
 
     # ---- batches
 
-    def do_change_state(self, change: Any) -> Any:
+    def do_change_state(self, change: Gst.StateChange) -> Gst.StateChangeReturn:
         """Run the thread between READY and PAUSED."""
         if change == Gst.StateChange.READY_TO_PAUSED:
             self._stopping, self._flow, self._size = False, Gst.FlowReturn.OK, (0, 0)
@@ -304,7 +305,7 @@ class NvStreamMux(NvElement, Element):
                 source.announced = True
         return found
 
-    def _take(self) -> list[tuple[_Source, Any]]:
+    def _take(self) -> list[tuple[_Source, Gst.Buffer]]:
         """Wait for a batch: a frame of each source, or those there when the time is up."""
         most = self.values["batch-size"] or 1
         timeout_us = self.values["batched-push-timeout"]
@@ -344,7 +345,7 @@ class NvStreamMux(NvElement, Element):
         self._changed.notify_all()
         return sorted((full[start:] + full[:start])[:most], key=lambda s: s.number)
 
-    def _start_stream(self, taken: list[tuple[_Source, Any]]) -> None:
+    def _start_stream(self, taken: list[tuple[_Source, Gst.Buffer]]) -> None:
         source, (surface, *_) = taken[0]
         top, bottom = source.framerate
         caps = (
@@ -358,7 +359,7 @@ class NvStreamMux(NvElement, Element):
         segment.init(Gst.Format.TIME)
         self._src.push_event(Gst.Event.new_segment(segment))
 
-    def _push(self, taken: list[tuple[_Source, Any]]) -> bool:
+    def _push(self, taken: list[tuple[_Source, Gst.Buffer]]) -> bool:
         batch = pyds.NvDsBatchMeta()
         batch.base_meta.batch_meta = batch
         batch.base_meta.meta_type = pyds.NvDsMetaType.NVDS_BATCH_META

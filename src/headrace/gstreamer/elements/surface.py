@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from ctypes import c_size_t, c_void_p
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,12 @@ from headrace.gstreamer.pyds.bridge import function
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import ColorSpace, PixelFormat, Plane, matrix_code, plane_shapes
 from headrace.media.pixels import plane_views, to_av
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.gstreamer.elements.bindings import Gst
+
 
 RAW_FORMATS = ("NV12", "I420", "RGBA", "BGRx", "RGB", "BGR", "GRAY8")
 _PLANAR = {"NV12": PixelFormat.NV12, "I420": PixelFormat.I420, "GRAY8": PixelFormat.GRAY}
@@ -30,7 +36,7 @@ _MAP_INFO_BYTES, _DATA_AT, _SIZE_AT = 104, 16, 24  # GstMapInfo on machines of 6
 
 
 @cache
-def _library() -> tuple[Any, Any]:
+def _library() -> tuple[Callable[..., int], Callable[..., object]]:
     library = ctypes.CDLL("libgstreamer-1.0.so.0")
     mapping = function(library.gst_buffer_map, ctypes.c_int, c_void_p, c_void_p, ctypes.c_int)
     return mapping, function(library.gst_buffer_unmap, None, c_void_p, c_void_p)
@@ -46,7 +52,7 @@ class MappedBuffer:
         MediaError: the buffer cannot be mapped.
     """
 
-    def __init__(self, buffer: Any) -> None:
+    def __init__(self, buffer: Gst.Buffer) -> None:
         self._buffer = buffer  # holds a reference
         self._info = ctypes.create_string_buffer(_MAP_INFO_BYTES)
         mapping, self._unmap = _library()
@@ -154,7 +160,7 @@ def _reformatted(frame: Frame, format: str | None, width: int, height: int) -> A
         ) from error
 
 
-def system_bytes(surface: Surface, format: str, info: Any) -> bytes:
+def system_bytes(surface: Surface, format: str, info: GstVideo.VideoInfo) -> bytes:
     """Lay a picture out as GStreamer has it in system memory.
 
     Args:
@@ -183,7 +189,7 @@ def system_bytes(surface: Surface, format: str, info: Any) -> bytes:
     return target.tobytes()
 
 
-def video_info(caps: Any) -> Any:
+def video_info(caps: Gst.Caps) -> GstVideo.VideoInfo:
     """Return the layout of pictures in system memory.
 
     Raises:
@@ -202,7 +208,7 @@ class CapsReader:
         width, height: in pixels.
     """
 
-    def __init__(self, caps: Any) -> None:
+    def __init__(self, caps: Gst.Caps) -> None:
         structure = caps.get_structure(0)
         self.format = str(structure.get_string("format"))
         if self.format not in RAW_FORMATS:
@@ -216,7 +222,7 @@ class CapsReader:
         color = structure.get_string("colorimetry") or ""
         self._color = ColorSpace.BT709 if "bt709" in color else ColorSpace.BT601
 
-    def surface(self, buffer: Any, **attributes: Any) -> Surface:
+    def surface(self, buffer: Gst.Buffer, **attributes: Any) -> Surface:
         """Make a surface over a buffer, without a copy where its format allows."""
         mapped = MappedBuffer(buffer)
         offsets, strides = self._offsets, self._strides

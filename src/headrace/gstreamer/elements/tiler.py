@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headrace._core.errors import MediaError
 from headrace.gstreamer import pyds
@@ -20,6 +20,11 @@ from headrace.gstreamer.pyds.functions import (
 from headrace.gstreamer.pyds.meta import NvDsBatchMeta, NvDsFrameMeta, items
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import ColorSpace, PixelFormat
+
+if TYPE_CHECKING:
+    from headrace.gstreamer.pyds.osd import NvOSD_RectParams, NvOSD_TextParams
+    from headrace.media.pixel_format import Plane
+
 
 PROPERTIES = COMMON | {
     "rows": Property("uint", 1, "of tiles", 1),
@@ -43,7 +48,7 @@ class NvMultiStreamTiler(Remaking):
 
     def __init__(self) -> None:
         super().__init__()
-        self._planes: tuple[Any, ...] = ()
+        self._planes: tuple[Plane, ...] = ()
         self._grid = (0, 0)
 
     def remade(self, batch: NvDsBatchMeta) -> NvDsBatchMeta:
@@ -127,11 +132,11 @@ def move(frame: NvDsFrameMeta, ratio_x: float, ratio_y: float, left: int, top: i
             circle.radius = int(circle.radius * min(ratio_x, ratio_y))
 
 
-def _move_rect(rect: Any, ratio_x: float, ratio_y: float, left: int, top: int) -> None:
+def _move_rect(rect: NvOSD_RectParams, ratio_x: float, ratio_y: float, left: int, top: int) -> None:
     rect.left, rect.top = left + rect.left * ratio_x, top + rect.top * ratio_y
     rect.width, rect.height = rect.width * ratio_x, rect.height * ratio_y
 
 
-def _move_text(text: Any, ratio_x: float, ratio_y: float, left: int, top: int) -> None:
+def _move_text(text: NvOSD_TextParams, ratio_x: float, ratio_y: float, left: int, top: int) -> None:
     text.x_offset = int(left + text.x_offset * ratio_x)
     text.y_offset = int(top + text.y_offset * ratio_y)

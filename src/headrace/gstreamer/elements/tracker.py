@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.element import NVMM, InPlace, pad
@@ -79,7 +78,7 @@ class NvTracker(InPlace):
         self._seen.clear()
         return True
 
-    def process(self, buffer: Any) -> Any:
+    def process(self, buffer: Gst.Buffer) -> Gst.FlowReturn:
         """Track the objects of each frame."""
         batch = self.batch_of(buffer)
         assert self._tracker is not None

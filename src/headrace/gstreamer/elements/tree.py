@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headrace._core.types import Array
 from headrace.gstreamer import pyds
 from headrace.gstreamer.elements.outputs import add_outputs
 from headrace.gstreamer.elements.surface import Surface
@@ -37,6 +38,9 @@ from headrace.meta import (
     Space,
 )
 from headrace.meta.objects import DEFAULT_STYLE
+
+if TYPE_CHECKING:
+    from headrace.gstreamer.pyds.osd import NvOSD_RectParams, NvOSD_TextParams
 
 
 def frames_of(batch: NvDsBatchMeta) -> list[NvDsFrameMeta]:
@@ -148,13 +152,13 @@ def _new_object(
     return obj
 
 
-def _set_mask(obj: NvDsObjectMeta, values: Any, threshold: float) -> None:
+def _set_mask(obj: NvDsObjectMeta, values: Array, threshold: float) -> None:
     mask = obj.mask_params
     mask.height, mask.width = values.shape
     mask.data, mask.size, mask.threshold = values, values.nbytes, threshold
 
 
-def _style_rect(rect: Any, style: ClassStyle) -> None:
+def _style_rect(rect: NvOSD_RectParams, style: ClassStyle) -> None:
     rect.border_width = style.border_width
     rect.border_color.set(*style.border_color)
     if style.bg_color is not None:
@@ -163,7 +167,7 @@ def _style_rect(rect: Any, style: ClassStyle) -> None:
 
 
 def style_text(
-    params: Any, text: str, left: float, top: float, style: ClassStyle = DEFAULT_STYLE
+    params: NvOSD_TextParams, text: str, left: float, top: float, style: ClassStyle = DEFAULT_STYLE
 ) -> None:
     """Set a text and its look; its box is ten pixels above the object. Source: spec B.7."""
     params.display_text = text

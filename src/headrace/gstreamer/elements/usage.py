@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import wraps
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from headrace._core.pages.graphs import Box, Link
 from headrace.gstreamer import pyds
@@ -20,6 +20,8 @@ from headrace.gstreamer.elements.properties import NO_EFFECT
 from headrace.gstreamer.elements.register import register
 from headrace.gstreamer.pyds.bridge import bridge
 from headrace.gstreamer.pyds.meta import NvDsBatchMeta, items
+
+R = TypeVar("R")
 
 _LISTS = {
     "objects": "obj_meta_list",
@@ -82,7 +84,7 @@ class Usage:
     probes: dict[str, list[float]] = field(default_factory=dict)
     picture: str = ""
     graph: tuple[tuple[Box, ...], tuple[Link, ...]] = ((), ())
-    _seen: set[Any] = field(default_factory=set)
+    _seen: set[Gst.Pipeline] = field(default_factory=set)
 
     def start(self) -> None:
         """Watch the pipelines of this process from now on, and the names read of `pyds`."""
@@ -91,7 +93,7 @@ class Usage:
         sys.modules["pyds"] = RecordedModule(pyds, self)
         set_state, add_probe = Gst.Element.set_state, Gst.Pad.add_probe
 
-        def watched_set_state(element: Any, state: Any) -> Any:
+        def watched_set_state(element: Gst.Element, state: Gst.State) -> Gst.StateChangeReturn:
             if isinstance(element, Gst.Pipeline):
                 if state in (Gst.State.PAUSED, Gst.State.PLAYING):
                     self._watch(element, add_probe)
@@ -99,20 +101,25 @@ class Usage:
                     self._draw(element)
             return set_state(element, state)
 
-        def timed_add_probe(sink: Any, mask: Any, callback: Any, *data: Any) -> Any:
+        def timed_add_probe(
+            sink: Gst.Pad,
+            mask: Gst.PadProbeType,
+            callback: Callable[..., Gst.PadProbeReturn],
+            *data: object,
+        ) -> object:
             if not str(getattr(callback, "__module__", "")).startswith("headrace."):
                 callback = self._timed(sink, callback)
             return add_probe(sink, mask, callback, *data)
 
         Gst.Element.set_state, Gst.Pad.add_probe = watched_set_state, timed_add_probe
 
-    def _timed(self, sink: Any, callback: Callable[..., Any]) -> Callable[..., Any]:
+    def _timed(self, sink: Gst.Pad, callback: Callable[..., R]) -> Callable[..., R]:
         parent = sink.get_parent_element()
         name = f"{parent.get_name() if parent else '?'}.{sink.get_name()}"
         found = self.probes.setdefault(name, [0, 0.0])
 
         @wraps(callback)
-        def call(*arguments: Any) -> Any:
+        def call(*arguments: object) -> R:
             start = time.thread_time()
             try:
                 return callback(*arguments)
@@ -122,17 +129,17 @@ class Usage:
 
         return call
 
-    def _watch(self, pipeline: Any, add_probe: Callable[..., Any]) -> None:
+    def _watch(self, pipeline: Gst.Pipeline, add_probe: Callable[..., int]) -> None:
         if pipeline in self._seen:
             return
         self._seen.add(pipeline)
-        elements: list[Any] = []
+        elements: list[Gst.Element] = []
         pipeline.iterate_recurse().foreach(elements.append)
         for element in reversed(elements):
             self._count(element, add_probe)
         pipeline.connect("deep-element-added", lambda _, __, one: self._count(one, add_probe))
 
-    def _count(self, element: Any, add_probe: Callable[..., Any]) -> None:
+    def _count(self, element: Gst.Element, add_probe: Callable[..., int]) -> None:
         factory = element.get_factory()
         if factory is None or (isinstance(element, Gst.Bin) and not isinstance(element, NvElement)):
             return
@@ -142,7 +149,7 @@ class Usage:
             self._note_settings(element)
         meta = self.metadata.setdefault(element.get_name(), Counter())
 
-        def look(sink: Any, info: Any) -> Any:
+        def look(sink: Gst.Pad, info: Gst.PadProbeInfo) -> Gst.PadProbeReturn:
             now, batch = time.monotonic(), bridge().get(hash(info.get_buffer()))
             use.first_s, use.last_s = use.first_s or now, now
             use.buffers += 1
@@ -151,7 +158,7 @@ class Usage:
                 meta.update(_counted(batch))
             return Gst.PadProbeReturn.OK
 
-        def probe(_: Any, one: Any) -> None:
+        def probe(_: object, one: Gst.Pad) -> None:
             if one.get_direction() == wanted:
                 add_probe(one, Gst.PadProbeType.BUFFER, look)
 
@@ -162,21 +169,21 @@ class Usage:
         element.connect("pad-added", probe)
 
     def _note_settings(self, element: NvElement) -> None:
-        named: Any = element
+        named: Gst.Element = element
         for name in sorted(element.assigned):
             row = element.PROPERTIES[name]
             note = row.text if row.text == NO_EFFECT or row.text.startswith("accepted") else ""
             value = str(element.values[name])
             self.settings.append((named.get_name(), name, value, note))
 
-    def _draw(self, pipeline: Any) -> None:
+    def _draw(self, pipeline: Gst.Pipeline) -> None:
         if pipeline in self._seen:
             details = Gst.DebugGraphDetails.MEDIA_TYPE | Gst.DebugGraphDetails.CAPS_DETAILS
             details |= Gst.DebugGraphDetails.NON_DEFAULT_PARAMS
             self.picture = Gst.debug_bin_to_dot_data(pipeline, details) or self.picture
             self.graph = pipeline_graph(pipeline, self._told)
 
-    def _told(self, element: Any) -> str:
+    def _told(self, element: Gst.Element) -> str:
         use = self.elements.get(element.get_name())
         if use is None or not use.buffers:
             return ""

@@ -6,7 +6,6 @@ import json
 import sys
 from multiprocessing import util
 from pathlib import Path
-from typing import Any
 
 from headrace._core.errors import HeadraceError
 from headrace._core.pages import render_page, write_page
@@ -76,7 +75,7 @@ def write_report(usage: Usage, path: Path, title: str) -> None:
     write_page(path, svg_file(layered_graph(*usage.graph)) if drawn else usage.picture)
 
 
-def report_values(usage: Usage, title: str) -> dict[str, Any]:
+def report_values(usage: Usage, title: str) -> dict[str, object]:
     """Return the numbers of a run."""
     spent = Stopwatch.spent or {}
     return {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +20,7 @@ from headrace.media.frame import Frame
 from headrace.meta import FrameMeta, InputTensor, Roi
 from headrace.meta.detections import FloatArray
 
-Prepare = Callable[[npt.NDArray[np.uint8], dict[str, Any]], Any]
+Prepare = Callable[[npt.NDArray[np.uint8], dict[str, str]], object]
 SIGNATURE = "def {name}(pictures, config) -> tensor"
 
 
@@ -99,7 +98,7 @@ class TensorPreparer:
                 tensors.append(tensor)
         return tensors
 
-    def drawn(self, frame: Frame) -> tuple[Sequence[Any], tuple[float, ...]] | None:
+    def drawn(self, frame: Frame) -> tuple[Sequence[tuple[float, ...]], tuple[float, ...]] | None:
         """Return the regions to draw on a frame, with their colour; None for none."""
         found = self.rules.group_of(frame.source_id)
         if found is None or found[1].color is None or not self.rules.enabled:

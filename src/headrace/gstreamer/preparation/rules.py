@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -96,7 +95,7 @@ class PreparationRules:
     tensor_name: str
     library: Path | None = None
     function: str = ""
-    user_config: Mapping[str, Any] = field(default_factory=dict)
+    user_config: Mapping[str, str] = field(default_factory=dict)
     groups: tuple[PreparationGroup, ...]
     where: str = ""
     notices: tuple[Finding, ...] = ()

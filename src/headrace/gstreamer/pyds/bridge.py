@@ -11,9 +11,13 @@ from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_size_t, c_uint64, c_ul
 from functools import cache
 from itertools import count
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.gstreamer.pyds.loading import gstreamer
+
+if TYPE_CHECKING:
+    from headrace.gstreamer.pyds.meta import NvDsBatchMeta
+
 
 _API, _NAME = b"HeadraceBatchMetaAPI", b"HeadraceBatchMeta"
 _HEADER_BYTES = 16  # of GstMeta on machines of 64 bits
@@ -33,7 +37,7 @@ class Bridge:
     def __init__(self) -> None:
         gstreamer()
         library = ctypes.CDLL("libgstreamer-1.0.so.0")
-        self.table: dict[int, Any] = {}
+        self.table: dict[int, NvDsBatchMeta] = {}
         self._numbers = count(1)
         self._add = function(library.gst_buffer_add_meta, c_void_p, c_void_p, c_void_p, c_void_p)
         self._get = function(library.gst_buffer_get_meta, c_void_p, c_void_p, c_ulong)
@@ -50,14 +54,14 @@ class Bridge:
         self._api = register_api(_API, self._tags)
         self._info = register_meta(self._api, _NAME, _HEADER_BYTES + 8, *self._callbacks)
 
-    def attach(self, address: int, value: Any) -> None:
+    def attach(self, address: int, value: NvDsBatchMeta) -> None:
         """Attach an object to a buffer of one owner."""
         meta = self._add(address, self._info, None)
         number = next(self._numbers)
         self.table[number] = value
         c_uint64.from_address(meta + _HEADER_BYTES).value = number
 
-    def get(self, address: int) -> Any:
+    def get(self, address: int) -> NvDsBatchMeta | None:
         """Return the object attached to a buffer, or None."""
         meta = self._get(address, self._api)
         return self.table.get(c_uint64.from_address(meta + _HEADER_BYTES).value) if meta else None
@@ -76,7 +80,7 @@ class Bridge:
         return 1
 
 
-def function(function: Any, result: Any, *arguments: Any) -> Any:
+def function(function: Any, result: type | None, *arguments: type) -> Any:
     """Declare the types of a function of C and return it."""
     function.restype, function.argtypes = result, arguments
     return function

@@ -7,9 +7,13 @@ import sys
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    pass
+
 
 _DISTRIBUTION = Path("/usr/lib/python3/dist-packages")
 _PACKAGES = (
@@ -24,7 +28,7 @@ class _DistributionFinder:
     """Finds `gi` among the distribution's packages and nothing else of them."""
 
     @staticmethod
-    def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         """Look for `gi`; packages inside of it are found by its own path."""
         return distribution_spec() if name == "gi" else None
 

@@ -206,7 +206,7 @@ def generate_ts_rfc3339(buffer: int, size: int) -> None:
         ctypes.memmove(buffer, raw, len(raw))
 
 
-_Callback = Callable[[Any, Any], Any]
+_Callback = Callable[[NvDsUserMeta, object], object]
 
 
 def user_copyfunc(meta: NvDsUserMeta, func: _Callback) -> None:

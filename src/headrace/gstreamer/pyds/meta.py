@@ -84,7 +84,7 @@ class MetaList:
         self._last: GList | None = None
         self._count = 0
 
-    def append(self, data: Any) -> None:
+    def append(self, data: object) -> None:
         """Add at the end."""
         node = GList(data, self._last)
         if self._last is None:
@@ -94,7 +94,7 @@ class MetaList:
         self._last = node
         self._count += 1
 
-    def remove(self, data: Any) -> bool:
+    def remove(self, data: object) -> bool:
         """Take one item out; False if it is not there."""
         node = self.first
         while node is not None and node.data is not data:
@@ -134,7 +134,7 @@ class NvDsBaseMeta(Struct):
     uContext: Any = None
     copy_func: Any = None
     release_func: Any = None
-    _batch: Any = None
+    _batch: ref[NvDsBatchMeta] | None = None
 
     @property
     def batch_meta(self) -> Any:
@@ -152,13 +152,13 @@ class MetaField:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, struct: Any, owner: type) -> Any:
+    def __get__(self, struct: Struct | None, owner: type) -> Any:
         if struct is None:
             return self
         found = struct.__dict__.get(self._name)
         return None if found is None else found.first
 
-    def __set__(self, struct: Any, value: Any) -> None:
+    def __set__(self, struct: Struct, value: object) -> None:
         raise AttributeError(f"{self._name} cannot be set; the functions nvds_add_… add to it")
 
 

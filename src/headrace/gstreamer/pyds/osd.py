@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from headrace.gstreamer.pyds.struct import Nested, Struct, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 
 MAX_ELEMENTS_IN_DISPLAY_META = 16
 
@@ -148,7 +152,7 @@ class _Sixteen(list[Any]):
             super().__setitem__(index, found)
         return found
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
 
@@ -161,7 +165,7 @@ class Elements:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, struct: Any, owner: type) -> Any:
+    def __get__(self, struct: Struct | None, owner: type) -> Any:
         if struct is None:
             return self
         found = struct.__dict__.get(self._name)
@@ -169,5 +173,5 @@ class Elements:
             found = struct.__dict__[self._name] = _Sixteen(self.kind)
         return found
 
-    def __set__(self, struct: Any, value: Any) -> None:
+    def __set__(self, struct: Struct, value: object) -> None:
         raise AttributeError(f"{self._name} cannot be set; its sixteen elements can be changed")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.servicemaker.tensor import Buffer
@@ -51,7 +50,9 @@ class Feeder:
     def __init__(self, name: str, provider: BufferProvider) -> None:
         self.name, self._provider = name, provider
 
-    def connect(self, element: Any, failed: Callable[[BaseException], None]) -> Callable[[], None]:
+    def connect(
+        self, element: Gst.Element, failed: Callable[[BaseException], None]
+    ) -> Callable[[], None]:
         """Answer each request of the element with a buffer.
 
         Args:
@@ -65,7 +66,7 @@ class Feeder:
             element.set_property("format", Gst.Format.TIME)
         ended = False
 
-        def feed(source: Any, size: int) -> None:
+        def feed(source: Gst.Element, size: int) -> None:
             nonlocal ended
             if ended:
                 return
@@ -90,7 +91,9 @@ class Receiver:
     def __init__(self, name: str, retriever: BufferRetriever) -> None:
         self.name, self._retriever = name, retriever
 
-    def connect(self, element: Any, failed: Callable[[BaseException], None]) -> Callable[[], None]:
+    def connect(
+        self, element: Gst.Element, failed: Callable[[BaseException], None]
+    ) -> Callable[[], None]:
         """Hand each buffer of the element over.
 
         Args:
@@ -102,7 +105,7 @@ class Receiver:
         """
         element.set_property("emit-signals", True)
 
-        def take(sink: Any) -> Any:
+        def take(sink: Gst.Pad) -> Gst.FlowReturn:
             sample = sink.emit("pull-sample")
             if sample is None:
                 return Gst.FlowReturn.EOS

@@ -53,7 +53,7 @@ class SourceConfig:
     """
 
     source_type: str = ""
-    source_properties: dict[str, Any] = field(default_factory=dict)
+    source_properties: dict[str, object] = field(default_factory=dict)
     sensor_list: list[SensorInfo] = field(default_factory=list)
     camera_list: list[CameraInfo] = field(default_factory=list)
 
@@ -123,7 +123,7 @@ def _values(node: MapNode) -> dict[str, Any]:
     return {k.text: _value(v) for k, v in node.pairs if isinstance(v, TextNode)}
 
 
-def _value(node: TextNode) -> Any:
+def _value(node: TextNode) -> object:
     if not node.plain:
         return node.text
     if node.text.lower() in ("true", "false"):
@@ -146,7 +146,7 @@ def build(pipeline: Pipeline, path: Path) -> None:
     body = _child(file.root, "deepstream", MapNode)
     if body is None:
         raise file.error(1, "there is no deepstream: section", "deepstream: with nodes and edges")
-    operators: dict[str, tuple[str, dict[str, Any]]] = {}
+    operators: dict[str, tuple[str, dict[str, object]]] = {}
     for row in file.rows("nodes", body):
         named = _values(row)
         missing = [key for key in ("type", "name") if key not in named]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from headrace._core.errors import ConfigError
@@ -19,6 +19,10 @@ from headrace.gstreamer.servicemaker.buffers import (
 from headrace.gstreamer.servicemaker.description import SensorInfo, SourceConfig
 from headrace.gstreamer.servicemaker.pipeline import Pipeline
 from headrace.gstreamer.servicemaker.probes import Probe
+
+if TYPE_CHECKING:
+    from headrace.gstreamer.elements.bindings import Gst
+
 
 _SIZE = {"width": 1920, "height": 1080}
 _TILES = {"width": 1280, "height": 720}
@@ -88,7 +92,7 @@ class Flow:
             self._streams, self._batched = list(streams), made._batched
         return made
 
-    def _chain(self, operation: str, stream: str, *parts: tuple[str, Mapping[str, Any]]) -> str:
+    def _chain(self, operation: str, stream: str, *parts: tuple[str, Mapping[str, object]]) -> str:
         """Add elements in a row behind one; returns the last."""
         if self._forked:
             parts = (("queue", {}), *parts)
@@ -110,14 +114,14 @@ class Flow:
             self.batch()
         return self._streams[0]
 
-    def _step(self, operation: str, kind: str, **properties: Any) -> Flow:
+    def _step(self, operation: str, kind: str, **properties: object) -> Flow:
         return self._behind([self._chain(operation, self._one(operation), (kind, properties))])
 
     def batch_capture(
         self,
         inputs: str | Path | Sequence[str],
         record_config: RecordConfig | None = None,
-        **options: Any,
+        **options: object,
     ) -> Flow:
         """Open sources and batch their frames.
 
@@ -162,7 +166,7 @@ class Flow:
             self._pipeline.link((name, mux), ("", "sink_%u"))
         return self._behind([mux], batched=True)
 
-    def _mux(self, operation: str, count: int, given: Mapping[str, Any]) -> str:
+    def _mux(self, operation: str, count: int, given: Mapping[str, object]) -> str:
         self._sources = count
         name = self._name(operation, "mux")
         defaults = _SIZE | {"batch-size": count, "batched-push-timeout": _MUX_TIMEOUT_US}
@@ -173,7 +177,7 @@ class Flow:
                 node.set(key, value)
         return name
 
-    def capture(self, inputs: Sequence[str], **options: Any) -> Flow:
+    def capture(self, inputs: Sequence[str], **options: object) -> Flow:
         """Open sources, a stream each."""
         names = []
         for one in inputs:
@@ -205,28 +209,28 @@ class Flow:
         names = [self._chain("decode", one, ("nvv4l2decoder", {})) for one in self._streams]
         return self._behind(names, batched=False)
 
-    def batch(self, **options: Any) -> Flow:
+    def batch(self, **options: object) -> Flow:
         """Batch the frames of all streams."""
         mux = self._mux("batch", len(self._streams), _hyphened(options))
         for stream in self._streams:
             self._pipeline.link((stream, mux), ("", "sink_%u"))
         return self._behind([mux], batched=True)
 
-    def preprocess(self, config: str | Path, **options: Any) -> Flow:
+    def preprocess(self, config: str | Path, **options: object) -> Flow:
         """Prepare tensors with `nvdspreprocess`."""
         given = {"config-file": str(config)} | _hyphened(options)
         return self._step("preprocess", "nvdspreprocess", **given)
 
-    def infer(self, config: str | Path, with_triton: bool = False, **options: Any) -> Flow:
+    def infer(self, config: str | Path, with_triton: bool = False, **options: object) -> Flow:
         """Run a model with `nvinfer`, or `nvinferserver` if `with_triton`."""
         given = {"config-file-path": str(config)} | _hyphened(options)
         return self._step("infer", "nvinferserver" if with_triton else "nvinfer", **given)
 
-    def track(self, **options: Any) -> Flow:
+    def track(self, **options: object) -> Flow:
         """Follow objects with `nvtracker`."""
         return self._step("track", "nvtracker", **_hyphened(options))
 
-    def analyze(self, config: str | Path, **options: Any) -> Flow:
+    def analyze(self, config: str | Path, **options: object) -> Flow:
         """Count with `nvdsanalytics`."""
         given = {"config-file": str(config)} | _hyphened(options)
         return self._step("analyze", "nvdsanalytics", **given)
@@ -236,7 +240,7 @@ class Flow:
         what: Probe | str,
         name: str = "",
         tips: str = "",
-        properties: Mapping[str, Any] | None = None,
+        properties: Mapping[str, object] | None = None,
     ) -> Flow:
         """Attach a probe or a named operator to the last element; see `Pipeline.attach`."""
         for stream in self._streams:
@@ -255,15 +259,18 @@ class Flow:
         msg_broker_conn_str: str,
         topic: str,
         msg_conv_config: str | Path,
-        **options: Any,
+        **options: object,
     ) -> Flow:
         """Send events to a broker with `nvmsgconv` and `nvmsgbroker`."""
-        broker = {"proto-lib": msg_broker_proto_lib, "conn-str": msg_broker_conn_str}
+        broker: dict[str, object] = {
+            "proto-lib": msg_broker_proto_lib,
+            "conn-str": msg_broker_conn_str,
+        }
         broker |= {"topic": topic} | _hyphened(options)
         parts = ("nvmsgconv", {"config": str(msg_conv_config)}), ("nvmsgbroker", broker)
         return self._behind([self._chain("publish", self._one("publish"), *parts)])
 
-    def _tiled(self, options: dict[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    def _tiled(self, options: dict[str, object]) -> list[tuple[str, Mapping[str, object]]]:
         """One picture of the batch: tiles where there are several sources."""
         size = {key: options.pop(key) for key in _TILES if key in options}
         if self._sources < 2 and not size:
@@ -271,7 +278,7 @@ class Flow:
         return [("nvmultistreamtiler", _TILES | size)]
 
     def render(
-        self, mode: RenderMode = RenderMode.DISPLAY, enable_osd: bool = True, **options: Any
+        self, mode: RenderMode = RenderMode.DISPLAY, enable_osd: bool = True, **options: object
     ) -> Flow:
         """Show the pictures, or drop them.
 
@@ -297,7 +304,11 @@ class Flow:
         return self._behind([self._chain("render", stream, *parts)])
 
     def encode(
-        self, dest: str | Path, profile: Any = None, use_sw_codec: Any = True, **options: Any
+        self,
+        dest: str | Path,
+        profile: object = None,
+        use_sw_codec: object = True,
+        **options: object,
     ) -> Flow:
         """Write a video; the ending of its name chooses the container.
 
@@ -326,7 +337,7 @@ class Flow:
         parts.append(("filesink", {"location": str(path)}))
         return self._behind([self._chain("encode", stream, *parts)])
 
-    def retrieve(self, retriever: BufferRetriever, **options: Any) -> Flow:
+    def retrieve(self, retriever: BufferRetriever, **options: object) -> Flow:
         """Hand the pictures to the application, as RGB."""
         rgb = {"caps": "video/x-raw(memory:NVMM), format=RGB"}
         sink = {"emit-signals": True, "sync": False} | _hyphened(options)
@@ -337,12 +348,12 @@ class Flow:
         self._pipeline.attach(name, Receiver(f"{name}-receiver", retriever))
         return self._behind([name])
 
-    def __call__(self, on_message: Callable[[Any], None] | None = None) -> None:
+    def __call__(self, on_message: Callable[[Gst.Message], None] | None = None) -> None:
         """Start the pipeline and wait for its end; see `Pipeline.wait`."""
         self._pipeline.start(on_message).wait()
 
 
-def _hyphened(options: Mapping[str, Any]) -> dict[str, Any]:
+def _hyphened(options: Mapping[str, object]) -> dict[str, object]:
     return {key.replace("_", "-"): value for key, value in options.items()}
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.gstreamer.pyds import functions as pool
 from headrace.gstreamer.pyds.messages import NvDsEventMsgMeta, NvDsEventType, NvDsObjectType
@@ -32,6 +32,10 @@ from headrace.gstreamer.servicemaker.results import (
 )
 from headrace.gstreamer.servicemaker.view import Alias, MetaView, ViewField
 
+if TYPE_CHECKING:
+    from headrace.gstreamer.pyds.struct import Struct
+
+
 V = TypeVar("V", bound=MetaView)
 
 
@@ -51,7 +55,7 @@ class UserMetadata(MetaView):
         return self.meta.user_meta_data
 
     @user_data.setter
-    def user_data(self, data: Any) -> None:
+    def user_data(self, data: object) -> None:
         self.meta.user_meta_data = data
 
     def _as(self, kind: type[V]) -> V | None:
@@ -82,7 +86,7 @@ class UserMetadata(MetaView):
         return self._as(PreprocessBatchUserMetadata)
 
 
-def _users(meta: Any, field: str, kind: type[MetaView] | None = None) -> Iterator[UserMetadata]:
+def _users(meta: Struct, field: str, kind: type[MetaView] | None = None) -> Iterator[UserMetadata]:
     """Go through user metadata, of one kind of data if that is given."""
     for user in items(meta, field):
         if kind is None or isinstance(user.user_meta_data, kind.KIND):

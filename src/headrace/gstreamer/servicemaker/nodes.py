@@ -21,16 +21,16 @@ class Node:
         element: GStreamer's element.
     """
 
-    def __init__(self, element: Any) -> None:
+    def __init__(self, element: Gst.Element) -> None:
         self.element = element
-        self._promised: set[Any] = set()  # pads for outputs that come later
+        self._promised: set[Gst.Pad] = set()  # pads for outputs that come later
 
     @property
     def name(self) -> str:
         """The name within its pipeline."""
         return str(self.element.get_name())
 
-    def set(self, properties: Mapping[str, Any] | str, value: Any = None) -> Node:
+    def set(self, properties: Mapping[str, object] | str, value: object = None) -> Node:
         """Set properties: a mapping, or a name and a value.
 
         Raises:
@@ -41,7 +41,7 @@ class Node:
             self._set(name, one)
         return self
 
-    def _set(self, name: str, value: Any) -> None:
+    def _set(self, name: str, value: object) -> None:
         spec = self._spec(name)
         try:
             self.element.set_property(name, _converted(spec, value))
@@ -60,7 +60,7 @@ class Node:
         value = self.element.get_property(name)
         return int(value) if isinstance(value, GObject.GEnum) else value
 
-    def _spec(self, name: str) -> Any:
+    def _spec(self, name: str) -> GObject.ParamSpec:
         spec = self.element.find_property(name)
         if spec is None:
             names = [one.name for one in self.element.list_properties()]
@@ -73,7 +73,7 @@ class Node:
             )
         return spec
 
-    def pad(self, direction: Any, name: str = "", caps: Any = None) -> Any:
+    def pad(self, direction: Gst.PadDirection, name: str = "", caps: Gst.Caps | None = None) -> Any:
         """Return a pad, made on request if it must be; None for one that comes later.
 
         Args:
@@ -114,12 +114,12 @@ class Node:
             expected=f"one of {known}" if known else f"an element that has an {side}",
         )
 
-    def promise(self, pad: Any) -> None:
+    def promise(self, pad: Gst.Pad) -> None:
         """Keep a pad for an output that comes later."""
         self._promised.add(pad)
 
 
-def _converted(spec: Any, value: Any) -> Any:
+def _converted(spec: GObject.ParamSpec, value: Any) -> Any:
     """A value, or its text, as a property of a type wants it.
 
     Raises:
@@ -155,7 +155,7 @@ def _converted(spec: Any, value: Any) -> Any:
     return int(value)
 
 
-def _allowed(spec: Any) -> str:
+def _allowed(spec: GObject.ParamSpec) -> str:
     """Values that a property takes, for a message."""
     if spec.value_type.is_a(GObject.TYPE_ENUM):
         values = type(spec.default_value).__enum_values__.values()
@@ -178,7 +178,7 @@ def link(source: Node, target: Node, source_pad: str = "", target_pad: str = "")
     if out is None:
         target.promise(into)
 
-        def found(_: Any, pad: Any) -> None:
+        def found(_: object, pad: Gst.Pad) -> None:
             wanted = pad.get_direction() == Gst.PadDirection.SRC and not into.is_linked()
             if wanted and pad.can_link(into):
                 _linked(pad, into)
@@ -194,14 +194,14 @@ def link(source: Node, target: Node, source_pad: str = "", target_pad: str = "")
         )
 
 
-def _linked(out: Any, into: Any) -> bool:
+def _linked(out: Gst.Pad, into: Gst.Pad) -> bool:
     try:
         return bool(out.link(into) == Gst.PadLinkReturn.OK)
     except Gst.LinkError:
         return False
 
 
-def _caps_name(pad: Any) -> str:
+def _caps_name(pad: Gst.Pad) -> str:
     caps = pad.query_caps(None)
     features = caps.get_features(0) if caps.get_size() else None
     name = caps.get_structure(0).get_name() if caps.get_size() else "nothing"

@@ -114,7 +114,7 @@ class EventHandler:
         started: True after `start`.
     """
 
-    def __init__(self, osd: Any = None, tiler: Any = None, renderer: Any = None) -> None:
+    def __init__(self, osd: object = None, tiler: object = None, renderer: object = None) -> None:
         self.started = False
 
     def start(self) -> None:

@@ -104,7 +104,7 @@ class Pipeline:
 
             build(self, Path(config_file))
 
-    def add(self, kind: str, name: str, properties: Mapping[str, Any] | None = None) -> Pipeline:
+    def add(self, kind: str, name: str, properties: Mapping[str, object] | None = None) -> Pipeline:
         """Add an element.
 
         Args:
@@ -163,7 +163,7 @@ class Pipeline:
         what: Probe | Feeder | Receiver | str,
         name: str = "",
         tips: str = "",
-        properties: Mapping[str, Any] | None = None,
+        properties: Mapping[str, object] | None = None,
     ) -> Pipeline:
         """Attach a probe, a feeder, a receiver, or a named operator to an element.
 
@@ -265,7 +265,7 @@ class Pipeline:
         """True from the start to the end."""
         return self._thread is not None and not self._ended.is_set()
 
-    def start_recording(self, *arguments: Any) -> int:
+    def start_recording(self, *arguments: object) -> int:
         """Refuse: sources here record nothing.
 
         Raises:
@@ -310,7 +310,7 @@ class Pipeline:
                 take_off()
             self._ended.set()
 
-    def _handle(self, message: Any) -> bool:
+    def _handle(self, message: Gst.Message) -> bool:
         """Pass a message on; True at the end."""
         origin = message.src.get_name() if message.src is not None else ""
         if message.type == Gst.MessageType.ERROR:
@@ -342,6 +342,6 @@ class Pipeline:
                 self._tell(DynamicSourceMessage(number, added, **values))
         return False
 
-    def _tell(self, message: Any) -> None:
+    def _tell(self, message: Gst.Message) -> None:
         if self._on_message is not None:
             self._on_message(message)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from headrace._core.errors import ConfigError
 from headrace.gstreamer.elements.bindings import Gst
@@ -13,12 +13,14 @@ from headrace.gstreamer.servicemaker.metadata import BatchMetadata
 from headrace.gstreamer.servicemaker.nodes import Node
 from headrace.gstreamer.servicemaker.tensor import Buffer
 
+Kind = TypeVar("Kind", bound="_Operator")
+
 
 class _Operator:
     """Properties of an operator that has a name in the factory."""
 
-    PARAMS: ClassVar[Mapping[str, tuple[str, Any, str]]] = {}
-    properties: Mapping[str, Any] = {}
+    PARAMS: ClassVar[Mapping[str, tuple[str, object, str]]] = {}
+    properties: Mapping[str, object] = {}
 
     def get_property(self, name: str) -> Any:
         """Return a property, its default if nothing set it; None if there is no such one."""
@@ -48,7 +50,7 @@ class Probe:
     def __init__(self, name: str, operator: BatchMetadataOperator | BufferOperator) -> None:
         self.name, self.operator = name, operator
 
-    def set(self, properties: Mapping[str, Any]) -> Probe:
+    def set(self, properties: Mapping[str, object]) -> Probe:
         """Set properties of the operator.
 
         Raises:
@@ -78,9 +80,9 @@ class Probe:
             A function that takes the operator off.
         """
         operator = self.operator
-        undo: list[Callable[[], Any]] = []
+        undo: list[Callable[[], None]] = []
 
-        def look(_: Any, info: Any) -> Any:
+        def look(_: object, info: Gst.PadProbeInfo) -> Gst.PadProbeReturn:
             buffer = info.get_buffer()
             try:
                 if isinstance(operator, BatchMetadataOperator):
@@ -94,7 +96,7 @@ class Probe:
                 return Gst.PadProbeReturn.REMOVE
             return Gst.PadProbeReturn.OK
 
-        def attach(target: Any) -> None:
+        def attach(target: Gst.Pad) -> None:
             number = target.add_probe(Gst.PadProbeType.BUFFER, look)
             undo.append(lambda: target.remove_probe(number))
 
@@ -162,8 +164,8 @@ class CommonFactory:
 
 
 def probe(
-    name: str, params: Mapping[str, tuple[str, Any, str]] | None = None
-) -> Callable[[type[Any]], type[Any]]:
+    name: str, params: Mapping[str, tuple[str, object, str]] | None = None
+) -> Callable[[type[Kind]], type[Kind]]:
     """Give an operator a name in the factory.
 
     Args:
@@ -171,7 +173,7 @@ def probe(
         params: property -> type, default and text.
     """
 
-    def register(kind: type[Any]) -> type[Any]:
+    def register(kind: type[Kind]) -> type[Kind]:
         kind.PARAMS = dict(params or {})
         CommonFactory.KINDS[name] = kind
         return kind

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from headrace._core.errors import HeadraceError
 
@@ -19,11 +19,11 @@ class Emitter:
     def __init__(self, name: str = "") -> None:
         self.name = name
 
-    def set(self, properties: Mapping[str, Any]) -> Emitter:
+    def set(self, properties: Mapping[str, object]) -> Emitter:
         """Accept properties."""
         return self
 
-    def attach(self, action: str, node: Any) -> NoReturn:
+    def attach(self, action: str, node: object) -> NoReturn:
         """Refuse: no element here has such actions.
 
         Raises:

@@ -92,14 +92,14 @@ class Tensor:
         kind, number = self.values.__dlpack_device__()
         return int(kind), int(number)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         return np.array(self.values, dtype=dtype, copy=copy if copy else None)
 
     def __repr__(self) -> str:
         return f"Tensor({self.shape}, {self.dtype}{', ' + self.format if self.format else ''})"
 
 
-def as_tensor(data: Any, format: str = "") -> Tensor:
+def as_tensor(data: object, format: str = "") -> Tensor:
     """Take an array of another package as a tensor, without a copy where it lies in main memory.
 
     Args:
@@ -120,10 +120,10 @@ class Buffer:
 
     def __init__(self, data: Sequence[int] | bytes | None = None) -> None:
         self.gst: Any = None if data is None else Gst.Buffer.new_wrapped(bytes(data))
-        self._caps: Any = None
+        self._caps: Gst.Caps | None = None
 
     @classmethod
-    def of(cls, gst: Any, caps: Any = None) -> Buffer:
+    def of(cls, gst: Gst.Buffer, caps: Gst.Caps | None = None) -> Buffer:
         """Show a buffer that is there; its caps tell the layout of its pictures."""
         made = cls()
         made.gst, made._caps = gst, caps

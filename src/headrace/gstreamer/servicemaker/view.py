@@ -13,7 +13,7 @@ class Alias:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __get__(self, view: Any, owner: type) -> Any:
+    def __get__(self, view: MetaView | None, owner: type) -> Any:
         if view is None:
             return self
         value = getattr(view.meta, self._name)
@@ -21,7 +21,7 @@ class Alias:
             return text_at(value) or ""
         return value
 
-    def __set__(self, view: Any, value: Any) -> None:
+    def __set__(self, view: MetaView, value: object) -> None:
         if isinstance(value, bytes):
             value = value.decode(errors="replace")
         setattr(view.meta, self._name, str(value) if isinstance(value, str) else value)
@@ -33,13 +33,13 @@ class ViewField:
     def __init__(self, name: str, kind: type[MetaView]) -> None:
         self._name, self._kind = name, kind
 
-    def __get__(self, view: Any, owner: type) -> Any:
+    def __get__(self, view: MetaView | None, owner: type) -> Any:
         if view is None:
             return self
         found = getattr(view.meta, self._name)
         return None if found is None else self._kind.of(found)
 
-    def __set__(self, view: Any, value: MetaView) -> None:
+    def __set__(self, view: MetaView, value: MetaView) -> None:
         setattr(view.meta, self._name, value.meta)
 
 
@@ -65,7 +65,7 @@ class MetaView:
         self.meta = self.KIND()
 
     @classmethod
-    def of(cls, meta: Any) -> Self:
+    def of(cls, meta: Struct) -> Self:
         """Show a structure that is there."""
         made = cls.__new__(cls)
         made.meta = meta

@@ -161,7 +161,7 @@ class _Lane:
         self._frames = Memory(1)
         self._out: dict[Any, CudaTensor] = {}
         self._used = self._frames_used = 0
-        self._kept: list[Any] = []
+        self._kept: list[object] = []
 
     def begin(
         self, pieces: Sequence[FramePiece], record_bytes: int, tables: Sequence[IntArray]
@@ -186,7 +186,7 @@ class _Lane:
             self._staging[place : place + words.nbytes] = words.view(np.uint8)
         return (self._staged.pointer + place for place in places)
 
-    def keep(self, used: Any) -> None:
+    def keep(self, used: object) -> None:
         """Keep something alive until the run is over."""
         self._kept.append(used)
 

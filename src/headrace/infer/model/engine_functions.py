@@ -210,7 +210,7 @@ class PythonEngine:
             )
         return builder.last
 
-    def _parse(self, builder: Any) -> Any:
+    def _parse(self, builder: object) -> Any:
         parser = self._call(self._function, python_init_params(self._cfg))
         if parser is None or not hasattr(parser, "parseModel"):
             raise CustomLibraryError(
@@ -227,7 +227,7 @@ class PythonEngine:
             self._call(parser.getModelName)
         return network
 
-    def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def _call(self, function: Callable[..., object], *arguments: object) -> Any:
         try:
             return function(*arguments)
         except HeadraceError:
@@ -267,7 +267,7 @@ def _remembering_builder(log_message: Callable[[int, str], None]) -> Any:
     class Builder(trt.Builder):  # type: ignore[misc]
         last: Any = None
 
-        def _plan(self, network: Any, config: Any) -> Any:
+        def _plan(self, network: object, config: object) -> Any:
             plan = super()._plan(network, config)
             self.last = network if plan is not None else self.last
             return plan
@@ -298,13 +298,13 @@ def _table_calibrator(table: Path) -> Any:
         def get_batch_size(self) -> int:
             return 0
 
-        def get_batch(self, names: Any) -> None:
+        def get_batch(self, names: object) -> None:
             return None
 
         def read_calibration_cache(self) -> bytes:
             return table.read_bytes()
 
-        def write_calibration_cache(self, cache: Any) -> None:
+        def write_calibration_cache(self, cache: object) -> None:
             return None
 
     return Table()

@@ -113,7 +113,7 @@ def load_case(folder: Path) -> tuple[repro.Case, dict[str, Array], dict[str, Any
     return repro.load_case(folder, ARGS_READERS)
 
 
-def _plugin_args(entries: dict[str, Any], sizes: Sequence[int], folder: Path) -> CallArgs:
+def _plugin_args(entries: dict[str, object], sizes: Sequence[int], folder: Path) -> CallArgs:
     from headrace.engine.plugin_graph.plugin_record import PluginRecord
 
     config = _config(entries, folder)
@@ -133,7 +133,7 @@ def _network_args(entries: dict[str, Any], sizes: Sequence[int], folder: Path) -
     return NetworkArgs(config, function, notices=notices)
 
 
-def _build_args(entries: dict[str, Any], sizes: Sequence[int], folder: Path) -> CallArgs:
+def _build_args(entries: dict[str, object], sizes: Sequence[int], folder: Path) -> CallArgs:
     network = _network_args(entries, sizes, folder)
     if len(sizes) != 1:
         raise ValueError(f"its network is {len(sizes)} arrays")
@@ -150,7 +150,7 @@ ARGS_READERS = {
 """Kind of call -> reader of its arguments, of all kinds."""
 
 
-def _config(entries: dict[str, Any], folder: Path) -> ModelConfig:
+def _config(entries: dict[str, object], folder: Path) -> ModelConfig:
     if not plain_flag(entries["config"]):
         raise ValueError("it has no config")
     return read_config(folder)
@@ -170,7 +170,7 @@ def _keep_files(cfg: ModelConfig, folder: Path) -> list[dict[str, Any]]:
 
 
 def _with_files(
-    cfg: ModelConfig, entries: list[dict[str, Any]], folder: Path
+    cfg: ModelConfig, entries: list[dict[str, object]], folder: Path
 ) -> tuple[ModelConfig, tuple[Finding, ...]]:
     """Return the config with the files as they were: copies of those that changed since."""
     notices = []

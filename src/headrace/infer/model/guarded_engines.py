@@ -206,7 +206,7 @@ class GuardedEngines:
     def ask(
         self,
         operation: str,
-        payload: Mapping[str, Any],
+        payload: Mapping[str, object],
         where: str,
         arrays: Sequence[Any] = (),
         *,
@@ -343,7 +343,7 @@ class _WorkerCreator(IPluginCreatorInterface):
         self.plugin_version = version
         self.field_names = PluginFieldCollection([])
 
-    def create_plugin(self, name: str, *_: Any) -> Any:
+    def create_plugin(self, name: str, *_: object) -> Any:
         """Refuse: objects of its plugins are in the worker alone."""
         raise PluginError(
             f"plugin {self.name} is in a worker process, and cannot be created in this one",
@@ -426,7 +426,7 @@ class _PreviewWorker:
         self._process.close()
 
     def ask(
-        self, operation: str, payload: dict[str, Any], arrays: Sequence[Any] = ()
+        self, operation: str, payload: dict[str, object], arrays: Sequence[Any] = ()
     ) -> tuple[dict[str, Any], list[Any]]:
         try:
             return self._process.invoke(

@@ -28,7 +28,7 @@ class Keeping(Protocol):
     kept: dict[int, Any]
 
 
-def open_engines(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
+def open_engines(worker: Keeping, payload: dict[str, object], arrays: Arrays) -> Answer:
     """Load a library of networks and plugins; answer with the creators that it registers."""
     from headrace.plugins.base import IPluginCreatorV3One
 
@@ -55,7 +55,7 @@ def _open(worker: Keeping, payload: dict[str, Any]) -> list[Any]:
     return [c for c in registry.all_creators if id(c) not in before]
 
 
-def make_network(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
+def make_network(worker: Keeping, payload: dict[str, object], arrays: Arrays) -> Answer:
     """Call a function that makes a network.
 
     The answer has the network's number; the graph with all weights, and the plan if there is one.
@@ -80,7 +80,7 @@ def preview_network(worker: Keeping, payload: dict[str, Any], arrays: Arrays) ->
     return _made(network, 0, notices)
 
 
-def preview_plugins(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
+def preview_plugins(worker: Keeping, payload: dict[str, object], arrays: Arrays) -> Answer:
     """Create the plugins that a library has for nodes, as a build of the model begins."""
     import onnx
 

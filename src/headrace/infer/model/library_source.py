@@ -11,7 +11,7 @@ import inspect
 import re
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headrace._core.errors import CustomLibraryError
 from headrace._core.findings import Finding
@@ -189,7 +189,7 @@ def engine_signature(name: str) -> str:
     return _SIGNATURES.get(name, f"def {name}(builder, config, initParams, dataType) -> engine")
 
 
-def _check(function: Any, name: str, path: Path) -> None:
+def _check(function: object, name: str, path: Path) -> None:
     where = f"{path}: {name}"
     if not callable(function):
         raise CustomLibraryError(

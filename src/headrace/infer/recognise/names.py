@@ -53,7 +53,7 @@ def _parsed(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in parts if part.strip()) if len(parts) > 1 else ()
 
 
-def _listed(value: Any) -> tuple[str, ...]:
+def _listed(value: object) -> tuple[str, ...]:
     if isinstance(value, Mapping):
         try:
             by_number = {int(number): str(name) for number, name in value.items()}

@@ -104,7 +104,7 @@ class Recognition:
         return [n for n in own if n.code in (*_LINES, "labels-count")]
 
 
-def recognise(path: str | Path, given: Mapping[str, Any] | None = None) -> Recognition:
+def recognise(path: str | Path, given: Mapping[str, object] | None = None) -> Recognition:
     """Recognise a model by its file: head, exporter, classes, names, pictures.
 
     Values that only running tells (corners or centres, pixels or 0..1) are looked at in one run on
@@ -137,7 +137,7 @@ def load_bare_model(path: str | Path, overrides: Overrides) -> ModelConfig:
 
 def recognise_for_init(
     path: Path,
-    given: Mapping[str, Any],
+    given: Mapping[str, object],
     overrides: Overrides = _NOTHING,
     *,
     save: bool = True,
@@ -159,7 +159,7 @@ def recognise_for_init(
 
 def _with(
     path: Path,
-    given: Mapping[str, Any],
+    given: Mapping[str, object],
     overrides: Overrides,
     *,
     required: bool,
@@ -175,7 +175,7 @@ def _with(
 
 def _recognise(
     path: Path,
-    given: dict[str, Any],
+    given: dict[str, object],
     overrides: Overrides = _NOTHING,
     *,
     required: bool = True,
@@ -286,7 +286,7 @@ def _reading(
     return reading, names, source
 
 
-def _uncounted(reading: HeadReading, given: Mapping[str, Any]) -> Question | None:
+def _uncounted(reading: HeadReading, given: Mapping[str, object]) -> Question | None:
     """The question for the number of classes, where nothing holds it."""
     if reading.kind is not NetworkType.DETECTOR or reading.classes is not None:
         return None
@@ -298,7 +298,7 @@ def _uncounted(reading: HeadReading, given: Mapping[str, Any]) -> Question | Non
     )
 
 
-def _as_asked(given: Mapping[str, Any], view: View, others: list[HeadReading]) -> HeadReading:
+def _as_asked(given: Mapping[str, object], view: View, others: list[HeadReading]) -> HeadReading:
     """The reading by the parser that is asked for, with the classes that all `others` count."""
     kind, name = next((k, given[f]) for k, f in _PARSERS.items() if f in given)
     counts = {r.classes: r for r in others if r.kind is kind}
@@ -309,7 +309,7 @@ def _as_asked(given: Mapping[str, Any], view: View, others: list[HeadReading]) -
                    counted=known.counted or known.why)  # fmt: skip
 
 
-def _engine_fields(given: Mapping[str, Any]) -> dict[str, Any]:
+def _engine_fields(given: Mapping[str, object]) -> dict[str, Any]:
     fields = ("infer_dims", "network_mode", "batch_size", "model_engine_file", "custom_lib_path",
               "gpu_id", "net_scale_factor", "offsets", "model_color_format")  # fmt: skip
     return {name: given[name] for name in fields if name in given}
@@ -372,7 +372,7 @@ def _names(
 
 
 def _unused_names(
-    evidence: FileEvidence, reading: HeadReading | None, given: Mapping[str, Any]
+    evidence: FileEvidence, reading: HeadReading | None, given: Mapping[str, object]
 ) -> list[Finding]:
     """A warning if the metadata name another number of classes than the outputs hold."""
     known = names_in(evidence.metadata)
@@ -387,7 +387,7 @@ def _unused_names(
 
 
 def _records(
-    values: Mapping[str, Any], names: tuple[str, ...], evidence: FileEvidence
+    values: Mapping[str, object], names: tuple[str, ...], evidence: FileEvidence
 ) -> tuple[tuple[str, ...], ...]:
     """The names as records of a label file."""
     if values.get("network_type") is not NetworkType.CLASSIFIER:

@@ -62,7 +62,7 @@ def replay_recording(
     *,
     custom_lib: Path | None = None,
     function: str | None = None,
-    parser: Callable[..., Any] | None = None,
+    parser: Callable[..., object] | None = None,
     guard: GuardMode | None = None,
     tolerance: float = TOLERANCE,
     notices: list[Finding] | None = None,
@@ -144,7 +144,7 @@ class _Decoder:
         cfg: ModelConfig | None,
         custom_lib: Path | None,
         function: str | None,
-        parser: Callable[..., Any] | None,
+        parser: Callable[..., object] | None,
         guard: GuardMode | None,
         notices: list[Finding],
     ) -> None:

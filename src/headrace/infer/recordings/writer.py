@@ -175,7 +175,7 @@ def item_record(
 
 
 def one_item(
-    name: str, layers: Mapping[str, Any], network: NetworkInfo, params: DetectionParams
+    name: str, layers: Mapping[str, object], network: NetworkInfo, params: DetectionParams
 ) -> bytes:
     """A recording of the outputs of one run that nothing has parsed.
 
@@ -244,7 +244,7 @@ def _outputs(model: Model) -> list[str]:
     return [spec.name for spec in model.session.outputs]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """The same with texts that are UTF-8."""
     if isinstance(value, str):
         return _text(value)

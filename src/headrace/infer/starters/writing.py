@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from headrace._core.errors import ModelError
 from headrace._core.text import quoted
@@ -85,7 +84,7 @@ def _label_line(record: Sequence[str]) -> str:
 
 
 def _config(
-    found: Recognition, values: dict[str, Any], reasons: dict[str, str], folder: Path
+    found: Recognition, values: dict[str, object], reasons: dict[str, str], folder: Path
 ) -> Iterator[str]:
     """The lines of the config: each value below the reason for it."""
     yield f"# {quoted(found.evidence.path.name, limit=None)}, written down by headrace init."

@@ -121,7 +121,7 @@ def _convincing(readings: Sequence[SampleReading]) -> bool:
 
 
 def other_heads(
-    reader: Reader, parser: Any, samples: Sequence[Sample], *, silent: bool, source: str
+    reader: Reader, parser: object, samples: Sequence[Sample], *, silent: bool, source: str
 ) -> Iterator[Finding]:
     """Another built-in head reads sensible boxes where the model's parser reads none, or cut ones.
 
@@ -177,7 +177,7 @@ def other_heads(
         )
 
 
-def high_threshold(reader: Reader, parser: Any, samples: Sequence[Sample]) -> Iterator[Finding]:
+def high_threshold(reader: Reader, parser: object, samples: Sequence[Sample]) -> Iterator[Finding]:
     """Nothing reaches the threshold, and it is one that hardly anything can reach."""
     lowest = reader.params.min_threshold
     if lowest < _HIGH_THRESHOLD or not isinstance(parser, BuiltinParser):
@@ -201,7 +201,7 @@ _CENTRES = ("HeadraceParseYoloV8", "HeadraceParseYoloV5", "NvDsInferParseCustomY
             "NvDsInferParseYoloV11", "NvDsInferParseCustomYoloV7")  # fmt: skip
 
 
-def odd_tables(reader: Reader, parser: Any, samples: Sequence[Sample]) -> Iterator[Finding]:
+def odd_tables(reader: Reader, parser: object, samples: Sequence[Sample]) -> Iterator[Finding]:
     """Rows with strong scores hold boxes of another kind than centre and size in pixels."""
     if (
         not isinstance(parser, BuiltinParser)
@@ -258,7 +258,7 @@ _BLIND = 0.5  # of the outputs' own spread: what a picture changes, if its range
 
 
 def other_ranges(
-    reader: Reader, parser: Any, samples: Sequence[Sample], pre: Preprocessor, run: Run
+    reader: Reader, parser: object, samples: Sequence[Sample], pre: Preprocessor, run: Run
 ) -> Iterator[Finding]:
     """Yield a finding if a silent network finds boxes in pictures of another usual range.
 
@@ -305,7 +305,7 @@ def other_ranges(
 
 
 def swapped_colors(
-    reader: Reader, parser: Any, samples: Sequence[Sample], pre: Preprocessor, run: Run
+    reader: Reader, parser: object, samples: Sequence[Sample], pre: Preprocessor, run: Run
 ) -> Iterator[Finding]:
     """Yield a finding if scores are higher in each sample with red and blue exchanged.
 

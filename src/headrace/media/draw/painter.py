@@ -296,7 +296,7 @@ class Painter(Looks):
     opacity: float = 0.45
 
     @classmethod
-    def from_spec(cls, spec: OsdSpec, **options: Any) -> Painter:
+    def from_spec(cls, spec: OsdSpec, **options: object) -> Painter:
         """A painter as the `osd` part of a pipeline file wants it; `options` win over it."""
         shown = spec.show
         asked: dict[str, Any] = {

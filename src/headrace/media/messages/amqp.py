@@ -92,12 +92,12 @@ class AmqpBroker:
         )  # fmt: skip
         ready = list[Any]()
 
-        def opened(found: Any) -> None:
+        def opened(found: object) -> None:
             ready.append(found)
             self._heard += 1
             connection.ioloop.stop()
 
-        def lost(_: Any, error: Any) -> None:
+        def lost(_: object, error: object) -> None:
             self._failed = self._failed or str(error) or repr(error)
             connection.ioloop.stop()
 
@@ -113,7 +113,7 @@ class AmqpBroker:
         self._wait(lambda: len(ready) == 3)
         self._channel = channel
 
-    def _returned(self, _channel: Any, method: Any, _properties: Any, _body: Any) -> None:
+    def _returned(self, _channel: object, method: Any, _properties: Any, _body: Any) -> None:
         self._failed = f"no queue takes messages of {method.routing_key} at {method.exchange}"
 
     def _answered(self, frame: Any) -> None:

@@ -101,7 +101,9 @@ class MqttBroker:
         address, answered, lost = self._address, threading.Event(), threading.Event()
         refusal: list[str] = []
 
-        def on_connect(_client: Any, _data: Any, _flags: Any, reason: Any, _props: Any) -> None:
+        def on_connect(
+            _client: object, _data: object, _flags: object, reason: Any, _props: Any
+        ) -> None:
             if reason.is_failure:
                 refusal.append(str(reason))
             answered.set()

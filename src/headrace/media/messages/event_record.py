@@ -156,7 +156,7 @@ def _full(record: EventRecord, config: ConverterConfig) -> dict[str, Any]:
 
 
 def _object(record: EventRecord) -> dict[str, Any]:
-    named: dict[str, Any] = {}
+    named: dict[str, object] = {}
     if record.kind in _FULL:
         values: Mapping[str, str | int] = record.attributes or {}
         sub: dict[str, Any] = {

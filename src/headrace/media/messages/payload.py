@@ -77,7 +77,7 @@ def _headrace(event: MessageEvent) -> dict[str, Any]:
     }
 
 
-def _object(obj: EventObject) -> dict[str, Any]:
+def _object(obj: EventObject) -> dict[str, object]:
     left, top, width, height = (round(v, 3) for v in obj.box)
     return {
         "class_id": obj.class_id,

@@ -232,7 +232,7 @@ def _extras(meta: FrameMeta, index: int, ids: list[int]) -> dict[str, Any]:
         index: of the object.
         ids: annotation id of the frame's objects so far, 0 for those that have none.
     """
-    extra: dict[str, Any] = {}
+    extra: dict[str, object] = {}
     for row in _FIELDS:
         if row.coco is not None:
             extra |= row.coco(meta, index)

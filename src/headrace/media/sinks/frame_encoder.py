@@ -145,7 +145,7 @@ class FrameEncoder:
             return picture
         return self._reformat(picture, width, height)
 
-    def _reformat(self, picture: Any, width: int, height: int) -> Any:
+    def _reformat(self, picture: object, width: int, height: int) -> Any:
         if self._fit is None:
             self._fit = VideoReformatter()
         return self._fit.reformat(

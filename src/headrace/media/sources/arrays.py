@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence, Sized
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -41,7 +40,7 @@ class ArraySource(Source):
 
     def __init__(
         self,
-        items: Iterable[Any],
+        items: Iterable[object],
         *,
         fps: float | None = None,
         name: str = "arrays",
@@ -90,7 +89,7 @@ class ArraySource(Source):
                 frame, frame=number, pts_ns=pts_ns, source=self.name, source_id=self.source_id
             )
 
-    def frame_of(self, item: Any, number: int = 0) -> Frame:
+    def frame_of(self, item: object, number: int = 0) -> Frame:
         """One item as a frame of its own.
 
         Args:
@@ -102,7 +101,7 @@ class ArraySource(Source):
         """
         return replace(self._frame(item, number), source=self.name)
 
-    def _frame(self, item: Any, number: int) -> Frame:
+    def _frame(self, item: object, number: int) -> Frame:
         if isinstance(item, Frame):
             return item
         gray = self._format is PixelFormat.GRAY
@@ -122,7 +121,7 @@ class ArraySource(Source):
         return Frame.from_array(item, self._format)
 
 
-def _conversion(item: Any) -> str | None:
+def _conversion(item: object) -> str | None:
     if hasattr(item, "__array_interface__") or hasattr(item, "__array__"):
         return "numpy.asarray(item) makes one of it; of a Pillow image that is RGB"
     return None

@@ -258,7 +258,7 @@ class DecodedSource(Source):
         self._packet_ring = self._packet_ring or PacketRing(before_s)
         return self._packet_ring
 
-    def _describe(self, container: Any, stream: Any) -> None:
+    def _describe(self, container: object, stream: Any) -> None:
         """Take size, rate and length from an open container."""
         context = stream.codec_context
         self.width, self.height = context.width, context.height
@@ -296,7 +296,7 @@ class DecodedSource(Source):
                 "frames-damaged", "warning", f"{self.skipped} damaged frame{plural} left out"
             )
 
-    def _seen(self, packet: Any) -> None:
+    def _seen(self, packet: object) -> None:
         """A packet with data is about to be decoded."""
 
     def _turn(self) -> AbstractContextManager[None]:

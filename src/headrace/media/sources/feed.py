@@ -20,7 +20,7 @@ from headrace.media.sources.decoded import reason_of
 MAX_WAITING = 8  # packets; a slow reader holds the peer back, as without a thread
 GRACE_S = 0.5  # PyAV's time-out of opening comes first: it says more
 
-Connect = Callable[["Feed"], tuple[Any, Any]]
+Connect = Callable[["Feed"], tuple[Any, object]]
 """Opens a connection for a feed: (feed) -> (av container, its video stream)."""
 
 

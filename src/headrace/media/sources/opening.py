@@ -118,7 +118,9 @@ def open_source(
     return VideoSource(path, url, **recorded)
 
 
-def as_frame(picture: Any, format: PixelFormat | str = PixelFormat.BGR, *, place: int = 0) -> Frame:
+def as_frame(
+    picture: object, format: PixelFormat | str = PixelFormat.BGR, *, place: int = 0
+) -> Frame:
     """One picture from a frame, an array or a path.
 
     Args:

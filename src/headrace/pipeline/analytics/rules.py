@@ -190,7 +190,7 @@ def _check(rule: _Rule, repeated: bool) -> None:
         raise refuse("its direction goes along the line", "an arrow from one side to the other")
 
 
-def _places(value: Any) -> list[Point]:
+def _places(value: object) -> list[Point]:
     if not isinstance(value, tuple) or not value:
         return []
     if isinstance(value[0], tuple):

@@ -240,5 +240,5 @@ _MAKE: dict[str, Callable[..., Any]] = {
 _FIELDS = dict(zip(_MAKE, ("regions", "crowds", "lines", "headings"), strict=True))
 
 
-def _tuple(rules: dict[str, Any]) -> tuple[Any, ...]:
+def _tuple(rules: dict[str, object]) -> tuple[Any, ...]:
     return tuple(rules.values())

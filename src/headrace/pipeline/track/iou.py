@@ -16,7 +16,7 @@ from headrace.pipeline.track.selection import Corners, Found
 from headrace.pipeline.track.tracker import Ids, TrackIds
 
 
-def _setting(default: Any, help: str, low: float = 0, high: float = 1e9) -> Any:
+def _setting(default: object, help: str, low: float = 0, high: float = 1e9) -> Any:
     return field(default=default, metadata={"help": help, "low": low, "high": high})
 
 

@@ -40,7 +40,7 @@ def library_tracker(name: str) -> type[Any]:
         ) from None
 
 
-def library_settings(kind: type[Any]) -> tuple[Setting, ...]:
+def library_settings(kind: type[object]) -> tuple[Setting, ...]:
     """The parameters of a class of the library that are numbers or switches."""
     parameters = inspect.signature(kind.__init__).parameters.values()
     return tuple(

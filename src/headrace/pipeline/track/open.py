@@ -64,7 +64,7 @@ def open_tracker(
     operate_on_gie_id: int | Iterable[int] | None = None,
     operate_on_class_ids: int | Iterable[int] | None = None,
     ids: TrackIds | None = None,
-    **settings: Any,
+    **settings: object,
 ) -> Tracker:
     """Make a tracker.
 

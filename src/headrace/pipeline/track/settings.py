@@ -61,7 +61,7 @@ def check_settings(
     return checked
 
 
-def _value(value: Any, setting: Setting, where: str) -> Any:
+def _value(value: object, setting: Setting, where: str) -> Any:
     default = setting.default
     try:
         if isinstance(default, tuple):
@@ -109,7 +109,7 @@ def _truth(value: Any) -> bool:
     return text in _TRUE
 
 
-def _numbers(value: Any) -> tuple[int, ...]:
+def _numbers(value: object) -> tuple[int, ...]:
     if isinstance(value, str):
         value = [part for part in value.replace(":", ";").split(";") if part.strip()]
     elif not isinstance(value, Sequence):

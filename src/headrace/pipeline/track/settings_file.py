@@ -65,7 +65,7 @@ def _pairs(node: MapNode, path: Path) -> list[tuple[str, Node]]:
     return [(key.text, value) for key, value in node.pairs]
 
 
-Read = Callable[[float], dict[str, Any]]
+Read = Callable[[float], dict[str, object]]
 
 _ACTS: Mapping[str, Read] = {
     "minDetectorConfidence": lambda v: {"min_confidence": max(v, -1.0)},

@@ -136,7 +136,7 @@ def _decoded(data: bytes, where: str) -> _File:
     raise MediaError(f"the truth is not COCO's JSON: {text}", where=where, expected=_EXPECTED)
 
 
-def _convert(rows: Any, kind: type[msgspec.Struct], key: str, where: str) -> None:
+def _convert(rows: object, kind: type[msgspec.Struct], key: str, where: str) -> None:
     if not isinstance(rows, list):
         found = "are missing" if rows is None else f"are {type(rows).__name__}"
         raise MediaError(
@@ -154,7 +154,7 @@ def _convert(rows: Any, kind: type[msgspec.Struct], key: str, where: str) -> Non
             ) from error
 
 
-def _refuse_twice(values: Sequence[Any], text: str, where: str) -> None:
+def _refuse_twice(values: Sequence[object], text: str, where: str) -> None:
     if len(set(values)) < len(values):
         value, count = Counter(values).most_common(1)[0]
         raise MediaError(

@@ -95,7 +95,7 @@ def _yaml(path: Path) -> dict[str, Any]:
     return dict(found)
 
 
-def _names(data: dict[str, Any], where: str) -> tuple[str, ...]:
+def _names(data: dict[str, object], where: str) -> tuple[str, ...]:
     names = data.get("names")
     if isinstance(names, dict) and sorted(names, key=str) == sorted(range(len(names)), key=str):
         names = [names[i] for i in range(len(names))]
@@ -110,7 +110,7 @@ def _names(data: dict[str, Any], where: str) -> tuple[str, ...]:
     return tuple(str(name) for name in names)
 
 
-def _root(data: dict[str, Any], path: Path) -> Path:
+def _root(data: dict[str, object], path: Path) -> Path:
     """The folder that the splits are relative to: `path`, itself relative to the YAML's folder."""
     given = data.get("path")
     folder = path.parent / given if isinstance(given, str) else path.parent
