@@ -93,7 +93,7 @@ def test_its_errors_name_the_line(mean_config: Config) -> None:
         model(GRAY)
         assert model.failed_items == 1
         (notice,) = [n for n in model.notices if "KeyError" in n.sentence or "raised" in n.sentence]
-    assert "test_program_keys.py:" in str(notice)
+    assert "test_inferencer_program_keys.py:" in str(notice)
     assert "the network's outputs are" in str(notice)
 
 

@@ -6,6 +6,7 @@ from headrace.config.keys import CLASS_KEYS, PROPERTY_KEYS
 from headrace.diagnose.compare.chain import ChainStage
 from headrace.diagnose.compare.keys import _STAGES, KeyChange, key_changes
 from headrace.diagnose.compare.sides import SideSpec, open_sides
+from headrace.infer.run_options import RunOptions
 from tests.diagnose.compare.test_run import changed
 
 
@@ -18,7 +19,7 @@ def test_every_key_of_a_stage_exists():
 def test_keys_of_one_class_and_of_a_profile_are_found(scene):
     config = scene / "config_infer_primary.txt"
     other = changed(scene, profile="modern", **{"class-attrs-2.topk": 5})
-    a, b = open_sides(SideSpec(config), other)
+    a, b = open_sides(SideSpec(config), other, RunOptions())
     found = key_changes(a, b)
     a.close()
     b.close()

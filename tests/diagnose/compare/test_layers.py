@@ -13,6 +13,7 @@ from headrace.diagnose.compare.layers import compare_layers, decibels
 from headrace.diagnose.compare.sides import open_sides
 from headrace.errors import EngineError
 from headrace.infer.model import load_or_build
+from headrace.infer.run_options import RunOptions
 
 
 def test_decibels():
@@ -44,7 +45,7 @@ def test_other_names_are_paired_by_place(scene, renamed, monkeypatch):
 
     config = scene / "config_infer_primary.txt"
     monkeypatch.setattr(layers, "_MAX_BYTES", 2**20)  # several runs
-    a, b = open_sides(SideSpec(config), changed(scene, onnx_file=renamed))
+    a, b = open_sides(SideSpec(config), changed(scene, onnx_file=renamed), RunOptions())
     feeds = {"picture": np.random.default_rng(0).random((1, 3, 192, 320)).astype(np.float32)}
     try:
         found = compare_layers(a, b, feeds)
@@ -72,7 +73,7 @@ def test_another_runtime_is_compared_by_layers_of_its_own(scene, frames):
 
 def test_an_engine_without_a_graph_has_no_layers(scene):
     config = SideSpec(scene / "config_infer_primary.txt")
-    a, b = open_sides(config, config)
+    a, b = open_sides(config, config, RunOptions())
     b.plan.blobs["model"] = b""
     found = compare_layers(a, b, {})
     assert "TensorRT" in found.missing
@@ -87,7 +88,7 @@ def test_a_runtime_that_fails_leaves_the_layers_out(scene, monkeypatch):
         raise EngineError("no memory", where="gpu")
 
     config = SideSpec(scene / "config_infer_primary.txt")
-    a, b = open_sides(config, config)
+    a, b = open_sides(config, config, RunOptions())
     monkeypatch.setattr(layers._Graph, "run", fails)
     feeds = {"picture": np.zeros((1, 3, 192, 320), np.float32)}
     assert compare_layers(a, b, feeds).missing == "gpu: no memory"

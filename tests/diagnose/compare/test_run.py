@@ -20,6 +20,7 @@ from headrace.engine.precision import CalibrationTable, export
 from headrace.errors import ConfigError, MediaError
 from headrace.infer.inferencer import Inferencer
 from headrace.infer.model import load_or_build
+from headrace.infer.run_options import RunOptions
 from headrace.network import network_from_onnx
 
 DECODE = "centre - reach[:, :2], centre + reach[:, 2:]"
@@ -184,7 +185,7 @@ def test_another_input_size_joins_input_and_engine(scene, frames):
 
 def test_a_chain_of_one_side_is_its_inferencer(scene, frames):
     config = SideSpec(scene / "config_infer_primary.txt")
-    sides = open_sides(config, config)
+    sides = open_sides(config, config, RunOptions())
     with Inferencer.from_config(scene / "config_infer_primary.txt") as inferencer:
         for frame in frames:
             chain = Chain(frame, sides, ChainTimes())
