@@ -27,6 +27,7 @@ SMALL = {
     "pytest_plugin.py": "pytest starts with it, whatever it runs",
     "trt/plugin.py": "a face: `tensorrt.plugin`",
     "_core/types.py": "aliases",
+    "plugins/custom_files.py": "what of loading needs the registry",
     "trt/types/owner.py": "a protocol",
     "_core/native_check.py": "runs before anything else of the package",
     "_core/named_settings.py": "one grammar, which configs, pipelines and engines read",
@@ -80,13 +81,7 @@ TEXTS = {
 _WORDS = {"sentence", "wording", "expectation", "remedies", "advice"}
 
 # Uses of `Any` for each 1,000 lines of the package. Lower it when it fell; it never rises.
-ANY_PER_1000_LINES = 12.8
-
-# Circles of files with imports inside functions that are still to be opened.
-CIRCLES = {
-    "config.model_config config.pipeline_files config.pipeline_spec",
-    "plugins.loading plugins.registry",
-}
+ANY_PER_1000_LINES = 12.6
 
 # Files above 500 lines: the next idea that goes into one goes into a file of its own.
 LONG = {
@@ -263,8 +258,7 @@ def _is_of_finding(node: ast.expr) -> bool:
 
 
 def test_no_circle_of_files() -> None:
-    circles = {" ".join(files) for files in _circles(_imports(types=False))}
-    assert circles - CIRCLES == set()
+    assert list(_circles(_imports(types=False))) == []
 
 
 def test_circles_of_types_are_small() -> None:

@@ -153,7 +153,7 @@ def _of_config(file: Path, backend: str | None, given: list[GivenKey]) -> Any:
     from headrace.engine.input_shapes import complete_infer_dims
     from headrace.infer.model.network_source import network_source, no_model
     from headrace.infer.model.picture_input import axis_order
-    from headrace.plugins.loading import load_custom_plugins
+    from headrace.plugins.custom_files import load_custom_plugins
 
     # calls are seen in this process only
     cfg = load_config(file, given).with_overrides(custom_lib_guard="never")

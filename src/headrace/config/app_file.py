@@ -23,7 +23,7 @@ from headrace.config.paths import is_stream, resolve
 from headrace.config.pipeline_keys import MAX_ITEMS, OSD, OVERRIDES
 from headrace.config.pipeline_yaml import Item, Parts
 from headrace.config.reading import read_document
-from headrace.config.values import BadValueError
+from headrace.config.values import BadValueError, Values
 
 _COLOR = re.compile(r"bbox-(border|bg)-color([0-9]*)")
 
@@ -307,7 +307,7 @@ class _App:
         document, found = self.document, self.found.get("tracker")
         if found is None:
             return
-        values: dict[str, Any] = {"name": "iou"}
+        values: Values = {"name": "iou"}
         origins: dict[str, Origin] = {"name": found.origin("enable")}
         library = found.get("ll-lib-file")
         if library and not _TRACKER_LIBRARY.fullmatch(library.rpartition("/")[2]):
@@ -360,7 +360,7 @@ class _App:
     def _osd(self) -> None:
         document, found = self.document, self.found.get("osd")
         tracker = self.found.get("tracker")
-        values: dict[str, Any] = {"show": False}
+        values: Values = {"show": False}
         origins: dict[str, Origin] = {}
         if found is not None:
             keys = [key for key in found.kind.keys.values() if key.field in _OSD_FIELDS]
@@ -443,7 +443,7 @@ class _App:
             message = f"[{name}] writes what the ending of {quoted(output)} says, not Matroska"
             document.remark(found.line("container"), message)
         # the original gives the name to a file sink as it is: relative to the working directory
-        values: dict[str, Any] = {"kind": "video", "path": Path(output)}
+        values: Values = {"kind": "video", "path": Path(output)}
         origins = dict.fromkeys(("kind", "path"), found.origin("output-file"))
         number = found.get("source-id")
         if number is not None and (not tiled or found.get("link-to-demux")):

@@ -14,7 +14,7 @@ from typing import Any
 from headrace._core.findings import Level
 from headrace.config.key import Key
 from headrace.config.pipeline_keys import OVERRIDES
-from headrace.config.values import Kind
+from headrace.config.values import Kind, Values
 
 SECRET_KEYS = frozenset(("uri", "list", "msg-broker-conn-str", "conn-str"))
 
@@ -99,7 +99,7 @@ def _unused(*rows: tuple[Reason, str]) -> dict[str, Reason]:
 
 
 _INT, _FLOAT, _ON, _TEXT, _PATH = Kind.INT, Kind.FLOAT, Kind.INT_FLAG, Kind.STRING, Kind.PATH
-_COLOR: dict[str, Any] = {"kind": Kind.FLOATS, "counts": (4,), "low": 0, "high": 1}
+_COLOR: Values = {"kind": Kind.FLOATS, "counts": (4,), "low": 0, "high": 1}
 ENABLE = _key("enable", _ON)
 _KIND = "nvbuf-memory-type compute-hw"
 _GPU = f"gpu-id {_KIND}"

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
 from headrace._core.errors import ConfigError
 from headrace.config.app_reader import FoundGroup
+
+if TYPE_CHECKING:
+    from headrace.config.values import Values
+
 
 _LIBRARY = re.compile(r"libnvds_(kafka|mqtt|redis|amqp)_proto")
 _SCHEMAS = ("deepstream", "minimal")
@@ -53,7 +57,7 @@ def message_url(found: FoundGroup) -> str:
             f"msg-conv-payload-type={number} is not made here.", expected="0 (full) or 1 (minimal)"
         )
     interval = max(1, found.get("msg-conv-frame-interval", _INTERVAL))
-    options: dict[str, Any] = {"every": interval, "schema": _SCHEMAS[number]}
+    options: Values = {"every": interval, "schema": _SCHEMAS[number]}
     for option, key in (("config", "msg-conv-config"), ("adaptor", "msg-broker-config")):
         if found.get(key) is not None:
             options[option] = found.get(key)

@@ -13,7 +13,7 @@ from headrace.config.document import Document, Entry, Group
 from headrace.config.key import Key
 from headrace.config.origin import Origin
 from headrace.config.paths import resolve
-from headrace.config.values import BadValueError, Kind, parse_ini, parse_yaml
+from headrace.config.values import BadValueError, Kind, Values, parse_ini, parse_yaml
 
 _MAX_SUGGESTIONS = 50
 _OFF = ("0", "")
@@ -25,7 +25,7 @@ class FoundGroup:
     def __init__(self, document: Document, kind: AppGroup) -> None:
         self.document = document
         self.kind = kind
-        self.values: dict[str, Any] = {}
+        self.values: Values = {}
         self.entries: dict[str, Entry] = {}
 
     def get(self, key: str, default: Any = None) -> Any:
@@ -41,7 +41,7 @@ class FoundGroup:
         entry = self.entries[key]
         return Origin("file", self.document.path, entry.line, entry.key, entry.text)
 
-    def fields(self, keys: Iterable[Key]) -> tuple[dict[str, Any], dict[str, Origin]]:
+    def fields(self, keys: Iterable[Key]) -> tuple[Values, dict[str, Origin]]:
         """Values and origins by field, of those keys that are there."""
         present = [key for key in keys if key.name in self.values]
         values = {key.field or "": self.values[key.name] for key in present}

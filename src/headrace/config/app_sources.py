@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 from headrace._core.errors import ConfigError
 from headrace._core.text import quoted
@@ -15,7 +14,7 @@ from headrace.config.paths import absolute_uri, uri_trouble
 from headrace.config.pipeline_keys import MAX_ITEMS
 from headrace.config.pipeline_yaml import Item
 from headrace.config.reading import read_bytes
-from headrace.config.values import BadValueError
+from headrace.config.values import BadValueError, Values
 
 _TYPES = {1: "a V4L2 camera", 2: "a URI", 3: "several URIs", 4: "RTSP"}
 _OTHER_TYPES = {
@@ -205,7 +204,7 @@ class AppSources:
                 found.line("type"), f"type={kind} is not a type of source.", f"one of {known}"
             )
             return
-        values: dict[str, Any] = {}
+        values: Values = {}
         origins = {}
         for key, field in _FIELDS.items():
             if key in found.values:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headrace._core.findings import Finding
 
 if TYPE_CHECKING:
     from headrace.config.model_fields import Model
     from headrace.config.origin import Origin
+    from headrace.config.values import Values
 
 Rgba = tuple[float, float, float, float]
 
@@ -78,7 +79,7 @@ def colored(
             )
         ]
     name = field.removesuffix("s")
-    own: dict[int, dict[str, Any]] = {number: {name: color} for number, color in colors.items()}
+    own: dict[int, Values] = {number: {name: color} for number, color in colors.items()}
     common, classes, origins = cfg.all_classes, dict(cfg.classes), {}
     if -1 in colors:
         for number, attrs in classes.items():

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, cast, dataclass_transform, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, cast, dataclass_transform, get_type_hints
 
 import msgspec
 
@@ -17,6 +17,10 @@ from headrace._core.text import quoted
 from headrace.config.document import report
 from headrace.config.key import Key
 from headrace.config.origin import DEFAULT, Origin
+
+if TYPE_CHECKING:
+    from headrace.config.values import Values
+
 
 REQUIRED = object()
 """Stands in `Frozen.FIELDS` for the default of a field that has none."""
@@ -43,7 +47,7 @@ class Frozen(ABC):
         """
         self._take({}, values)
 
-    def _take(self, typed: dict[str, Any], values: dict[str, Any]) -> None:
+    def _take(self, typed: Values, values: Values) -> None:
         """Check values and keep them.
 
         Args:
@@ -113,11 +117,11 @@ class Frozen(ABC):
             raise KeyError(field)
         return self._origins.get(name, DEFAULT)
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> Values:
         """The value of each field, by name."""
         return {name: getattr(self, name) for name in self.FIELDS}
 
-    def _set_values(self) -> dict[str, Any]:
+    def _set_values(self) -> Values:
         """The values of the fields that were set."""
         return {name: value for name, value in vars(self).items() if name in self.FIELDS}
 
@@ -135,7 +139,7 @@ class _UnknownFieldError(ValueError):
 
 
 @cache
-def _types(cls: type) -> dict[str, Any]:
+def _types(cls: type) -> Values:
     return get_type_hints(cls)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from headrace.config.key import Key
 from headrace.config.keys import PROPERTY_ROWS
-from headrace.config.values import INT_MAX, Kind
+from headrace.config.values import INT_MAX, Kind, Values
 
 MAX_ITEMS = 1024  # sources, models or sinks of one pipeline; the muxer's largest batch
 SINK_KINDS: dict[str, str] = {
@@ -77,7 +77,7 @@ def _table(*keys: Key) -> dict[str, Key]:
 
 
 _INT, _FLOAT, _FLAG, _STRING = Kind.INT, Kind.FLOAT, Kind.FLAG, Kind.STRING
-_COLOR: dict[str, Any] = {"kind": Kind.FLOATS, "counts": (4,), "low": 0, "high": 1}
+_COLOR: Values = {"kind": Kind.FLOATS, "counts": (4,), "low": 0, "high": 1}
 
 # Keys of a model's own file that the pipeline may set; the same meaning, kind and range as there.
 _OVERRIDDEN = (

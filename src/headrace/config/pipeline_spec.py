@@ -34,7 +34,7 @@ from headrace.config.pipeline_keys import (
     TOP_KEYS,
     Section,
 )
-from headrace.config.values import Kind
+from headrace.config.values import Kind, Values
 
 if TYPE_CHECKING:
     from headrace.config.pipeline_yaml import Parts
@@ -82,7 +82,7 @@ class _Spec(Frozen):
         copy._origins = {k: v for k, v in self._origins.items() if k not in values}
         return copy
 
-    def _shown_values(self) -> dict[str, Any]:
+    def _shown_values(self) -> Values:
         """The values that are no defaults, for people."""
         return {n: v for n, v in self.values().items() if v != self.FIELDS[n]}
 
@@ -129,7 +129,7 @@ class SourceSpec(_Spec):
         """Whether it is a network stream or camera; a file, pattern or folder otherwise."""
         return is_stream(self.uri)
 
-    def _shown_values(self) -> dict[str, Any]:
+    def _shown_values(self) -> Values:
         return super()._shown_values() | {"uri": safe_uri(self.uri)}
 
 
@@ -163,7 +163,7 @@ class ModelSpec(_Spec):
         return copy
 
     @property
-    def overrides(self) -> dict[str, Any]:
+    def overrides(self) -> Values:
         """The fields of `ModelConfig` that the pipeline sets, without the colours."""
         names = [key.field for key in OVERRIDES.values() if key.field]
         return {n: value for n in names if (value := getattr(self, n)) is not None}
@@ -221,9 +221,9 @@ class TrackerSpec(_Spec):
         return f"{self.name}:{settings}" if settings else str(self.name)
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> Values:
         """The arguments of `open_tracker` that `text` cannot hold."""
-        options: dict[str, Any] = dict(self.settings) if self.config is not None else {}
+        options: Values = dict(self.settings) if self.config is not None else {}
         for field in ("operate_on_gie_id", "operate_on_class_ids"):
             if getattr(self, field) is not None:
                 options[field] = getattr(self, field)
@@ -282,7 +282,7 @@ class SinkSpec(_Spec):
         if has_login(self.uri):
             raise ValueError("uri holds a user or password; the environment gives them")
 
-    def _shown_values(self) -> dict[str, Any]:
+    def _shown_values(self) -> Values:
         uri = self.uri and safe_uri(self.uri)
         return super()._shown_values() | ({"uri": uri} if uri else {})
 
@@ -418,7 +418,7 @@ class PipelineSpec(_Spec):
         return dump_pipeline(self)
 
 
-_TYPES: dict[str, Any] = {
+_TYPES: Values = {
     "sources": SourceSpec,
     "models": ModelSpec,
     "tracker": TrackerSpec,
@@ -430,7 +430,7 @@ _TYPES: dict[str, Any] = {
 
 def build_spec(parts: Parts, document: Document) -> PipelineSpec:
     """The spec of a file without problems."""
-    values: dict[str, Any] = dict(parts.top)
+    values: Values = dict(parts.top)
     origins: dict[str, Origin] = dict(parts.origins)
     for name, items in parts.items.items():
         specs = [_TYPES[name].read(v, o) for v, o in items]

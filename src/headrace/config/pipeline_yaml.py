@@ -32,10 +32,9 @@ from headrace.config.pipeline_keys import (
     TOP_KEYS,
     Section,
 )
-from headrace.config.values import BadValueError, Kind, parse_yaml
+from headrace.config.values import BadValueError, Kind, Values, parse_yaml
 from headrace.config.yaml_nodes import MapNode, Node, SeqNode, TextNode, read_tree
 
-Values: TypeAlias = dict[str, Any]
 Item: TypeAlias = tuple[Values, dict[str, Origin]]
 
 _FLAGS = {

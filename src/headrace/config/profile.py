@@ -7,7 +7,7 @@ is letterboxed in the middle, every picture is scaled bilinearly, boxes are clus
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from headrace.config.class_attrs import ClassAttrs
 from headrace.config.enums import ClusterMode, NetworkType, ProcessMode, ScalingFilter
@@ -15,11 +15,12 @@ from headrace.config.origin import Origin
 
 if TYPE_CHECKING:
     from headrace.config.model_fields import Model, ModelFields
+    from headrace.config.values import Values
 
 Profile = Literal["nvinfer", "modern"]
 
 # Ultralytics' and YOLOX's: the commonest settings of a demonstration.
-_CLASS_DEFAULTS: dict[str, Any] = {
+_CLASS_DEFAULTS: Values = {
     "pre_cluster_threshold": 0.25,
     "nms_iou_threshold": 0.45,
     "topk": 300,
@@ -37,7 +38,7 @@ def with_profile(cfg: Model) -> Model:
     """
     if cfg.profile != "modern":
         return cfg
-    values: dict[str, Any] = {}
+    values: Values = {}
     boxes = cfg.network_type in _BOXES
     fitted = any(map(cfg.is_set, _LETTERBOX))
     if boxes and cfg.process_mode is ProcessMode.PRIMARY and not fitted:
@@ -58,7 +59,7 @@ def with_profile(cfg: Model) -> Model:
     return cfg.changed(values, origins) if values else cfg
 
 
-def _absent(cfg: ModelFields, attrs: ClassAttrs, class_id: int) -> dict[str, Any]:
+def _absent(cfg: ModelFields, attrs: ClassAttrs, class_id: int) -> Values:
     """Collect the profile's values for the settings of a class that the config leaves out."""
     return {
         name: value

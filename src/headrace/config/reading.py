@@ -29,7 +29,7 @@ from headrace.config.keys import CLASS_KEYS, PROPERTY_KEYS, suggestion
 from headrace.config.origin import Origin
 from headrace.config.paths import given_kind, missing_hints, resolve
 from headrace.config.value_notices import remark_text
-from headrace.config.values import BadValueError, Kind, parse_ini, parse_yaml
+from headrace.config.values import BadValueError, Kind, Values, parse_ini, parse_yaml
 from headrace.config.wrong_file import refuse_model
 
 MAX_BYTES = 1 << 20
@@ -55,7 +55,7 @@ class Reading:
     `origins` uses field names, `all_classes.<name>` and `classes.<n>.<name>`.
     """
 
-    values: dict[str, Any] = field(default_factory=dict)
+    values: Values = field(default_factory=dict)
     origins: dict[str, Origin] = field(default_factory=dict)
     notices: tuple[Finding, ...] = ()
 
@@ -292,7 +292,8 @@ class _Interpreter:
 
     def _classes(self, common: Group | None, numbered: list[Group]) -> None:
         values = self.reading.values
-        old = base = values.get("all_classes", ClassAttrs())
+        old: ClassAttrs = values.get("all_classes", ClassAttrs())
+        base = old
         classes: dict[int, ClassAttrs] = dict(values.get("classes", {}))
         if common is not None:
             base = self._apply(base, common, "all_classes")
@@ -349,7 +350,7 @@ class _Interpreter:
     def _apply(self, base: ClassAttrs, group: Group, prefix: str) -> ClassAttrs:
         """`base` with the entries of one group on top, in file order."""
         document = self.document
-        changes: dict[str, Any] = {}
+        changes: Values = {}
         entries = self._entries(group)
         for entry in entries.values():
             key = CLASS_KEYS.get(entry.key)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 INT_MIN, INT_MAX = -(2**31), 2**31 - 1
 
@@ -26,6 +26,9 @@ _FLOAT = re.compile(
 _YAML_INT = re.compile(r"[ \t]*([+-]?)(0x[0-9a-f]+|0[0-7]*|[1-9][0-9]*)[ \t]*", re.IGNORECASE)
 _YAML_FLOAT = re.compile(r"[ \t]*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[ \t]*")
 _ESCAPES = {"s": " ", "n": "\n", "t": "\t", "r": "\r", "\\": "\\"}
+
+Values: TypeAlias = dict[str, Any]
+"""The values of keys or fields by name: the `Kind` of a key decides their types."""
 
 
 class Kind(Enum):

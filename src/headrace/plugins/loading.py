@@ -15,7 +15,6 @@ from pathlib import Path
 from types import ModuleType
 
 from headrace._core.files import hash_file
-from headrace._core.findings import Finding
 
 PYTHON_SUFFIXES = (".py", ".pyw")
 _OWN_CODE = Path(__file__).parents[1]
@@ -62,33 +61,6 @@ def may_have_creators(module: ModuleType) -> bool:
     """Whether creators can be in a module: their base class is imported, or it has `FUNCTIONS`."""
     named = any(hasattr(module, name) for name in FUNCTIONS)
     return named or "headrace.plugins.base" in sys.modules
-
-
-def load_custom_plugins(path: Path | None) -> list[Finding]:
-    """Load the plugins of a custom library, unless that has happened since the file was changed.
-
-    Files that are missing, or of a kind that holds no plugins here, are left to whoever looks for
-    parsers in them.
-
-    Args:
-        path: what `custom-lib-path` names.
-
-    Returns:
-        Collisions with other plugins.
-
-    Raises:
-        CustomLibraryError: the file fails.
-    """
-    if path is None or path.suffix.lower() not in PYTHON_SUFFIXES or not path.is_file():
-        return []
-    if is_loaded(path):
-        return []
-    from headrace.plugins.registry import get_plugin_registry, load_given
-
-    registry = get_plugin_registry()
-    before = len(registry.notices)
-    load_given(path, registry)
-    return registry.notices[before:]
 
 
 def code_of(creator: object) -> str:

@@ -34,7 +34,8 @@ from headrace.meta import NetworkInfo
 from headrace.network import Network
 from headrace.network.shapes.model_shapes import ModelShapes
 from headrace.network.tensor_spec import Axes, TensorSpec
-from headrace.plugins.loading import PYTHON_SUFFIXES, load_custom_plugins
+from headrace.plugins.custom_files import load_custom_plugins
+from headrace.plugins.loading import PYTHON_SUFFIXES
 from headrace.plugins.lookup import unknown_error, unknown_nodes
 from headrace.plugins.registry import get_plugin_registry, known_plugins
 

@@ -16,7 +16,8 @@ from headrace.infer.model.network_source import network_source
 from headrace.infer.model.picture_input import network_dims
 from headrace.infer.model.precision import ConfigPrecision
 from headrace.infer.model.requirement import PlanRequirement, RunChoice
-from headrace.plugins.loading import PYTHON_SUFFIXES, load_custom_plugins
+from headrace.plugins.custom_files import load_custom_plugins
+from headrace.plugins.loading import PYTHON_SUFFIXES
 
 if TYPE_CHECKING:
     from headrace.config.model_config import ModelConfig
