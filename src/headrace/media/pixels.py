@@ -10,6 +10,8 @@ import numpy as np
 from headrace.media.pixel_format import PixelFormat, Plane, is_full, matrix_code, plane_shapes
 
 if TYPE_CHECKING:
+    import av
+
     from headrace.media.frame import Frame
 
 _AV_NAMES = {
@@ -21,7 +23,9 @@ _AV_NAMES = {
 }
 
 
-def plane_views(picture: Any, format: PixelFormat, width: int, height: int) -> tuple[Plane, ...]:
+def plane_views(
+    picture: av.VideoFrame, format: PixelFormat, width: int, height: int
+) -> tuple[Plane, ...]:
     """Read-only arrays on the planes of an `av.VideoFrame`."""
     # A gray or palette-free picture may carry more planes than are looked at (pal8, alpha).
     shapes = plane_shapes(format, width, height)
@@ -40,7 +44,7 @@ def _view(plane: object, shape: tuple[int, ...]) -> Plane:
     return view
 
 
-def to_av(frame: Frame, *, width: int | None = None, height: int | None = None) -> Any:
+def to_av(frame: Frame, *, width: int | None = None, height: int | None = None) -> av.VideoFrame:
     """A new `av.VideoFrame` with the pixels of `frame` and its colour tags.
 
     `width` and `height` may be larger than the frame: the last row and column are repeated.

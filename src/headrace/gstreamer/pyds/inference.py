@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from headrace._core.types import Array
 from headrace.gstreamer.pyds.struct import Nested, Struct
-
-if TYPE_CHECKING:
-    from typing import Any
-
 
 NVDSINFER_MAX_DIMS = 8
 _DATA_TYPES = ("float32", "float16", "int8", "int32", "int64", "uint8")

@@ -57,7 +57,7 @@ class FrameEncoder:
         if encoder is None:
             raise MediaError("this FFmpeg has no H.264 encoder", where=name)
         self._name, self._rate, self._notice = name, rate, notice
-        self._fit: Any = None
+        self._fit: VideoReformatter | None = None
         self._last_pts: int | None = None
         self._source_id = frame.source_id
         width, height = frame.width + frame.width % 2, frame.height + frame.height % 2
@@ -68,7 +68,7 @@ class FrameEncoder:
                 f"frames of {frame.width}x{frame.height} are padded to {width}x{height}:"
                 " H.264 needs even sizes",
             )
-        stream = container.add_stream(encoder, rate=self._rate)
+        stream: av.VideoStream = container.add_stream(encoder, rate=self._rate)
         stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
         stream.time_base = _TIME_BASE
         context = stream.codec_context
@@ -86,7 +86,7 @@ class FrameEncoder:
         context.colorspace = self._matrix
         context.color_range = 2 if self._full else 1
 
-    def encode(self, frame: Frame, meta: FrameMeta) -> Any:
+    def encode(self, frame: Frame, meta: FrameMeta) -> list[av.Packet[av.VideoStream]]:
         """The packets that are ready after one more frame.
 
         Raises:
@@ -121,11 +121,11 @@ class FrameEncoder:
                 f"the encoder refuses frame {meta.frame} of {size}: {error}", where=self._name
             ) from error
 
-    def flush(self) -> Any:
+    def flush(self) -> list[av.Packet[av.VideoStream]]:
         """The packets that the encoder still holds."""
         return self._stream.encode(None)
 
-    def _picture(self, frame: Frame) -> Any:
+    def _picture(self, frame: Frame) -> av.VideoFrame:
         """`frame` as the encoder takes it."""
         width, height = self._stream.width, self._stream.height
         padded = (frame.width + frame.width % 2, frame.height + frame.height % 2)
@@ -145,7 +145,7 @@ class FrameEncoder:
             return picture
         return self._reformat(picture, width, height)
 
-    def _reformat(self, picture: object, width: int, height: int) -> Any:
+    def _reformat(self, picture: av.VideoFrame, width: int, height: int) -> av.VideoFrame:
         if self._fit is None:
             self._fit = VideoReformatter()
         return self._fit.reformat(
@@ -158,7 +158,7 @@ class FrameEncoder:
             interpolation="BILINEAR",
         )
 
-    def _fitted(self, picture: Any, width: int, height: int) -> Any:
+    def _fitted(self, picture: av.VideoFrame, width: int, height: int) -> av.VideoFrame:
         """`picture` scaled into a black one of `width` x `height`, keeping its shape."""
         ratio = min(width / picture.width, height / picture.height)
         w = max(2, int(picture.width * ratio) // 2 * 2)

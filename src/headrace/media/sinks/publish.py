@@ -8,7 +8,7 @@ from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import av
@@ -187,7 +187,7 @@ class PublishSink(Sink):
 
     def _connection(self, first: tuple[Frame, FrameMeta], *, came_back: bool) -> str | None:
         """Send over one connection until the end, or why it was lost."""
-        container: Any = None
+        container: av.container.OutputContainer | None = None
         try:
             container = av.open(
                 self._url, "w", format=self._format, options=self._options,
@@ -225,7 +225,7 @@ class PublishSink(Sink):
             self._notice(code, level, message)
 
 
-def _close(container: Any) -> None:
+def _close(container: av.container.OutputContainer) -> None:
     # the peer may have gone: then there is nobody to tell
     with suppress(OSError, ValueError, RuntimeError, av.error.FFmpegError):
         container.close()

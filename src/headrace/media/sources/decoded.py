@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from queue import SimpleQueue
 from time import monotonic_ns
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import av
 from av.video.reformatter import VideoReformatter
@@ -23,6 +23,10 @@ from headrace.media.sources.base import Source
 from headrace.media.sources.gpu_decoding import ON_GPU, on_cpu_instead
 from headrace.media.sources.packet_ring import PacketRing
 from headrace.media.sources.parameter_sets import reference_pictures
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
 
 _FULL_RANGE = 2  # AVCOL_RANGE_JPEG
 
@@ -82,10 +86,16 @@ class FrameReader:
     def __init__(self, gpu: int | None = None) -> None:
         self._gpu = gpu or 0
         self.converted: tuple[str, str] | None = None
-        self._reformatter: Any = None
+        self._reformatter: av.video.reformatter.VideoReformatter | None = None
 
     def read(
-        self, picture: Any, *, pts_ns: int, frame: int, source: str = "", source_id: int = 0
+        self,
+        picture: Any,  # PyAV's types know no frame on a GPU
+        *,
+        pts_ns: int,
+        frame: int,
+        source: str = "",
+        source_id: int = 0,
     ) -> Frame:
         """A `Frame` over `picture`: read-only views, no copy for the common formats."""
         name = picture.format.name
@@ -121,7 +131,7 @@ class FrameReader:
         wide = _SURFACES.get(picture.sw_format.name)
         return None if wide is None else DevicePlanes(picture, wide=wide, gpu=self._gpu)
 
-    def _convert(self, picture: Any, full: bool) -> tuple[Any, PixelFormat]:
+    def _convert(self, picture: av.VideoFrame, full: bool) -> tuple[av.VideoFrame, PixelFormat]:
         if self._reformatter is None:
             self._reformatter = VideoReformatter()
         name = picture.format.name
@@ -143,7 +153,7 @@ class FrameReader:
 DEFAULT_FPS = 25.0
 MAX_ERRORS_IN_A_ROW = 250  # a stream that gives nothing but errors is not worth waiting for
 
-Pictures = Generator[Any, None, str | None]
+Pictures = Generator["av.VideoFrame", None, str | None]
 
 
 def reason_of(error: BaseException) -> str:
@@ -154,7 +164,9 @@ def reason_of(error: BaseException) -> str:
     return str(text).lower()
 
 
-def pick_stream(container: Any, name: str, *, threads: int | None, live: bool) -> Any:
+def pick_stream(
+    container: av.container.InputContainer, name: str, *, threads: int | None, live: bool
+) -> av.VideoStream:
     """The first video stream of an open container, its decoder set up.
 
     Raises:
@@ -205,7 +217,7 @@ class Timeline:
         """The next picture comes from a new connection, with times of its own."""
         self._away = True
 
-    def next_ns(self, pts: int | None, base: Any) -> int:
+    def next_ns(self, pts: int | None, base: Fraction | None) -> int:
         """The time of a picture in nanoseconds: `pts` in units of the fraction `base` seconds."""
         last = self._last_ns
         if pts is None or not base:
@@ -258,7 +270,7 @@ class DecodedSource(Source):
         self._packet_ring = self._packet_ring or PacketRing(before_s)
         return self._packet_ring
 
-    def _describe(self, container: object, stream: Any) -> None:
+    def _describe(self, container: av.container.InputContainer, stream: av.VideoStream) -> None:
         """Take size, rate and length from an open container."""
         context = stream.codec_context
         self.width, self.height = context.width, context.height
@@ -269,7 +281,7 @@ class DecodedSource(Source):
         self.frames = None if self.live else self._expected_frames(container, stream)
         self._timeline.step_ns = round(1e9 / (self.fps or DEFAULT_FPS))
 
-    def _expected_frames(self, container: Any, stream: Any) -> int | None:
+    def _expected_frames(self, container: av.container.InputContainer, stream: Any) -> int | None:
         if stream.frames:
             return int(stream.frames)
         if not self.fps:
@@ -282,7 +294,7 @@ class DecodedSource(Source):
         return round(seconds * self.fps) or None
 
     @abstractmethod
-    def _pictures(self) -> Generator[Any, None, None]:
+    def _pictures(self) -> Generator[av.VideoFrame, None, None]:
         """Whole `av.VideoFrame`s in display order."""
 
     def _release(self) -> None:
@@ -296,14 +308,16 @@ class DecodedSource(Source):
                 "frames-damaged", "warning", f"{self.skipped} damaged frame{plural} left out"
             )
 
-    def _seen(self, packet: object) -> None:
+    def _seen(self, packet: av.Packet[av.VideoStream]) -> None:
         """A packet with data is about to be decoded."""
 
     def _turn(self) -> AbstractContextManager[None]:
         on_gpu = self._gpu is not None and self.decoder == ON_GPU
         return _turns(self._gpu or 0, self.live) if on_gpu else nullcontext()
 
-    def _decode(self, stream: Any, packets: Iterable[Any]) -> Pictures:
+    def _decode(
+        self, stream: av.VideoStream, packets: Iterable[av.Packet[av.VideoStream] | None]
+    ) -> Pictures:
         """Whole pictures; damaged ones are counted and left out.
 
         Returns:

@@ -20,7 +20,7 @@ from headrace.media.sources.decoded import reason_of
 MAX_WAITING = 8  # packets; a slow reader holds the peer back, as without a thread
 GRACE_S = 0.5  # PyAV's time-out of opening comes first: it says more
 
-Connect = Callable[["Feed"], tuple[Any, object]]
+Connect = Callable[["Feed"], tuple[Any, "av.VideoStream"]]
 """Opens a connection for a feed: (feed) -> (av container, its video stream)."""
 
 
@@ -63,7 +63,7 @@ class Feed:
         self._room: SimpleQueue[None] = SimpleQueue()
         for _ in range(MAX_WAITING):
             self._room.put(None)
-        self._opened: tuple[Any, Any] | None = None
+        self._opened: tuple[Any, av.VideoStream] | None = None
         self._failure: ConnectionLostError | None = None
         self._wanted = False
         self.left = False
@@ -72,7 +72,7 @@ class Feed:
         _feeds.add(self)
         self._thread.start()
 
-    def opened(self) -> tuple[Any, Any] | None:
+    def opened(self) -> tuple[Any, av.VideoStream] | None:
         """Wait for the container and its stream; None if the feed was left meanwhile.
 
         Raises:
@@ -90,7 +90,7 @@ class Feed:
                 self._changed.wait(rest)
             return None if self.left else self._opened
 
-    def packets(self) -> Iterator[Any]:
+    def packets(self) -> Iterator[av.Packet[av.VideoStream]]:
         """Packets until the peer ends the stream or the feed is left; the last one is empty.
 
         Raises:
@@ -147,7 +147,7 @@ class Feed:
             for close in self.at_close:
                 close()
 
-    def _read(self, container: Any, stream: Any) -> None:
+    def _read(self, container: av.container.InputContainer, stream: av.VideoStream) -> None:
         # All streams: a generator that waits for video alone could not be left while sound comes.
         for packet in container.demux():
             if self.left:

@@ -73,7 +73,7 @@ class PacketRing:
         self.connection = 0
         self.cut = False
 
-    def begin(self, stream: Any) -> None:
+    def begin(self, stream: av.VideoStream) -> None:
         """Forget everything; packets of `stream` follow."""
         # a stream dies with its container: its parameters are kept in one that is never written
         shelf = av.open(io.BytesIO(), "w", format="matroska")
@@ -85,7 +85,7 @@ class PacketRing:
             self.codec = stream.codec_context.codec.canonical_name
             self.connection += 1
 
-    def add(self, packet: Any) -> None:
+    def add(self, packet: av.Packet[av.VideoStream]) -> None:
         """Take a packet of the present stream."""
         time = packet.pts if packet.pts is not None else packet.dts
         if time is None or not packet.time_base:

@@ -103,7 +103,7 @@ class StreamSource(DecodedSource):
         self._length_s, self._played = float(container.duration) / 1e6 if recording else 0.0, None
         return True
 
-    def _seen(self, packet: Any) -> None:
+    def _seen(self, packet: av.Packet[av.VideoStream]) -> None:
         if self._length_s and packet.pts is not None:
             at = float(packet.pts * packet.time_base)
             first, last = self._played or (at, at)
@@ -128,7 +128,7 @@ class StreamSource(DecodedSource):
             fix="check the address, the network, user and password",
         )
 
-    def _packets(self) -> Iterator[Any]:
+    def _packets(self) -> Iterator[av.Packet[av.VideoStream] | None]:
         """Packets of the present connection; sets `_cause` if it was lost."""
         assert self._feed is not None
         self._cause = None
@@ -139,13 +139,13 @@ class StreamSource(DecodedSource):
             if not self._closing.is_set():
                 yield None  # the decoder may still hold frames
 
-    def _pictures(self) -> Generator[Any, None, None]:
+    def _pictures(self) -> Generator[av.VideoFrame, None, None]:
         try:
             yield from self._all_pictures()
         finally:
             self._interrupt()
 
-    def _all_pictures(self) -> Generator[Any, None, None]:
+    def _all_pictures(self) -> Generator[av.VideoFrame, None, None]:
         if self._feed is None and not self._first():
             return
         while True:
@@ -250,7 +250,7 @@ def _connector(
 ) -> Connect:
     """Connect, in a feed's thread. It must not hold the source, which may be forgotten."""
 
-    def connect(feed: Feed) -> tuple[Any, Any]:
+    def connect(feed: Feed) -> tuple[av.container.InputContainer, av.VideoStream]:
         container = open_container(feed)
         try:
             return container, pick_stream(container, name, threads=threads, live=live)

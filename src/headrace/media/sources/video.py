@@ -59,7 +59,9 @@ class VideoSource(DecodedSource):
         self._expected = stream.frames or None  # only an exact count can show a missing end
         self._received = self._discarded = 0
         self._cut = False
-        self._begun: Iterator[Any] | None = None  # packets from the first one on
+        self._begun: Iterator[av.Packet[av.VideoStream]] | None = (
+            None  # packets from the first one on
+        )
         self._first: Any = None  # time stamps and place of the first packet
 
     def rewind(self) -> bool:
@@ -97,7 +99,7 @@ class VideoSource(DecodedSource):
             expected="a video file (mp4, mkv, mov, avi, webm, ts, …) or an image",
         )
 
-    def _packets(self) -> Iterator[Any]:
+    def _packets(self) -> Iterator[av.Packet[av.VideoStream]]:
         """Packets of the stream; a read error ends it with a notice."""
         packets = self._begun or self._container.demux(self._stream)
         while True:
@@ -115,16 +117,16 @@ class VideoSource(DecodedSource):
 
     def _flush(self) -> Any:
         """An empty packet: the decoder gives the frames that it still holds, in the right time."""
-        packet = av.Packet()
+        packet: Any = av.Packet()
         packet.stream, packet.time_base = self._stream, self._stream.time_base
         return packet
 
-    def _seen(self, packet: Any) -> None:
+    def _seen(self, packet: av.Packet[av.VideoStream]) -> None:
         self._cut = packet.is_corrupt
         self._received += not packet.is_corrupt
         self._discarded += bool(getattr(packet, "is_discard", False))
 
-    def _pictures(self) -> Generator[Any, None, None]:
+    def _pictures(self) -> Generator[av.VideoFrame, None, None]:
         gave_up = yield from self._decode(self._stream, self._packets())
         if gave_up:
             self._notice("reading-stopped", "warning", gave_up)
@@ -158,7 +160,7 @@ class VideoSource(DecodedSource):
         self._container.close()
 
 
-def _place(packet: Any) -> tuple[Any, ...]:
+def _place(packet: av.Packet[av.VideoStream]) -> tuple[Any, ...]:
     """The mark of a video's first packet."""
     return packet.pts, packet.dts, packet.pos, packet.size
 

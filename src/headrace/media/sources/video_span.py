@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any
 
 import av
 
@@ -50,7 +49,7 @@ class VideoSpanSource(VideoSource):
         self.frames = span.frames
         self.given = span.start.frame
 
-    def _packets(self) -> Iterator[Any]:
+    def _packets(self) -> Iterator[av.Packet[av.VideoStream]]:
         """Packets from the first frame of the span up to its end, then an empty one to flush."""
         start, end = self._span.start, self._span.end
         if start.frame and not self._seek():

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import av
 import numpy as np
@@ -121,7 +120,7 @@ def video_structure(path: Path, name: str) -> VideoStructure:
         return _structure(container, container.streams.video[0])
 
 
-def _structure(container: Any, stream: Any) -> VideoStructure:
+def _structure(container: av.container.InputContainer, stream: av.VideoStream) -> VideoStructure:
     context = stream.codec_context
     codec = "" if context is None else context.codec.canonical_name
     if codec not in _SURE and codec not in _IDR:
@@ -178,7 +177,7 @@ def _nal_bytes(codec: str, extradata: bytes) -> int:
     return (extradata[place] & 3) + 1
 
 
-def _is_entry(codec: str, packet: Any, nal_bytes: int) -> bool:
+def _is_entry(codec: str, packet: av.Packet[av.VideoStream], nal_bytes: int) -> bool:
     """Whether a key frame needs nothing before it: True if every slice of it is IDR."""
     if codec not in _IDR:
         return True
