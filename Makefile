@@ -5,7 +5,7 @@ FUZZ_S ?= 600
 BIN    := $(VENV)/bin
 NATIVE := $(shell find native/src native/host native/include native/tools) $(wildcard packaging/*) CMakeLists.txt src/headrace/_core/_native_api.py
 
-.PHONY: help build demo demo-gst test test-all test-outside sanitize lint types stubs ptx docs schema operators bench fuzz clean
+.PHONY: help build demo demo-gst test test-all test-outside sanitize format lint types stubs ptx docs schema operators bench fuzz clean
 help:            ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -70,10 +70,18 @@ sanitize: build $(VENV)/.dev  ## custom libraries under AddressSanitizer, UBSan 
 	"$$(scripts/python_headers.sh $(PYTHON) $(abspath $(VENV))/headers)" \
 	-k "not leave_no_memory_behind" $(SANITIZED)
 
-lint: build $(VENV)/.dev      ## ruff, and which folder imports which
+CPP := $(shell find native -name '*.cpp' -o -name '*.h' -o -name '*.cu')
+format: $(VENV)/.dev          ## lay out the Python and the C++ sources
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(CPP)
+
+lint: build $(VENV)/.dev      ## ruff, clang-format and clang-tidy, and which folder imports which
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/clang-format --dry-run --Werror $(CPP)
+	find native/src native/host -name '*.cpp' | xargs -P $$(nproc) -n 1 $(BIN)/clang-tidy --quiet \
+	-p $$(ls -td build/cp*/ | head -1) 2>/dev/null
 
 types: build $(VENV)/.dev     ## mypy, strict
 	$(BIN)/mypy

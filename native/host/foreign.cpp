@@ -132,6 +132,7 @@ nb::object deserialize_by_factory(const ForeignFactory &factory, const std::stri
 
 nb::object get_batch(const ForeignCalibrator &calibrator, const std::vector<std::string> &names) {
     std::vector<const char *> texts;
+    texts.reserve(names.size());
     for (const std::string &name : names) texts.push_back(name.c_str());
     std::vector<void *> bindings(names.size(), nullptr);
     const int32_t more = run_foreign([&] {

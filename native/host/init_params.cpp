@@ -88,8 +88,7 @@ void InitParams::set_text(const std::string &field, const std::string &value) {
                                     " bytes; there is room for " +
                                     std::to_string(found->second.size - 1));
     char *to = reinterpret_cast<char *>(&params_) + found->second.offset;
-    std::memset(to, 0, found->second.size);
-    std::memcpy(to, value.data(), value.size());
+    std::fill_n(std::copy(value.begin(), value.end(), to), found->second.size - value.size(), '\0');
 }
 
 void InitParams::set_number(const std::string &field, double value) {

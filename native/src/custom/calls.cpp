@@ -98,6 +98,7 @@ struct InstanceVector : ByteVector {
     ~InstanceVector() {
         if (!are_records()) return;
         std::vector<float *> masks;
+        masks.reserve(count());
         for (size_t i = 0; i < count(); ++i) masks.push_back(record(i).mask);
         release_once(masks, "mask", [](float *mask) { delete[] mask; });
     }
@@ -198,6 +199,7 @@ struct Attributes {
 
     ~Attributes() {
         std::vector<char *> labels;
+        labels.reserve(list.size());
         for (const NvDsInferAttribute &attribute : list) labels.push_back(attribute.attributeLabel);
         release_once(labels, "attributeLabel", std::free);
     }
@@ -257,8 +259,8 @@ std::string demangle(const std::string &name) {
 }  // namespace
 
 void bind(nb::module_ &m) {
-    nb::exception<CustomCodeError>(m, "CustomCodeError");
-    nb::exception<CustomResultError>(m, "CustomResultError");
+    nb::exception<CustomCodeError> code_error(m, "CustomCodeError");
+    nb::exception<CustomResultError> result_error(m, "CustomResultError");
 
     nb::class_<SharedObject>(m, "SharedObject",
                              "A shared object opened with RTLD_NOW | RTLD_LOCAL.")

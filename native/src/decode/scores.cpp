@@ -186,7 +186,7 @@ public:
     void give(const Thresholds &thresholds, Hits &hits) const {
         for (std::size_t word = 0; word < seen_.size(); ++word)
             for (std::uint64_t bits = seen_[word]; bits; bits &= bits - 1) {
-                const std::ptrdiff_t i = 64 * word + __builtin_ctzll(bits);
+                const auto i = static_cast<std::ptrdiff_t>(64 * word) + __builtin_ctzll(bits);
                 const std::int32_t k = class_[i];
                 if (k < thresholds.count && best_[i] >= thresholds.data[k])
                     hits.add(i, k, best_[i]);

@@ -62,7 +62,7 @@ inline bool fit_crop(const double *ltwh, const FitRules &rules, Fit &fit) {
         if (high <= rules.net[1])
             size[1] = high < 1 ? 1 : int32_t(high);
         else
-            size[0] = std::fmax(1, double(int64_t(rules.net[1]) * src[2]) / src[3]);
+            size[0] = int32_t(std::fmax(1, double(int64_t(rules.net[1]) * src[2]) / src[3]));
     }
     for (int i = 0; i < 2; ++i) {
         fit.dst[i] = rules.keep_aspect && rules.symmetric ? (rules.net[i] - size[i]) / 2 : 0;

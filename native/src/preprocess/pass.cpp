@@ -212,7 +212,8 @@ void Pass::sample_taps(const Source &source, int y, Scratch &scratch) const {
         const uint8_t *line = source.plane.data +
                               source.plane.stride * (taps.first[size_t(y)] + i) +
                               n * axes.first_column;
-        kernels_.accumulate(line, taps.weights[size_t(y * taps.stride + i)], width, sum);
+        kernels_.accumulate(line, taps.weights[size_t(y) * size_t(taps.stride) + size_t(i)], width,
+                            sum);
     }
     kernels_.taps[n](sum, axes.taps_x.first.data(), axes.taps_x.taps.data(),
                      axes.taps_x.weights.data(), axes.taps_x.stride, count, to);

@@ -63,7 +63,7 @@ void *get_plugin_registry() {
 const char *text_at(void **creator, size_t slot) {
     using Getter = const char *(*)(void *);
     auto functions = static_cast<void **>(*creator);
-    const char *text = reinterpret_cast<Getter>(functions[slot])(creator);
+    const char *text = reinterpret_cast<Getter>(functions[slot])(static_cast<void *>(creator));
     return text ? text : "";
 }
 
@@ -75,7 +75,8 @@ std::vector<std::tuple<std::string, std::string, std::string>> creators_register
     std::vector<std::tuple<std::string, std::string, std::string>> found;
     for (const Registered &one : registered) {
         Dl_info image;
-        if (!dladdr(one.creator, &image)) continue;  // its library was unloaded
+        if (!dladdr(static_cast<void *>(one.creator), &image))
+            continue;  // its library was unloaded
         const size_t name = !version_10 ? 1 : one.v3 ? 6 : 4;
         found.emplace_back(text_at(one.creator, name), text_at(one.creator, name + 1),
                            one.name_space);

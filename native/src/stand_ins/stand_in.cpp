@@ -125,7 +125,7 @@ void refuse_in_scope(const char *function) {
 }
 
 void bind(nb::module_ &m) {
-    nb::exception<MissingFunctionError>(m, "MissingFunctionError");
+    nb::exception<MissingFunctionError> missing_function(m, "MissingFunctionError");
     m.def("stand_in_target", &target_of, "function"_a, "library"_a,
           "Address of what a stand-in's function jumps to; 0 where there are no stand-ins.");
     m.def("stand_in_calls", &take_notes,
